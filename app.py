@@ -34,7 +34,7 @@ page = st.navigation(
                 "pages/vocabulary/vocabulary.py", title="Vocabulary", icon=":material/data_usage:"
             ),
             st.Page(
-                "pages/vocabulary/initialisers.py", title="Initialisers", icon=":material/start:"
+                "pages/vocabulary/initializers.py", title="Initializers", icon=":material/start:"
             ),
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],
@@ -47,7 +47,7 @@ page = st.navigation(
             ),
             st.Page(
                 "pages/see/change.py",
-                title="Neighbourhood change",
+                title="Neighborhood change",
                 icon=":material/compare_arrows:",
             ),
         ],

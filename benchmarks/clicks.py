@@ -1,4 +1,4 @@
-"""How long after a click on the map, or after Enter behind a typed word, the neighbours stand on
+"""How long after a click on the map, or after Enter behind a typed word, the neighbors stand on
 the page: under 300 ms.
 
     python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
@@ -57,7 +57,7 @@ WORDS = (
 )
 WATCH = """() => {
   window.watched = {};
-  const title = () => document.querySelector('[data-testid="neighbours"] .va-title')?.textContent ?? '';
+  const title = () => document.querySelector('[data-testid="neighbors"] .va-title')?.textContent ?? '';
   const nothing = {sent: 0, answered: 0, shown: 0, painted: 0};
   const begin = (event) => { window.watched = {...nothing, at: event.timeStamp, title: title()}; };
   addEventListener('keydown', (event) => event.key === 'Enter' && begin(event), true);
@@ -181,7 +181,7 @@ def clicking(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-unt
 
 
 def watched(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """Seconds from the event until it was sent, was first answered, the neighbours stood in the
+    """Seconds from the event until it was sent, was first answered, the neighbors stood in the
     page, were painted.
     """
     from playwright.sync_api import TimeoutError as TooLong

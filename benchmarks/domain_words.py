@@ -30,8 +30,8 @@ SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}
 MAPS = {
     "least squares": AlignmentSettings(),
-    "least squares, unit rows, centred": AlignmentSettings(unit=True, centre=True),
-    "kernel ridge, unit rows, centred": AlignmentSettings("kernel-ridge", unit=True, centre=True),
+    "least squares, unit rows, centered": AlignmentSettings(unit=True, center=True),
+    "kernel ridge, unit rows, centered": AlignmentSettings("kernel-ridge", unit=True, center=True),
     "identity": AlignmentSettings("identity"),
     "random": AlignmentSettings("random"),
 }

@@ -7,7 +7,7 @@ missed with .1 (1.11 to 1.33 ×): the module has as many attention weights as BE
 in a third of its units, and torch's attention with dropout computes, draws and multiplies them all,
 while without dropout its fused kernel stores none (one core: .028 s instead of .010 s per layer of
 the module, .029 s instead of .020 s per layer of BERT). *Wordpieces a second* at least 3 × a
-stand-in for the public code, whose network, frozen weights and optimiser are ours, and whose path
+stand-in for the public code, whose network, frozen weights and optimizer are ours, and whose path
 is its own: every batch of plain strings is cut anew by the legacy Python tokenizer, padded to the
 length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are
 no padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a

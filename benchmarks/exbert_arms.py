@@ -5,7 +5,7 @@ biomedical text.
     [--seeds 1 2 3] [--windows 4000]
 
 Each arm is trained equally long on the same sample of the same text, under the same rate, which
-after its warm-up stays as it is (a falling one would favour whichever training ends there): so the
+after its warm-up stays as it is (a falling one would favor whichever training ends there): so the
 curves of held-out loss per character can be read at equal wordpieces and at equal seconds. Then
 each, and the model before, is fine-tuned on a sample of NCBI-disease and of GAD. Curves ask 256
 windows of the held-out lines, always the same; they are printed, and drawn where --curves says.
@@ -48,7 +48,7 @@ TASKS = {
 }  # kind, place, examples of a split
 SCORES = {"ncbi": ("entity-strict", "wordpiece-macro"), "gad": ("micro-f1",)}
 EVERY = 500_000  # wordpieces between two lines of the printed curves
-COLOURS = ("#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7")  # Okabe and Ito's
+COLORS = ("#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7")  # Okabe and Ito's
 ENOUGH = (
     0.1  # share by which continued pretraining must lower its loss before arms can be told apart
 )
@@ -166,16 +166,14 @@ def drawn(arms: dict[str, Trained]) -> str:
         x, _ = place(million * 1_000_000, low)
         parts.append(f'<text x="{x:.1f}" y="360" text-anchor="middle">{million} M</text>')
     told = 0.0
-    for (name, arm), colour in sorted(
-        zip(arms.items(), COLOURS, strict=True), key=lambda one: -one[0][1].curve[-1][3]
+    for (name, arm), color in sorted(
+        zip(arms.items(), COLORS, strict=True), key=lambda one: -one[0][1].curve[-1][3]
     ):
         points = " ".join("{:.1f},{:.1f}".format(*place(point[1], point[3])) for point in arm.curve)
         x, y = place(arm.curve[-1][1], arm.curve[-1][3])
         told = y = max(y, told + 14)  # no name on another's
-        parts.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
-        )
-        parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{name}</text>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{color}">{name}</text>')
     parts.append(
         '<text x="340" y="383" text-anchor="middle">wordpieces read; nats per character of hidden'
         " words</text>"

@@ -37,7 +37,7 @@ PAGES = (
     "alignment",
     "lens",
     "vocabulary",
-    "initialisers",
+    "initializers",
     "adapt",
     "map",
     "diagnostics",

@@ -4,7 +4,7 @@ process.
     python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2] [--engines scikit-learn
     openTSNE]
 
-One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbours kept@15 (cosine,
+One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbors kept@15 (cosine,
 all tokens judged), and the share of scikit-learn's time. --wide 2 puts the rows beside themselves:
 a space of twice the width, its map the same. The times of a loaded machine are long;
 OMP_WAIT_POLICY=passive keeps waiting threads from counting as work.

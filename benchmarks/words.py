@@ -5,7 +5,7 @@
 Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line
 of JSON per measurement: count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against
 the baseline on a slice, best of three alternating runs; the identity of the counts with the
-tokenizer's own normaliser and pre-tokenizer run on whole lines; the peak memory of a fresh process
+tokenizer's own normalizer and pre-tokenizer run on whole lines; the peak memory of a fresh process
 (target: 600 MB). --gigabyte adds the peak memory at 1 GB of text rich in distinct words; --planes
 checks every code point of Unicode as `ab<c>cd`.
 """
@@ -122,16 +122,16 @@ def rates(size: int, work: Callable[[], object]) -> tuple[float, float]:
 
 
 def whole_lines(name: str, lines: list[str], path: Path) -> None:
-    """Compare counts with the tokenizer's own normaliser and pre-tokenizer on whole lines, uncased
+    """Compare counts with the tokenizer's own normalizer and pre-tokenizer on whole lines, uncased
     and cased.
     """
     path.write_text("\n".join(lines), encoding="utf-8", newline="")
     for lowercase in (True, False):
-        normalise, cut = (
+        normalize, cut = (
             BertNormalizer(lowercase=lowercase).normalize_str,
             BertPreTokenizer().pre_tokenize_str,
         )
-        expected = Counter(word for line in lines for word, _ in cut(normalise(line)))
+        expected = Counter(word for line in lines for word, _ in cut(normalize(line)))
         counts = count_words(open_corpus([path]), Splitter.bert(lowercase)).counts
         label = f"identity on {name}, {'uncased' if lowercase else 'cased'}"
         show(

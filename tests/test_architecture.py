@@ -20,7 +20,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
-    {"recipe", "catalogue", "pipeline"},
+    {"recipe", "catalog", "pipeline"},
     {"lab"},
     {"cli", "ui"},
     {"pages"},
@@ -52,7 +52,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 READING = {"load_file", "safe_open", "from_file", "fromfile", "memmap", "copyfile", "copy2"}
 OWN_FOLDERS = (
     "vocadapt/models/",  # the door of models checks what a model folder holds
-    # what the browser is given: artefacts of the workspace, and the program's own files
+    # what the browser is given: artifacts of the workspace, and the program's own files
     "vocadapt/ui/",
     "pages/",
 )

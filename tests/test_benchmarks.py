@@ -30,22 +30,22 @@ def test_it_is_imported_and_reads_its_options(name, monkeypatch, capsys):
     assert "usage:" in capsys.readouterr().out
 
 
-def test_initialisers_compares_every_method_that_needs_no_text(monkeypatch, capsys):
-    module = load("initialisers")
+def test_initializers_compares_every_method_that_needs_no_text(monkeypatch, capsys):
+    module = load("initializers")
     for name, small in {"TARGET": 400, "COMMON": 200, "DIM": 16, "OMP": 20}.items():
         monkeypatch.setattr(module, name, small)
     module.main()
     printed = capsys.readouterr().out
-    from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+    from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
     assert [
-        name for name in INITIALISERS if name not in module.LEFT_OUT and name not in printed
+        name for name in INITIALIZERS if name not in module.LEFT_OUT and name not in printed
     ] == []
     assert "published focus" in printed
 
 
-def test_neighbours_compares_all_measures(monkeypatch, capsys):
-    module = load("neighbours")
+def test_neighbors_compares_all_measures(monkeypatch, capsys):
+    module = load("neighbors")
     for name, small in {"ROWS": 3000, "DIM": 8, "QUERIES": 20, "BLOCK": 30_000}.items():
         monkeypatch.setattr(module, name, small)
     module.main()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.analysis.errors.slicing import SLICES
-from vocadapt.catalogue import catalogue
+from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES
 from vocadapt.recipe import (
@@ -26,7 +26,7 @@ from vocadapt.training.masked.stages import PRETRAININGS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -48,7 +48,7 @@ def test_the_default_is_the_papers() -> None:
         green.vectors.negative,
         green.vectors.min_count,
     ) == (False, 5, 5, 5)
-    assert (green.alignment.method, green.alignment.unit, green.alignment.centre) == (
+    assert (green.alignment.method, green.alignment.unit, green.alignment.center) == (
         "least-squares",
         False,
         False,
@@ -103,10 +103,10 @@ def test_a_bool_is_no_number() -> None:
         settings_from(AlignmentSettings, {"ridge": True})
 
 
-def test_the_catalogue_holds_a_sentence_for_everything() -> None:
-    groups = catalogue()
+def test_the_catalog_holds_a_sentence_for_everything() -> None:
+    groups = catalog()
     of_recipes = (
-        "preset alignment projection initialiser reduction augmentation trainer plan tokenizer"
+        "preset alignment projection initializer reduction augmentation trainer plan tokenizer"
         " module"
     )
     assert list(groups) == [
@@ -123,7 +123,7 @@ def test_the_catalogue_holds_a_sentence_for_everything() -> None:
         PRESETS,
         METHODS,
         PROJECTIONS,
-        INITIALISERS,
+        INITIALIZERS,
         REDUCTIONS,
         AUGMENTATIONS,
         TRAINERS,

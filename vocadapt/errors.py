@@ -4,7 +4,7 @@ traceback.
 Exception
 └── InputError   a mistake in what was given: shown as a message, on screen and on the command line (exit 2)
 BaseException
-└── Cancelled    the user stopped the work: nothing is left behind (exit 130)
+└── Canceled    the user stopped the work: nothing is left behind (exit 130)
 """
 
 
@@ -20,7 +20,7 @@ class InputError(Exception):
         self.remedy = remedy
 
 
-class Cancelled(BaseException):
+class Canceled(BaseException):
     """The user asked the running work to stop. Like KeyboardInterrupt, it is not for a library's
     `except Exception`.
     """

@@ -31,7 +31,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words, write_sentences
 from vocadapt.training.token_space import token_space
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS, Materials, Rows, initialise
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials, Rows, initialize
 from vocadapt.vocabulary.initializers.materials import Distil
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -166,7 +166,7 @@ def make_rows(
     alignment = None
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
-    return initialise(
+    return initialize(
         Materials(plan, model.space, domain, alignment, alike, distiller, progress), recipe.rows
     )
 
@@ -234,7 +234,7 @@ def target_space(
 
 def _reads_target(recipe: Recipe) -> bool:
     """Whether rows are made of those of a target, or of what is alike in it."""
-    return recipe.makes_rows and INITIALISERS[recipe.rows.method].needs in ("target", "similar")
+    return recipe.makes_rows and INITIALIZERS[recipe.rows.method].needs in ("target", "similar")
 
 
 def domain_space(

@@ -1,7 +1,7 @@
 """Progress reports: a callable that takes a fraction and a message, silent by default; formatting
 of times and counts.
 
-A caller that wants the work to stop raises `Cancelled` from its Progress.
+A caller that wants the work to stop raises `Canceled` from its Progress.
 
 The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each
 block of lines, and a watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that

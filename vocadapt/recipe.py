@@ -16,7 +16,7 @@ from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import FurtherSettings
 from vocadapt.training.masked.stages import STAGES
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_needs
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
@@ -70,12 +70,12 @@ class Recipe:
     @property
     def needs_alignment(self) -> bool:
         """Whether the rows are made through a fitted map."""
-        return self.makes_rows and INITIALISERS[self.rows.method].needs_alignment
+        return self.makes_rows and INITIALIZERS[self.rows.method].needs_alignment
 
     @property
     def distils(self) -> bool:
         """Whether the rows are fitted to the text through the network, which takes long."""
-        return self.makes_rows and INITIALISERS[self.rows.method].needs == "text"
+        return self.makes_rows and INITIALIZERS[self.rows.method].needs == "text"
 
     @property
     def makes_rows(self) -> bool:
@@ -93,7 +93,7 @@ class Recipe:
         """What the rows are made of; what is alike is read in the target where there is one, else
         among the word vectors.
         """
-        need = INITIALISERS[self.rows.method].needs
+        need = INITIALIZERS[self.rows.method].needs
         alike = "target" if "target" in plan else "vectors"
         return {
             "": set[str](),

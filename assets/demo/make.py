@@ -20,7 +20,7 @@ from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
 from vocadapt.lab.steps.spec import AlignmentStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import take_input
-from vocadapt.lab.workspace.workspace import open_artefact, writing
+from vocadapt.lab.workspace.workspace import open_artifact, writing
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space, save_space
 
@@ -36,7 +36,7 @@ ORDINARY = (
 
 
 def main(model: Path, biomedical: Path, vectors: Path) -> None:
-    """Write the four artefacts, each whole or not at all."""
+    """Write the four artifacts, each whole or not at all."""
     for folder in ("models", "vectors", "alignments"):
         shutil.rmtree(HERE / folder, ignore_errors=True)
     put_model(model.resolve(), MODEL)
@@ -52,7 +52,7 @@ def put_model(source: Path, place: tuple[str, str]) -> None:
     """Copy what an ordinary model folder needs, and its record without inputs: these lie on another
     machine.
     """
-    given = open_artefact(source).manifest
+    given = open_artifact(source).manifest
     with writing(HERE / Path(*place)) as draft:
         for file in filter(lambda name: (source / name).is_file(), ORDINARY):
             shutil.copyfile(source / file, draft / file)
@@ -60,7 +60,7 @@ def put_model(source: Path, place: tuple[str, str]) -> None:
 
 
 def _vectors(source: Path) -> None:
-    given, space = open_artefact(source).manifest, load_space(source)
+    given, space = open_artifact(source).manifest, load_space(source)
     kept = space.take(range(min(WORDS, len(space))))  # most frequent first
     vocabulary = open_model(HERE / Path(*MODEL)).vocabulary
     new = sum(word not in vocabulary for word in kept.words)

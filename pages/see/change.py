@@ -1,4 +1,4 @@
-"""Neighbourhood change: which words have other neighbours in one space than in another, and whether
+"""Neighborhood change: which words have other neighbors in one space than in another, and whether
 luck explains it.
 """
 
@@ -11,9 +11,9 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import contextual
 
 workspace = frame.workspace()
-st.title("Neighbourhood change")
+st.title("Neighborhood change")
 st.markdown(
-    "Which words have :violet[**other neighbours**] in one space than in another: before and after"
+    "Which words have :violet[**other neighbors**] in one space than in another: before and after"
     " adapting or fine-tuning, in two models, in two texts? Told in the original spaces, and held"
     " against what luck does."
 )

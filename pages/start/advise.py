@@ -13,7 +13,7 @@ st.markdown(
     " from counts alone."
 )
 
-corpora = workspace.artefacts("corpora")
+corpora = workspace.artifacts("corpora")
 if not corpora:
     pickers.nothing_yet(
         "There is no text in this workspace yet.",

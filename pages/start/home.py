@@ -22,7 +22,7 @@ recent = walk.recent(workspace)
 if recent:
     st.subheader("Made here lately")
     st.dataframe(recent, hide_index=True, width="stretch")
-    if shipped() and not workspace.artefacts("corpora"):
+    if shipped() and not workspace.artifacts("corpora"):
         start.bring_a_text(workspace)
 else:
     start.ways_to_begin(workspace)

@@ -21,10 +21,10 @@ if runs:
     result.last(workspace, runs)
 
 st.subheader("Which models, on what" if not runs else "Fine-tune others")
-if not workspace.artefacts("tasks"):
+if not workspace.artifacts("tasks"):
     pickers.nothing_yet(
         "There is no task in this workspace yet.",
-        "Fine-tuning needs labelled examples: download a benchmark or bring files of your own,"
+        "Fine-tuning needs labeled examples: download a benchmark or bring files of your own,"
         " below; or type the path of a task's .toml. Then choose models and press Start: nothing"
         " starts before.",
     )
@@ -35,7 +35,7 @@ with mistakes.shown():
         view.about_task(wanted)
         view.cost(workspace, wanted, runs)
         view.start(workspace, wanted)
-with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artefacts("tasks")):
+with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.bring(workspace)
 if wanted:
     result.command(workspace, wanted)

@@ -17,7 +17,7 @@ st.markdown(
 )
 with st.container():
     live.running(workspace)
-made, corpora = pretrained_models(workspace), workspace.artefacts("corpora")
+made, corpora = pretrained_models(workspace), workspace.artifacts("corpora")
 looked_at = result.result(workspace, made) if made else None
 if looked_at:
     result.curves(made, looked_at)

@@ -23,7 +23,7 @@ panel.job_panel(workspace, ["corpus"])
 left, right = st.columns([2, 1], gap="large")
 with left:
     models = lens_view.choose_models(workspace, "vocabulary_models")
-corpora = workspace.artefacts("corpora")
+corpora = workspace.artifacts("corpora")
 with right:
     corpus = (
         pickers.pick("Text of the workspace", corpora, "vocabulary_corpus") if corpora else None

@@ -1,5 +1,5 @@
 """Alignment: a map from the domain's words into the model's wordpieces, judged on held-out words,
-and its neighbours.
+and its neighbors.
 """
 
 import streamlit as st
@@ -19,7 +19,7 @@ st.markdown(
 )
 panel.job_panel(workspace, ["alignment"])
 
-found = workspace.artefacts("vectors")
+found = workspace.artifacts("vectors")
 if not found:
     pickers.nothing_yet(
         "There are no word vectors to align yet.",
@@ -65,5 +65,5 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
 if waiting:
     view.not_fitted_yet(settings, judge)
 else:
-    view.neighbours(spaces, model, vectors, workspace)
+    view.neighbors(spaces, model, vectors, workspace)
 view.held_out(judged, spaces, settings, detail, judge)

@@ -15,7 +15,7 @@ st.markdown(
 )
 panel.job_panel(workspace, ["corpus", "vectors", "import"])
 
-found, corpora = workspace.artefacts("vectors"), workspace.artefacts("corpora")
+found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
 if found:
     vectors = view.headline(workspace, found)
     space = cache.space_of(vectors)
@@ -26,7 +26,7 @@ if found:
     with right:
         st.subheader("How often words occur")
         view.frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))
-        view.judgement(vectors, space)
+        view.judgment(vectors, space)
 else:
     pickers.nothing_yet(
         "There are no word vectors in this workspace yet.",

@@ -1,4 +1,4 @@
-"""The comparison of initialisers before training."""
+"""The comparison of initializers before training."""
 
 from dataclasses import replace
 
@@ -7,12 +7,12 @@ import pytest
 
 from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.judges import Truth, hide, materials_without
-from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initialisers
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialise
+from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialize
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 RNG = np.random.default_rng(7)
@@ -35,22 +35,22 @@ MODEL = EmbeddingSpace(
 MATERIALS = Materials(
     VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in NEW)), MODEL, target=SPACE
 )
-SETTINGS = LeaderboardSettings(held_out=60, neighbours=5)
+SETTINGS = LeaderboardSettings(held_out=60, neighbors=5)
 
 
 @pytest.fixture(scope="module")
 def board():
-    return compare_initialisers(MATERIALS, SETTINGS)
+    return compare_initializers(MATERIALS, SETTINGS)
 
 
 def of(board, name):
-    return next(row for row in board.rows if row.initialiser == name)
+    return next(row for row in board.rows if row.initializer == name)
 
 
 def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
-    assert of(board, "global-mean").centred_cosine == 0 and of(board, "global-mean").p1 == 0
+    assert of(board, "global-mean").centered_cosine == 0 and of(board, "global-mean").p1 == 0
     assert of(board, "global-mean").median_rank == pytest.approx((len(BASE) - 1) / 2)
-    assert abs(of(board, "random-normal").centred_cosine) < 0.3
+    assert abs(of(board, "random-normal").centered_cosine) < 0.3
     assert board.to_dict()["floors"].keys() == {
         "global-mean",
         "common-mean",
@@ -60,10 +60,12 @@ def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
 
 
 def test_a_linear_target_is_recovered_by_the_map(board):
-    assert [row.centred_cosine for row in board.rows] == sorted(
-        (row.centred_cosine for row in board.rows), reverse=True
+    assert [row.centered_cosine for row in board.rows] == sorted(
+        (row.centered_cosine for row in board.rows), reverse=True
     )
-    assert of(board, "aligned").centred_cosine > 0.8 and of(board, "semantic").centred_cosine > 0.3
+    assert (
+        of(board, "aligned").centered_cosine > 0.8 and of(board, "semantic").centered_cosine > 0.3
+    )
     assert board.verdict.startswith("Best on 60 held-out tokens: ")
     assert (board.of, len(board.hidden), board.candidates, board.added) == (
         len(WORDS),
@@ -79,15 +81,15 @@ def test_what_cannot_run_is_listed_with_the_reason(board):
         "target",
     }  # distilled, which is fitted to a text, was not asked for by name
     assert "8 wide, the model's 6" in board.skipped["target"]
-    judged = {row.initialiser for row in board.rows}
+    judged = {row.initializer for row in board.rows}
     assert (
         judged | board.skipped.keys()
-        == set(leaderboard.INITIALISERS) - {"distilled"}
+        == set(leaderboard.INITIALIZERS) - {"distilled"}
         == set(SETTINGS.named)
     )
     assert (
         "distilled"
-        in compare_initialisers(MATERIALS, replace(SETTINGS, methods=("distilled",))).skipped
+        in compare_initializers(MATERIALS, replace(SETTINGS, methods=("distilled",))).skipped
     )
 
 
@@ -104,9 +106,9 @@ def test_nothing_hidden_leaks(monkeypatch):
     )
     made = []
     monkeypatch.setattr(
-        leaderboard, "initialise", lambda m, r: made.append(initialise(m, r)) or made[-1]
+        leaderboard, "initialize", lambda m, r: made.append(initialize(m, r)) or made[-1]
     )
-    compare_initialisers(
+    compare_initializers(
         MATERIALS,
         replace(SETTINGS, methods=("aligned", "syntactic", "semantic", "focus", "wechsel", "omp")),
     )
@@ -130,9 +132,9 @@ def test_a_planted_leak_is_seen():
         MATERIALS, plan=VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in hidden))
     )
     truth = Truth(MODEL, MODEL.matrix.mean(axis=0), hidden)
-    leaked = truth.judge(initialise(leaking, RowSettings("syntactic")).matrix)
+    leaked = truth.judge(initialize(leaking, RowSettings("syntactic")).matrix)
     honest = truth.judge(
-        initialise(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix
+        initialize(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix
     )
     assert leaked[0].mean() == pytest.approx(1, abs=1e-5) and (leaked[1] == 0).all()
     assert honest[0].mean() < 0.6
@@ -158,13 +160,13 @@ def test_overlap_is_one_where_the_rows_are_the_targets_and_the_norms_are_told():
         ),
         target=SPACE,
     )
-    row = of(compare_initialisers(same, replace(SETTINGS, methods=("target",))), "target")
-    assert row.neighbour_overlap == 1
+    row = of(compare_initializers(same, replace(SETTINGS, methods=("target",))), "target")
+    assert row.neighbor_overlap == 1
     assert row.norm_ratio == pytest.approx(0.5, rel=0.2)
 
 
 def test_matched_rows_are_judged_beside_the_plain_ones():
-    board = compare_initialisers(
+    board = compare_initializers(
         MATERIALS, replace(SETTINGS, methods=("semantic",), norm_matched=True)
     )
     plain, matched = of(board, "semantic"), of(board, "semantic, norm-matched")
@@ -173,28 +175,30 @@ def test_matched_rows_are_judged_beside_the_plain_ones():
 
 def test_the_same_whatever_the_global_seed_and_another_by_its_own(board):
     np.random.seed(99)  # noqa: NPY002
-    again = compare_initialisers(MATERIALS, SETTINGS)
+    again = compare_initializers(MATERIALS, SETTINGS)
     assert again.hidden == board.hidden
-    assert [row.centred_cosine for row in again.rows] == [row.centred_cosine for row in board.rows]
+    assert [row.centered_cosine for row in again.rows] == [
+        row.centered_cosine for row in board.rows
+    ]
     assert hide(MATERIALS, 60, seed=2)[0] != board.hidden == hide(MATERIALS, 60)[0]
 
 
 def test_nonsense_beats_nothing_and_that_is_said():
     rows = np.random.default_rng(0).normal(size=SPACE.matrix.shape).astype(np.float32)
     noise = replace(MATERIALS, target=SPACE.with_matrix(rows))
-    board = compare_initialisers(noise, replace(SETTINGS, methods=("semantic", "focus")))
+    board = compare_initializers(noise, replace(SETTINGS, methods=("semantic", "focus")))
     assert board.verdict == "None beats the global mean on 60 held-out tokens."
 
 
 def test_only_what_is_judged_is_made_where_no_loss_is_asked():
-    board = compare_initialisers(MATERIALS, replace(SETTINGS, methods=("semantic",), judged=10))
-    assert (board.judged, board.added, board.neighbour_candidates) == (10, 26, len(WORDS) + 10)
-    assert of(board, "semantic").neighbour_overlap is not None
+    board = compare_initializers(MATERIALS, replace(SETTINGS, methods=("semantic",), judged=10))
+    assert (board.judged, board.added, board.neighbor_candidates) == (10, 26, len(WORDS) + 10)
+    assert of(board, "semantic").neighbor_overlap is not None
 
 
 def test_the_loss_is_asked_of_the_new_rows():
     asked: list[Rows] = []
-    board = compare_initialisers(
+    board = compare_initializers(
         MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5
     )
     assert of(board, "semantic").masked_loss == 1.5 and asked[0].tokens == NEW
@@ -207,11 +211,11 @@ def test_half_of_the_common_tokens_stay(n):
 
 
 def test_settings_are_checked():
-    with pytest.raises(InputError, match="Unknown initialiser"):
+    with pytest.raises(InputError, match="Unknown initializer"):
         LeaderboardSettings(("magic",))
     with pytest.raises(InputError, match="-1"):
         LeaderboardSettings(held_out=-1)
-    with pytest.raises(InputError, match="nothing to initialise"):
-        compare_initialisers(replace(MATERIALS, plan=VocabularyPlan(BASE, ())))
+    with pytest.raises(InputError, match="nothing to initialize"):
+        compare_initializers(replace(MATERIALS, plan=VocabularyPlan(BASE, ())))
     with pytest.raises(InputError, match="no token in common"):
-        compare_initialisers(replace(MATERIALS, target=SPACE.take(range(len(WORDS), len(SPACE)))))
+        compare_initializers(replace(MATERIALS, target=SPACE.take(range(len(WORDS), len(SPACE)))))

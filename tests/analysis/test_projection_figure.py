@@ -102,17 +102,15 @@ def test_eight_categories_look_different_each(points):
     )  # WebGL draws these by their line: it has no width
 
 
-def test_numbers_have_a_bar_and_what_has_none_is_grey(points):
+def test_numbers_have_a_bar_and_what_has_none_is_gray(points):
     values = np.array([0, 9, 99, 999, np.nan, 9, 9, 9], dtype=np.float32)
-    blank, coloured = map_figure(
-        points, Drawing(Column("frequency", values, logarithmic=True))
-    ).data
+    blank, colored = map_figure(points, Drawing(Column("frequency", values, logarithmic=True))).data
     assert ids(blank) == [14] and blank.name == "no value"
-    assert np.allclose(np.asarray(coloured.marker.color)[:4], [0, 1, 2, 3])
-    assert list(coloured.marker.colorbar.ticktext) == ["1", "10", "100", "1,000"]
+    assert np.allclose(np.asarray(colored.marker.color)[:4], [0, 1, 2, 3])
+    assert list(colored.marker.colorbar.ticktext) == ["1", "10", "100", "1,000"]
 
 
-def test_rings_and_names_of_the_word_and_its_neighbours(points):
+def test_rings_and_names_of_the_word_and_its_neighbors(points):
     figure = map_figure(points, Drawing(rings=Rings(17, [11, 10, 500], [12])))
     base, selected, near, word = figure.data
     assert (ids(selected), ids(near), ids(word)) == ([12], [11, 10], [17])  # 500 is not on the map
@@ -159,7 +157,7 @@ def test_thirty_thousand_points_are_less_than_a_megabyte():
     text = map_figure(points, Drawing(Column("length", np.ones(n, dtype=np.float32)))).to_json()
     assert (
         len(text) < 1_150_000
-    )  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its colour
+    )  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its color
     assert json.loads(text)["data"][0]["x"]["dtype"] == "f4"
 
 

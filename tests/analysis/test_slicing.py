@@ -8,7 +8,7 @@ from vocadapt.analysis.errors.kinds import Judging
 from vocadapt.analysis.errors.ledger import Side, ledger
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, Sliced, SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import Trained, WordBook, WordCut
-from vocadapt.catalogue import catalogue
+from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import USUAL
 from vocadapt.training.scoring.registry import scorer_of
@@ -220,7 +220,7 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
     assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
 
 
-def test_every_slice_is_in_the_catalogue_and_none_holds_what_has_no_words():
-    assert set(catalogue()["slice"]) == set(SLICES) and all(catalogue()["slice"].values())
+def test_every_slice_is_in_the_catalog_and_none_holds_what_has_no_words():
+    assert set(catalog()["slice"]) == set(SLICES) and all(catalog()["slice"].values())
     for name, one in SLICES.items():
         assert not one.holds(Sliced(()), SliceSettings()), name

@@ -52,7 +52,7 @@ def test_a_slice_parts_the_tokens_in_two():
     )  # whatever it is called
 
 
-def test_more_categories_than_colours_become_other():
+def test_more_categories_than_colors_become_other():
     words = tuple(f"c{i:02}" for i in range(20) for _ in range(20 - i))
     column = token_columns.Column("many", words=(*words, ""))
     assert column.categories == (*(f"c{i:02}" for i in range(7)), token_columns.OTHER)

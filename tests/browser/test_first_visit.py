@@ -12,7 +12,7 @@ DEEP_LINKS = {
     "alignment": "Alignment",
     "lens": "Tokenizer lens",
     "vocabulary": "Vocabulary",
-    "initialisers": "Initialisers",
+    "initializers": "Initializers",
     "adapt": "Adapt",
 }
 

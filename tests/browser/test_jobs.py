@@ -41,7 +41,7 @@ def in_state(page, state):
     )
 
 
-def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, workspace, tiny_bert):
+def test_a_job_is_started_seen_found_again_canceled_and_resumed(serve, page, workspace, tiny_bert):
     text = write_text(workspace.root.parent / "long.txt", lines=60_000)
     run_step(
         Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}),
@@ -60,10 +60,10 @@ def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, wo
     in_state(page, "running").first.wait_for()
     page.get_by_role("heading", name=re.compile("Train word vectors · ")).wait_for()
     page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
-    in_state(page, "cancelled").first.wait_for()
+    in_state(page, "canceled").first.wait_for()
 
     page.get_by_role("button", name="Resume").click()
-    page.get_by_text(re.compile("earlier: cancelled")).wait_for()
+    page.get_by_text(re.compile("earlier: canceled")).wait_for()
     [job] = queue.list_jobs(workspace)
     assert job.status().alive and job.id in page.url
     assert page.get_by_test_id("stException").count() == 0
@@ -80,8 +80,8 @@ def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
     page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
     for tab in (page, other):
         tab.get_by_role("button", name="Resume").wait_for()
-        assert in_state(tab, "cancelled").count() > 0
-    assert job.status().state == "cancelled"
+        assert in_state(tab, "canceled").count() > 0
+    assert job.status().state == "canceled"
     other.context.close()
 
 

@@ -85,7 +85,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     search = page.get_by_role("textbox", name="Find a token")
     search.fill("aspirin")
     search.press("Enter")
-    page.get_by_test_id("neighbours").get_by_text("Nearest to aspirin").wait_for()
+    page.get_by_test_id("neighbors").get_by_text("Nearest to aspirin").wait_for()
     page.wait_for_url(re.compile("word=aspirin"))
     chart(page)
 
@@ -93,7 +93,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     page.mouse.click(*point_at(page, id))
     page.wait_for_url(re.compile("word=(?!aspirin)"))
     (clicked,) = parse_qs(urlsplit(page.url).query)["map_word"]
-    page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
+    page.get_by_test_id("neighbors").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
     assert (
         page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50
@@ -126,7 +126,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     chart(page)
     assert search.input_value() == clicked
     page.get_by_text(f"{len(saved.tokens)} of {len(saved.tokens)} tokens in this space").wait_for()
-    page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
+    page.get_by_test_id("neighbors").get_by_text(f"Nearest to {clicked}").wait_for()
     page.get_by_role("button", name="Clear", exact=True).click()
     page.wait_for_url(re.compile(r"^(?!.*slice=)"))
     page.get_by_role("heading", name="Selected tokens").wait_for()

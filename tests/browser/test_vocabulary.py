@@ -1,4 +1,4 @@
-"""Which tokens, with which rows: the pages Vocabulary, Initialisers and Adapt in a real Chromium,
+"""Which tokens, with which rows: the pages Vocabulary, Initializers and Adapt in a real Chromium,
 on a tiny model and text.
 """
 
@@ -65,20 +65,20 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     )  # what goes stands first
     page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
 
-    go(page, "Initialisers")
-    page.get_by_test_id("neighbours").wait_for()
+    go(page, "Initializers")
+    page.get_by_test_id("neighbors").wait_for()
     drawn(page)
     token = page.get_by_role("textbox", name="Type a token of the target")
     token.fill(NEW[1])
     token.press("Enter")
     page.get_by_text(re.compile(f"{NEW[1]} = 1/")).first.wait_for()
     page.wait_for_url(re.compile(f"token={NEW[1]}"))
-    page.get_by_role("button", name="Compare the initialisers").click()
+    page.get_by_role("button", name="Compare the initializers").click()
     page.get_by_text(re.compile("common tokens hidden")).wait_for(timeout=JOB)
     page.reload()
     expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
 
-    page.goto(re.sub(r"/initialisers.*", "/adapt?adapt_preset=reduced-last-25", page.url))
+    page.goto(re.sub(r"/initializers.*", "/adapt?adapt_preset=reduced-last-25", page.url))
     page.get_by_role("button", name="Adapt the model").click()
     page.get_by_text("Certificate passed").wait_for(timeout=JOB)
     assert page.get_by_test_id("stException").count() == 0
@@ -89,7 +89,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"
     target.write_text("".join(f"{token}\n" for token in [*TINY_TOKENS, *NEW]), encoding="utf-8")
-    page.goto(f"{serve(root)}/initialisers")
+    page.goto(f"{serve(root)}/initializers")
     box = page.get_by_role("combobox", name=re.compile("Target"))
     box.wait_for()
     drawn(page)
@@ -97,7 +97,7 @@ def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, 
     box.fill(str(target))
     box.press("Enter")
     page.get_by_role("button", name="Train vectors of its tokens").click()
-    page.get_by_test_id("neighbours").wait_for(timeout=JOB)
+    page.get_by_test_id("neighbors").wait_for(timeout=JOB)
     page.get_by_text(re.compile(f"{NEW[0]} = 1/")).first.wait_for()
     assert page.get_by_test_id("stException").count() == 0
 

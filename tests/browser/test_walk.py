@@ -1,4 +1,4 @@
-"""Upload a text → train → align → neighbours → adapt, in a real Chromium, on a tiny model; and what
+"""Upload a text → train → align → neighbors → adapt, in a real Chromium, on a tiny model; and what
 a browser alone can tell.
 """
 
@@ -61,7 +61,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
 
     page.get_by_role("button", name="Train word vectors").click()
     page.get_by_role("heading", name="What is near a word").wait_for(timeout=JOB)
-    page.get_by_test_id("neighbours").wait_for()
+    page.get_by_test_id("neighbors").wait_for()
 
     go(page, "Alignment")
     page.get_by_role("button", name="Judge every map").click()
@@ -75,7 +75,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     word.fill(NEW[0])
     word.press("Enter")
     page.get_by_text(letter_by_letter(NEW[0])).wait_for()
-    assert page.get_by_test_id("neighbours").locator(".va-card").count() == 4
+    assert page.get_by_test_id("neighbors").locator(".va-card").count() == 4
     page.wait_for_url(re.compile(f"word={NEW[0]}"))
 
     go(page, "Adapt")
@@ -95,7 +95,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     ]
 
 
-def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
+def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(f"{serve(root)}/vectors")
@@ -110,11 +110,11 @@ def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
     page.get_by_role("button", name="Resume").wait_for(state="detached")
 
 
-def test_a_neighbour_query_answers_within_half_a_second(serve, page, tmp_path, tiny_bert):
+def test_a_neighbor_query_answers_within_half_a_second(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(f"{serve(root)}/alignment")
-    page.get_by_test_id("neighbours").wait_for()
+    page.get_by_test_id("neighbors").wait_for()
     page.wait_for_timeout(1500)
     seconds = []
     for name in NEW[1:]:
@@ -139,7 +139,7 @@ def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     expect(page.get_by_role("textbox", name="Type a word")).to_have_value(NEW[2])
     expect(page.get_by_role("combobox", name=re.compile("Map"))).to_have_value("Procrustes")
     expect(
-        page.get_by_test_id("neighbours").locator(".va-card").first.locator(".va-row")
+        page.get_by_test_id("neighbors").locator(".va-card").first.locator(".va-row")
     ).to_have_count(5)
 
 
@@ -153,4 +153,4 @@ def test_hostile_words_do_nothing(serve, page, tmp_path, tiny_bert):
     probe.press("Enter")
     page.get_by_text(f"Nearest to {HOSTILE[0]}").wait_for()
     assert page.locator("img[src=x], img[src='x/onerror=alert(1)']").count() == 0
-    page.get_by_test_id("neighbours").locator(".va-row").first.wait_for()
+    page.get_by_test_id("neighbors").locator(".va-row").first.wait_for()

@@ -16,7 +16,7 @@ from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, made_here, null_pair, twins
 from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
-from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import NONE
@@ -119,7 +119,7 @@ def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vect
 def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert, tmp_path):
     from dataclasses import replace
 
-    pair = null_pair(open_artefact(vectors))
+    pair = null_pair(open_artifact(vectors))
     other = VectorsStep(word2vec=replace(QUICK, seed=2))
     again = run_step(Spec("vectors", other, {"text": text, "model": tiny_bert}), tmp_path / "again")
     assert (
@@ -153,7 +153,7 @@ def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert
         )
         for n in (0, 1, 2)
     ]
-    plain, one, two = (load_space(artefact.folder) for artefact in made)
+    plain, one, two = (load_space(artifact.folder) for artifact in made)
     assert set(plain.words) == set(one.words) == set(two.words)
     assert one.counts.sum() == pytest.approx(plain.counts.sum(), rel=0.1) and not np.array_equal(
         one.matrix, two.matrix
@@ -176,7 +176,7 @@ def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
         )  # all of them: --seed says that too, and it does nothing
         spec = Spec("vectors", VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
         run_step(spec, workspace.folder("vectors", name))
-    a, b, c = (workspace.artefact("vectors", name) for name in "abc")
+    a, b, c = (workspace.artifact("vectors", name) for name in "abc")
     assert [twin.name for twin in twins(a, workspace)] == ["b"] and [
         twin.name for twin in twins(b, workspace)
     ] == ["a"]
@@ -201,7 +201,7 @@ def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
         == 0
     )
     with pytest.raises(InputError, match="not trained here"):
-        null_pair(open_artefact(tmp_path / "h"))
+        null_pair(open_artifact(tmp_path / "h"))
 
 
 def test_hostile_words_come_through(ask, tmp_path, capsys):
@@ -274,7 +274,7 @@ def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert
         "change", "--before", tmp_path / "one", "--after", tmp_path / "top", "-k", 5, "--null-seed"
     )
     assert change["compared"] == 39 and 0 < change["null"]["mean_overlap"] < 1
-    assert ask("neighbours", "heart", "--vectors", tmp_path / "one", "--model", tiny_bert)["heart"][
+    assert ask("neighbors", "heart", "--vectors", tmp_path / "one", "--model", tiny_bert)["heart"][
         "within_words"
     ]
 

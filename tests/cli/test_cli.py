@@ -168,7 +168,7 @@ def test_vectors_train(ask, text, tiny_bert, tmp_path):
     assert answer["numbers"]["words"] == 39
 
 
-def test_an_artefact_may_be_put_into_a_workspace_by_name(
+def test_an_artifact_may_be_put_into_a_workspace_by_name(
     ask, text, tiny_bert, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -280,7 +280,7 @@ def test_align_filters_anchors(ask, vectors, tiny_bert):
         "--anchors-without",
         "single-characters",
         "--unit",
-        "--centre",
+        "--center",
         "--weights",
         "log",
     )
@@ -353,9 +353,9 @@ def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(
     assert ask(*arguments, "--all", "--folds", 0)[0] == 2
 
 
-def test_neighbours(ask, vectors, tiny_bert):
+def test_neighbors(ask, vectors, tiny_bert):
     code, answer = ask(
-        "neighbours",
+        "neighbors",
         "aspirin",
         "drug",
         "##ing",
@@ -375,7 +375,7 @@ def test_neighbours(ask, vectors, tiny_bert):
     assert answer["aspirin"]["within_pieces"] is None and answer["aspirin"]["to_words"] is None
     assert answer["##ing"]["within_words"] is None and answer["##ing"]["to_pieces"] is None
     code, out, _ = ask(
-        "neighbours",
+        "neighbors",
         "drug",
         "--vectors",
         vectors,
@@ -387,16 +387,16 @@ def test_neighbours(ask, vectors, tiny_bert):
     assert code == 0 and "within wordpieces" in out and "CSLS across" in out
 
 
-def test_neighbours_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
-    arguments = ("neighbours", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
+def test_neighbors_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
+    arguments = ("neighbors", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
     code, answer = ask(*arguments)
     assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
     assert "Drug: drug\n" in ask(*arguments, json_wanted=False)[1]
 
 
-def test_neighbours_by_euclid(ask, vectors, tiny_bert):
+def test_neighbors_by_euclid(ask, vectors, tiny_bert):
     arguments = (
-        "neighbours",
+        "neighbors",
         "drug",
         "--vectors",
         vectors,
@@ -645,7 +645,7 @@ def test_a_signal_in_the_middle_of_an_import_is_130_too(sign, tmp_path):
         env={**ENVIRONMENT, "PYTHONPATH": paths},
         check=False,
     )
-    assert (done.returncode, done.stderr) == (130, "Cancelled: nothing was written.\n")
+    assert (done.returncode, done.stderr) == (130, "Canceled: nothing was written.\n")
 
 
 def test_help_is_quick_and_loads_nothing_heavy():

@@ -1,4 +1,4 @@
-"""The command initialisers, on word vectors, a target model, and a bare vocabulary with a text."""
+"""The command initializers, on word vectors, a target model, and a bare vocabulary with a text."""
 
 import json
 import shlex
@@ -15,8 +15,8 @@ from vocadapt.lab.steps import compare_initializers
 from vocadapt.lab.steps.compare_initializers import load_compared
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
-from vocadapt.lab.workspace.workspace import open_artefact
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+from vocadapt.lab.workspace.workspace import open_artifact
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
 
@@ -25,7 +25,7 @@ FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
 def ask(capsys):
     def run(*arguments):
         capsys.readouterr()
-        assert main(["initialisers", *map(str, arguments), "--json"]) == 0
+        assert main(["initializers", *map(str, arguments), "--json"]) == 0
         return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
 
     return run
@@ -49,21 +49,21 @@ def other(tmp_path_factory):
 
 def test_word_vectors(ask, tiny_bert, vectors):
     found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
-    judged = {row["initialiser"]: row for row in found["rows"]}
-    assert judged.keys() | found["skipped"].keys() == set(INITIALISERS) - {"distilled"}
+    judged = {row["initializer"]: row for row in found["rows"]}
+    assert judged.keys() | found["skipped"].keys() == set(INITIALIZERS) - {"distilled"}
     assert found["skipped"].keys() == {"target"} and "none was given" in found["skipped"]["target"]
     assert (found["held_out"], found["candidates"], found["added"]) == (
         10,
         len(TINY_TOKENS),
         len(NEW),
     )
-    assert found["floors"].keys() == FLOORS and judged["global-mean"]["centred_cosine"] == 0
+    assert found["floors"].keys() == FLOORS and judged["global-mean"]["centered_cosine"] == 0
     assert {
-        "centred_cosine",
+        "centered_cosine",
         "p@1",
         "mrr",
         "norm_ratio",
-        "neighbour_overlap",
+        "neighbor_overlap",
         "masked_loss",
     } <= judged["focus"].keys()
     assert (
@@ -88,7 +88,7 @@ def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, othe
         "target",
     )
     assert "24 wide, the model's 16" in found["skipped"]["target"]
-    losses = {row["initialiser"]: row["masked_loss"] for row in found["rows"]}
+    losses = {row["initializer"]: row["masked_loss"] for row in found["rows"]}
     assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 5
     assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0
 
@@ -100,7 +100,7 @@ def test_a_bare_vocabulary_takes_vectors_trained_on_a_text(ask, tiny_bert, tmp_p
     assert (
         found["added"] == 2 and found["masked"]["words"] > 0
     )  # asked on the lines that were held out
-    assert next(row for row in found["rows"] if row["initialiser"] == "semantic")["masked_loss"] > 0
+    assert next(row for row in found["rows"] if row["initializer"] == "semantic")["masked_loss"] > 0
 
 
 def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors, tmp_path):
@@ -125,7 +125,7 @@ def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors)
     assert (
         main(
             [
-                "initialisers",
+                "initializers",
                 "--model",
                 str(tiny_bert),
                 "--vectors",
@@ -160,10 +160,10 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
         "--text",
         unseen,
     )
-    assert main(["initialisers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
+    assert main(["initializers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
-    kept = open_artefact(tmp_path / "kept")
+    kept = open_artifact(tmp_path / "kept")
     assert (
         load_compared(kept.folder).to_dict().items() <= answer.items()
         and kept.kind == "leaderboards"
@@ -172,7 +172,7 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
     line = shlex.split(kept.manifest.command)[3:]
     assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
     rows = [
-        [row.centred_cosine for row in load_compared(tmp_path / name).board.rows]
+        [row.centered_cosine for row in load_compared(tmp_path / name).board.rows]
         for name in ("kept", "again")
     ]
     assert rows[0] == rows[1]
@@ -180,7 +180,7 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
 
 def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors, text):
     given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
-    assert main(["initialisers", *map(str, given)]) == 2
+    assert main(["initializers", *map(str, given)]) == 2
     assert "trained on the text that the loss is asked on" in capsys.readouterr().err
 
 
@@ -190,7 +190,7 @@ def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
     unseen = write_text(tmp_path / "unseen.txt", seed=2)
     given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "distilled"]
     assert (
-        main(["initialisers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)])
+        main(["initializers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)])
         == 2
     )
     assert "rows are fitted to the text that the loss is asked on" in capsys.readouterr().err

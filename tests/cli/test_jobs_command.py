@@ -111,22 +111,22 @@ def test_a_job_in_full(ask, workspace, text):
     )
 
 
-def test_a_job_is_cancelled_and_resumed(ask, workspace, text):
+def test_a_job_is_canceled_and_resumed(ask, workspace, text):
     job = started(workspace, text, numbers=150)
     time.sleep(0.5)
     began = time.monotonic()
     code, answer = ask("cancel", job.id)
     assert (code, answer["state"], answer["had_ended"]) == (
         0,
-        "cancelled",
+        "canceled",
         False,
     ) and time.monotonic() - began < 10
-    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} had ended before: cancelled.\n")
+    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} had ended before: canceled.\n")
     code, answer = ask("resume", job.id)
     assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
-    assert [line["state"] for line in answer["past"]] == ["cancelled"]
+    assert [line["state"] for line in answer["past"]] == ["canceled"]
     assert job.wait(LONG).state == "done", job.log()
-    assert workspace.artefact("corpora", "n").manifest.numbers["begun_at"] > 0
+    assert workspace.artifact("corpora", "n").manifest.numbers["begun_at"] > 0
     code, said = ask("resume", job.id, as_json=False)
     assert code == 2 and "is done: there is nothing to resume" in said
 

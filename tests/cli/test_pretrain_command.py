@@ -8,7 +8,7 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.lab.steps.command_lines import arguments_of
 from vocadapt.lab.steps.spec import PretrainStep, Spec
-from vocadapt.lab.workspace.workspace import open_artefact
+from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.trainer import MaskedSettings
@@ -51,8 +51,8 @@ def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, cap
     assert answer["out"] == str(out) and (out / "manifest.json").is_file()
     assert len(open_model(out).vocabulary) <= 120
     assert not (out / "checkpoint").exists()
-    artefact = open_artefact(out)
-    assert artefact.manifest.kind == "models" and "--from-scratch" in artefact.manifest.command
+    artifact = open_artifact(out)
+    assert artifact.manifest.kind == "models" and "--from-scratch" in artifact.manifest.command
     assert main(["tokenize", "placebo", "--model", str(out), "--json"]) == 0
 
 

@@ -65,8 +65,8 @@ vectors evaluate {vectors} --analogies pipe
 align --vectors pipe --model {model}
 align --vectors {vectors} --model pipe
 align --vectors {vectors} --model {model} --save pipe
-neighbours drug --vectors pipe --model {model}
-neighbours drug --vectors {vectors} --model pipe
+neighbors drug --vectors pipe --model {model}
+neighbors drug --vectors {vectors} --model pipe
 change --before pipe --after {vectors}
 change --before {model} --after pipe
 change --before {model} --after {model} --null pipe {model}
@@ -109,11 +109,11 @@ diagnose {model} pipe
 relations --model pipe
 relations --vectors pipe
 relations --model {model} --pairs pipe
-initialisers --model pipe --vectors {vectors}
-initialisers --model {model} --vectors pipe
-initialisers --model {model} --target pipe
-initialisers --model {model} --target vocab.txt --corpus pipe
-initialisers --model {model} --vectors {vectors} --text pipe
+initializers --model pipe --vectors {vectors}
+initializers --model {model} --vectors pipe
+initializers --model {model} --target pipe
+initializers --model {model} --target vocab.txt --corpus pipe
+initializers --model {model} --vectors {vectors} --text pipe
 tokenize text --model pipe
 lens pipe --model {model}
 lens {text} pipe --model {model}

@@ -96,12 +96,12 @@ align --vectors {vectors} --model {model} --folds 1
 align --vectors {vectors} --model vocab.txt --save out
 align --vectors {narrow} --model {model} --method identity --save out
 align --vectors {vectors} --model {model} --ridge nan
-neighbours unicorn --vectors {vectors} --model {model}
-neighbours drug --vectors {vectors} --model {model} -k 0
-neighbours drug --vectors {vectors} --model vocab.txt
-neighbours drug --vectors {vectors} --model {model} --metric x
-neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
-neighbours two,words --vectors {vectors} --model {model}
+neighbors unicorn --vectors {vectors} --model {model}
+neighbors drug --vectors {vectors} --model {model} -k 0
+neighbors drug --vectors {vectors} --model vocab.txt
+neighbors drug --vectors {vectors} --model {model} --metric x
+neighbors drug --vectors {vectors} --model {model} --metric euclidean --csls
+neighbors two,words --vectors {vectors} --model {model}
 change --before {model}
 change --before {model} --after nothing/at/all
 change --before {model} --after vocab.txt
@@ -207,7 +207,7 @@ adapt --model {model} --cut magic --out out
 adapt --model {model} --refill target --target {model} --removed 0.2 --out out
 adapt --model {model} --preset combined-last-10 --target {model} --max-added 5 --out out
 adapt --model {model} --preset reinit-normal --count-marks --out out
-adapt --model {model} --preset reduced-last-5 --initialiser syntactic --out out
+adapt --model {model} --preset reduced-last-5 --initializer syntactic --out out
 adapt --model {model} --refill words --out out
 adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
 diagnose
@@ -228,22 +228,22 @@ relations --model vocab.txt
 relations --model {model} --draws 0
 relations --model {model} --seed -1
 relations --vectors {vectors} {vectors}
-initialisers --model {model}
-initialisers --model {model} --target {model} --vectors {vectors}
-initialisers --model {model} --target {model}
-initialisers --model {model} --target nothing/at/all
-initialisers --model {model} --target vocab.txt
-initialisers --model {model} --target vocab.txt --corpus missing.txt
-initialisers --model {model} --target weightless
-initialisers --model {model} --target bpe
-initialisers --model {model} --vectors nothing
-initialisers --model {model} --vectors {narrow}
-initialisers --model {model} --vectors {vectors} --corpus {text}
-initialisers --model {model} --vectors {vectors} --held-out -1
-initialisers --model {model} --vectors {vectors} --held-out 10000
-initialisers --model {model} --vectors {vectors} --methods magic
-initialisers --model {model} --vectors {vectors} --text missing.txt
-initialisers --model vocab.txt --vectors {vectors}
+initializers --model {model}
+initializers --model {model} --target {model} --vectors {vectors}
+initializers --model {model} --target {model}
+initializers --model {model} --target nothing/at/all
+initializers --model {model} --target vocab.txt
+initializers --model {model} --target vocab.txt --corpus missing.txt
+initializers --model {model} --target weightless
+initializers --model {model} --target bpe
+initializers --model {model} --vectors nothing
+initializers --model {model} --vectors {narrow}
+initializers --model {model} --vectors {vectors} --corpus {text}
+initializers --model {model} --vectors {vectors} --held-out -1
+initializers --model {model} --vectors {vectors} --held-out 10000
+initializers --model {model} --vectors {vectors} --methods magic
+initializers --model {model} --vectors {vectors} --text missing.txt
+initializers --model vocab.txt --vectors {vectors}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --unit --out out
@@ -347,7 +347,7 @@ map --model float8 --out m.html
 diagnose float8
 change --before {model} --after float8
 align --vectors {vectors} --model index
-initialisers --model index --vectors {vectors}
+initializers --model index --vectors {vectors}
 relations --model index
 adapt --model settings --vectors {vectors} --method ridge --out out
 adapt --model {model} --preset transfer-syntactic --target shared-id --out out

@@ -3,7 +3,7 @@ N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort.
 If it is refused, its message must have at most three printable lines of bounded length, and no
-output may be left behind. Files, models, tasks, recipes and artefacts come from `attack_material`;
+output may be left behind. Files, models, tasks, recipes and artifacts come from `attack_material`;
 extreme numbers are passed to every numeric flag.
 """
 
@@ -110,7 +110,7 @@ def attempts(ground: Ground) -> list[Attempt]:
         *_on_models(ground),
         *_on_tasks(ground),
         *_on_recipes(ground),
-        *_on_artefacts(ground),
+        *_on_artifacts(ground),
         *_on_numbers(ground),
     ]
 
@@ -213,8 +213,8 @@ def _on_recipes(ground: Ground) -> Iterator[Attempt]:
         )
 
 
-def _on_artefacts(ground: Ground) -> Iterator[Attempt]:
-    for path in hostile.write_artefacts(ground.vectors, ground.folder / "artefacts"):
+def _on_artifacts(ground: Ground) -> Iterator[Attempt]:
+    for path in hostile.write_artifacts(ground.vectors, ground.folder / "artifacts"):
         yield _attempt(
             f"align {path.name}", "align", "--vectors", path, "--model", ground.model, "--save", OUT
         )
@@ -250,7 +250,7 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
             " --seeds --fold --limit"
         ),
         ("map", "--model", model, "--out", "m.html", "--method", "pca", "--first", 20): (
-            "--first --min-length --low --high --nearest --perplexity --iterations --neighbours"
+            "--first --min-length --low --high --nearest --perplexity --iterations --neighbors"
             " --min-dist --pca --seed"
         ),
         (
@@ -260,7 +260,7 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
             "--model",
             model,
         ): "--ridge --min-count --seed --folds",
-        ("neighbours", "heart", "--vectors", ground.vectors, "--model", model): "-k",
+        ("neighbors", "heart", "--vectors", ground.vectors, "--model", model): "-k",
         (
             "score",
             "--kind",

@@ -66,7 +66,7 @@ def shipped(small_demo, monkeypatch):
 def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
     workspace = Workspace(tmp_path / "w")
     made = open_demo(workspace)
-    assert [artefact.folder for artefact in made] == [
+    assert [artifact.folder for artifact in made] == [
         workspace.folder(*place) for place in demo.SHIPPED
     ]
     before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
@@ -85,7 +85,7 @@ def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
 
 
 def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
-    """What a walk left is taken away or written over: every artefact of the second one is new."""
+    """What a walk left is taken away or written over: every artifact of the second one is new."""
     monkeypatch.setattr(demo, "_map", ridge_map)
     monkeypatch.setattr(
         demo,
@@ -113,7 +113,7 @@ def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, cap
         and f"share {shared[0][1]} of 80 tokens" in by_name["two vocabularies"].did
     )
     stamps = {
-        place: workspace.artefact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED, MOVED)
+        place: workspace.artifact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED, MOVED)
     }
     shutil.rmtree(workspace.folder(*REFITTED))
     capsys.readouterr()
@@ -121,7 +121,7 @@ def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, cap
     answer = json.loads(capsys.readouterr().out)
     assert [step["step"] for step in answer["steps"]] == [walked.step for walked in first]
     for place, stamp in stamps.items():
-        assert workspace.artefact(*place).stamp != stamp
+        assert workspace.artifact(*place).stamp != stamp
 
 
 def ridge_map(workspace, progress):
@@ -153,9 +153,9 @@ def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_p
     module.main(*(small_demo.joinpath(*place) for place in (MODEL, BIOMEDICAL, VECTORS)))
     workspace = Workspace(tmp_path / "demo")
     for kind, name in demo.SHIPPED:
-        artefact = workspace.artefact(kind, name)
-        assert artefact.stale(workspace) == []
-        text = (artefact.folder / "manifest.json").read_text(encoding="utf-8")
+        artifact = workspace.artifact(kind, name)
+        assert artifact.stale(workspace) == []
+        text = (artifact.folder / "manifest.json").read_text(encoding="utf-8")
         assert str(tmp_path) not in text and str(small_demo) not in text
 
 
@@ -178,7 +178,7 @@ def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
 
 def test_the_shipped_models_were_worth_shipping():
     for place in (MODEL, BIOMEDICAL):
-        numbers = Workspace(demo.DEMO).artefact(*place).manifest.numbers
+        numbers = Workspace(demo.DEMO).artifact(*place).manifest.numbers
         loss = numbers["loss_per_character"]
         assert (
             loss["after"] < min(loss["unigram"], loss["before"])
@@ -227,7 +227,7 @@ def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
 
 def test_the_shipped_map_is_what_its_inputs_give(tmp_path):
     """Fitted anew from the shipped model and vectors: the same anchors, the same held-out score."""
-    kept = Workspace(demo.DEMO).artefact(*MAP).manifest.numbers
+    kept = Workspace(demo.DEMO).artifact(*MAP).manifest.numbers
     inputs = {
         role: str(demo.DEMO.joinpath(*place))
         for role, place in (("model", MODEL), ("vectors", VECTORS))

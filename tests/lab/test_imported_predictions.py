@@ -1,4 +1,4 @@
-"""Predictions of other programs as artefacts: what is kept of them, and what is refused with the
+"""Predictions of other programs as artifacts: what is kept of them, and what is refused with the
 name of the file.
 """
 

@@ -31,7 +31,7 @@ def test_the_latest_jobs_of_the_step_tell_it(tmp_path):
     for number, paced in enumerate((121.0, 104.0, 0.0, 130.0, 125.0, 128.0), start=1):
         job(workspace, number, paced=paced)  # 0.0: never got so far
     job(
-        workspace, 7, paced=500.0, past=(("cancelled", 1.0),)
+        workspace, 7, paced=500.0, past=(("canceled", 1.0),)
     )  # resumed: it did not begin at nothing
     assert start_up(workspace, "finetune") == pytest.approx(25.0)
     assert start_up(workspace, "vectors") == START_UP["vectors"]

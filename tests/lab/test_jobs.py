@@ -18,7 +18,7 @@ import pytest
 from tests.material import counting_step
 from tests.material.counting_step import CountStep
 from tests.material.lab import LONG, wait_for, write_text
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import born
@@ -73,11 +73,11 @@ def left_in(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def test_a_job_is_done_and_its_artefact_is_there(workspace, quick):
+def test_a_job_is_done_and_its_artifact_is_there(workspace, quick):
     job = start(workspace, quick, "mine")
     assert job.status().alive
     assert job.wait(LONG).state == "done", job.log()
-    assert workspace.artefact("corpora", "mine").manifest.numbers["files"] == 1
+    assert workspace.artifact("corpora", "mine").manifest.numbers["files"] == 1
     assert left_in(workspace.root / "corpora") == ["mine"]
     assert job.status().fraction == 1.0 and job.status().started > 0
     assert [found.id for found in list_jobs(workspace)] == [job.id]
@@ -131,33 +131,33 @@ def test_a_running_job_tells_where_it_is(workspace, endless):
     assert all(
         later - earlier > 0.4 for earlier, later in pairwise(seconds)
     )  # twice a second at most
-    assert not workspace.artefacts("vectors")
+    assert not workspace.artifacts("vectors")
 
 
-def test_a_cancelled_job_leaves_nothing_half_made(workspace, endless):
+def test_a_canceled_job_leaves_nothing_half_made(workspace, endless):
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     began = time.monotonic()
-    assert job.cancel(grace=10).state == "cancelled", job.log()
+    assert job.cancel(grace=10).state == "canceled", job.log()
     assert time.monotonic() - began < 8
     assert left_in(workspace.root / "vectors") == []
-    assert job.cancel().state == "cancelled"  # again does no harm
+    assert job.cancel().state == "canceled"  # again does no harm
 
 
 def test_a_job_asked_without_waiting_stops_too(workspace, endless):
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     job.cancel(grace=0)
-    wait_for(job, "cancelled", SOON)
+    wait_for(job, "canceled", SOON)
     assert left_in(workspace.root / "vectors") == []
 
 
-def test_a_waiting_job_is_cancelled_without_having_run(workspace, endless, quick):
+def test_a_waiting_job_is_canceled_without_having_run(workspace, endless, quick):
     first, second = start(workspace, endless, "v"), start(workspace, quick, "mine")
     wait_for(first, "running")
     assert second.status().state == "waiting"
     second.cancel(grace=SOON)
-    assert second.status().state == "cancelled" and second.status().started == 0
+    assert second.status().state == "canceled" and second.status().started == 0
     assert first.status().state == "running"
 
 
@@ -169,7 +169,7 @@ def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endl
     kill(job)
     status = wait_for(job, "interrupted", SOON)
     assert "killed" in status.error
-    assert workspace.artefacts("vectors") == []
+    assert workspace.artifacts("vectors") == []
     assert start(workspace, quick, "mine").wait(LONG).state == "done"
 
 
@@ -198,7 +198,7 @@ def test_an_interrupted_job_is_resumed_in_its_folder(workspace, endless, quick):
     assert [state for state, _ in status.past] == ["interrupted"]
     assert job.log().startswith(log) and "run 2" in job.log()
     assert len(list_jobs(workspace)) == 2
-    assert workspace.artefact("corpora", "mine")  # no finished result was lost
+    assert workspace.artifact("corpora", "mine")  # no finished result was lost
 
 
 def test_two_starts_at_once_run_one_after_the_other(workspace, quick):
@@ -212,7 +212,7 @@ def test_two_starts_at_once_run_one_after_the_other(workspace, quick):
     assert max(seen) <= 1
     started = [job.status().started for job in four]
     assert started == sorted(started)  # first come, first served
-    assert len(workspace.artefacts("corpora")) == 4
+    assert len(workspace.artifacts("corpora")) == 4
 
 
 def test_a_job_outlives_the_process_that_started_it(workspace, quick):
@@ -264,7 +264,7 @@ def test_an_unknown_job_is_said(workspace):
 STARTER = """
 import sys, time
 from pathlib import Path
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.jobs.queue import start
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -320,7 +320,7 @@ def test_kill_9_of_the_server_does_not_touch_its_job(workspace, endless):
     before = wait_for_message(job, "epoch")
     time.sleep(1)
     assert job.status().state == "running" and job.status().updated > before.updated
-    assert job.cancel(grace=10).state == "cancelled"
+    assert job.cancel(grace=10).state == "canceled"
 
 
 def wait_for_message(job, start):
@@ -370,7 +370,7 @@ def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):
     run_step(quick, workspace.folder("vectors", "v"))  # another was quicker
     with pytest.raises(InputError, match="already exists"):
         resume(workspace, alive)
-    assert alive.status().state == "cancelled" and left_in(workspace.root / "vectors") == ["v"]
+    assert alive.status().state == "canceled" and left_in(workspace.root / "vectors") == ["v"]
 
 
 def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text):
@@ -385,7 +385,7 @@ def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text
         "",
         ["failed"],
     ), job.log()
-    assert workspace.artefact("corpora", "mine").manifest.job == job.id
+    assert workspace.artifact("corpora", "mine").manifest.job == job.id
 
 
 def test_a_moved_workspace_takes_its_jobs_along(workspace, quick, text, tmp_path):
@@ -417,11 +417,11 @@ def test_an_end_that_other_code_swallowed_is_taken_up_again(workspace, quick):
     try:
         reporter = worker.Reporter(job, worker.told_by_signal())
         reporter(0.1)
-        with suppress(Cancelled):
+        with suppress(Canceled):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1)
         time.sleep(worker.LOOK_EVERY)
-        with pytest.raises(Cancelled):
+        with pytest.raises(Canceled):
             reporter(0.2)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -437,7 +437,7 @@ def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
         status = job.status()
         assert status.state == "running" and status.seconds >= 0 and (status.seconds_left or 0) >= 0
         assert born(status.pid) == pytest.approx(status.process_started, abs=1)
-    assert job.cancel(grace=10).state == "cancelled"
+    assert job.cancel(grace=10).state == "canceled"
 
 
 def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
@@ -645,7 +645,7 @@ def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, ki
     }[kind]
     assert start(workspace, spec, "mine").wait(LONG).state == "done"
     assert left_in(upload.parent) == []
-    made = workspace.artefact(kind, "mine")
+    made = workspace.artifact(kind, "mine")
     assert made.stale(workspace) == []
     assert str(upload) not in made.manifest.command
     if kind == "corpora":

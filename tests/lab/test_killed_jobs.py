@@ -1,5 +1,5 @@
 """Pulling the plug: `kill -9` at any moment of a job loses no finished result, leaves no half
-artefact, and can be mended.
+artifact, and can be mended.
 """
 
 import os
@@ -61,7 +61,7 @@ def kill(job):
 
 def results(workspace):
     return {
-        found.name: (found.folder / RESULT).read_text() for found in workspace.artefacts("corpora")
+        found.name: (found.folder / RESULT).read_text() for found in workspace.artifacts("corpora")
     }
 
 

@@ -140,9 +140,9 @@ def test_other_examples_are_refused_and_the_first_that_differs_is_said(tmp_path,
 
 def test_other_tasks_and_missing_parts_are_messages(tmp_path):
     (ner,) = runs(tmp_path, ner=RIGHT)
-    labelled = texts(2)
-    said = {"base": [one.labels for one in labelled]}
-    other = str(write_run(tmp_path / "text", labelled, said, kind="classification"))
+    labeled = texts(2)
+    said = {"base": [one.labels for one in labeled]}
+    other = str(write_run(tmp_path / "text", labeled, said, kind="classification"))
     bare = tmp_path / "bare.txt"
     bare.write_text("no\tO\nfever\tB-D\n", encoding="utf-8")
     for asked, problem in (

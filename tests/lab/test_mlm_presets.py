@@ -1,4 +1,4 @@
-"""Presets …+mlm: adaptation and masked-word training as one command and one artefact, what was kept
+"""Presets …+mlm: adaptation and masked-word training as one command and one artifact, what was kept
 and what was not.
 """
 

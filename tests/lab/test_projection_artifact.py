@@ -1,4 +1,4 @@
-"""A map as an artefact, as a file, and on the command line."""
+"""A map as an artifact, as a file, and on the command line."""
 
 import csv
 import json
@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from vocadapt.cli import main
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.open_space import Opened, open_space
 from vocadapt.lab.artifacts.projection_files import map_html, map_table, write_map
 from vocadapt.lab.steps.projection import draw_map, load_map, save_map
 from vocadapt.lab.steps.spec import MapStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
@@ -78,7 +78,7 @@ def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert,
     made = run_step(
         Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m")
     )
-    assert [found.name for found in workspace.artefacts("maps")] == ["m"] and made.stale(
+    assert [found.name for found in workspace.artifacts("maps")] == ["m"] and made.stale(
         workspace
     ) == []
     manifest = made.manifest
@@ -110,13 +110,13 @@ def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
     assert made.stale(workspace) == ["vectors v was rebuilt since"]
 
 
-def test_a_cancelled_map_leaves_nothing(vectors, tmp_path):
+def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
     def stop(fraction, message=""):
         if message.startswith("iteration"):
-            raise Cancelled
+            raise Canceled
 
     step = MapStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         run_step(Spec("map", step, {"space": vectors}), tmp_path / "maps" / "m", stop)
     assert not (tmp_path / "maps").exists() or not any((tmp_path / "maps").iterdir())
 
@@ -233,7 +233,7 @@ def test_the_command_writes_each_format(ask, tiny_bert, tmp_path):
         )
 
 
-def test_the_command_makes_an_artefact(ask, vectors, tiny_bert, tmp_path):
+def test_the_command_makes_an_artifact(ask, vectors, tiny_bert, tmp_path):
     answer = ask(
         "--vectors",
         vectors,
@@ -251,7 +251,7 @@ def test_the_command_makes_an_artefact(ask, vectors, tiny_bert, tmp_path):
         answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
     )
     assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
-    assert open_artefact(folder).manifest.command.startswith("python -m vocadapt map --vectors ")
+    assert open_artifact(folder).manifest.command.startswith("python -m vocadapt map --vectors ")
 
 
 def test_the_command_looks_around_a_word(ask, vectors):

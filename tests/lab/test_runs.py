@@ -83,7 +83,7 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     assert runs_of(workspace) == []
     asked = []
     runs, found = runs_and_unreadable(
-        workspace, lambda artefact: asked.append(artefact.name) or opened(artefact)
+        workspace, lambda artifact: asked.append(artifact.name) or opened(artifact)
     )
     assert runs == [] and asked == ["green", "base"]  # each once
     assert (
@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
 
 def test_a_folder_without_a_manifest_is_a_set_of_runs_too(tmp_path):
     found = open_runs(write_run(tmp_path / "alone", GOLD, {"base": RIGHT}, seed=7))
-    assert found.artefact is None and found.seeds == (7,)
+    assert found.artifact is None and found.seeds == (7,)
     with pytest.raises(InputError, match="expected a run"):
         open_runs(tmp_path)
 

@@ -11,7 +11,7 @@ from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.cores import count_cores
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.alignments import load_judged
 from vocadapt.lab.artifacts.corpora import counts_path, kept_counts, read_corpus
 from vocadapt.lab.steps.command_lines import command_of
@@ -30,7 +30,7 @@ from vocadapt.lab.steps.spec import (
     VectorsStep,
 )
 from vocadapt.lab.steps.steps import STEPS, run_step
-from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import PRESETS, Recipe, preset
@@ -49,7 +49,7 @@ from vocadapt.vocabulary.initializers.initialize import RowSettings
 
 @pytest.fixture(scope="module")
 def vectors(vectors):
-    return open_artefact(vectors)
+    return open_artifact(vectors)
 
 
 def test_every_step_has_a_form_and_a_function():
@@ -226,7 +226,7 @@ def test_a_model_made_through_a_map_at_chance_says_so(vectors, text, tiny_bert, 
     assert 0 <= numbers["p@5"] <= 1 and numbers["chance@5"] == pytest.approx(5 / 34)
 
 
-def test_what_others_put_into_an_artefact_is_never_overwritten(vectors, text, tiny_bert, tmp_path):
+def test_what_others_put_into_an_artifact_is_never_overwritten(vectors, text, tiny_bert, tmp_path):
     spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
     made = run_step(spec, tmp_path / "v")
     run_step(spec, tmp_path / "v", overwrite=True)
@@ -325,12 +325,12 @@ def test_counts_are_kept_by_content(text, tmp_path):
     assert [path.suffix for path in (tmp_path / "counts").iterdir()] == [".tsv"]
 
 
-def test_a_step_that_fails_or_is_cancelled_leaves_nothing(text, tiny_bert, tmp_path):
+def test_a_step_that_fails_or_is_canceled_leaves_nothing(text, tiny_bert, tmp_path):
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
     spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         run_step(spec, tmp_path / "w" / "v", stop)
     impossible = replace(QUICK, min_count=10_000)
     with pytest.raises(InputError, match="none of the"):

@@ -55,9 +55,9 @@ def test_a_task_alone_keeps_its_name(tmp_path):
 
 def with_test(one, file, stamp):
     given = {"test": Input((file,), stamp, "seen")}
-    made = one.artefact
+    made = one.artifact
     return replace(
-        one, artefact=replace(made, manifest=replace(made.manifest, inputs=given)), label=""
+        one, artifact=replace(made, manifest=replace(made.manifest, inputs=given)), label=""
     )
 
 

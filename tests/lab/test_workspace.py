@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.files import open_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import held, hold, take
@@ -18,7 +18,7 @@ from vocadapt.lab.workspace.workspace import (
     Workspace,
     adapted_models,
     check_name,
-    open_artefact,
+    open_artifact,
     writing,
 )
 from vocadapt.lab.workspace.writing import check_free_file, sweep, writing_file
@@ -75,7 +75,7 @@ def put(workspace, kind, name, inputs=None, text="1"):
     with writing(workspace.folder(kind, name), overwrite=True) as draft:
         (draft / "content").write_text(text)
         manifest(name, kind, inputs=inputs or {}).save(draft)
-    return workspace.artefact(kind, name)
+    return workspace.artifact(kind, name)
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
@@ -116,14 +116,14 @@ def test_a_link_out_of_the_workspace_is_refused(tmp_path):
         Workspace(tmp_path / "w").folder("vectors", "x")
 
 
-def test_an_artefact_is_written_listed_and_read_again(tmp_path):
+def test_an_artifact_is_written_listed_and_read_again(tmp_path):
     workspace = Workspace(tmp_path)
     put(workspace, "vectors", "first")
     put(workspace, "vectors", "second")
-    assert [found.name for found in workspace.artefacts("vectors")] == ["second", "first"]
-    assert workspace.artefact("vectors", "first").kind == "vectors"
+    assert [found.name for found in workspace.artifacts("vectors")] == ["second", "first"]
+    assert workspace.artifact("vectors", "first").kind == "vectors"
     with pytest.raises(InputError, match=r"no vectors named third.*\nThere: second, first"):
-        workspace.artefact("vectors", "third")
+        workspace.artifact("vectors", "third")
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
@@ -136,7 +136,7 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
     [adapted] = adapted_models(workspace)
     assert adapted.name == "adapted"
     assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
-    assert [headline(model) for model in workspace.artefacts("models")] == [
+    assert [headline(model) for model in workspace.artifacts("models")] == [
         "converted",
         "adapted · 5 words added",
     ]
@@ -172,11 +172,11 @@ def test_a_foreign_manifest_is_refused_and_not_listed(tmp_path, content):
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(content)
     with pytest.raises(InputError):
-        open_artefact(folder)
-    assert Workspace(tmp_path).artefacts("vectors") == []
+        open_artifact(folder)
+    assert Workspace(tmp_path).artifacts("vectors") == []
 
 
-@pytest.mark.parametrize("error", [RuntimeError, Cancelled, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("error", [RuntimeError, Canceled, KeyboardInterrupt, SystemExit])
 def test_nothing_stays_when_the_writer_fails(tmp_path, error):
     with pytest.raises(error), writing(tmp_path / "deep" / "er" / "x") as draft:
         (draft / "half").write_text("half")
@@ -184,12 +184,12 @@ def test_nothing_stays_when_the_writer_fails(tmp_path, error):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_older_artefact_survives_a_writer_that_fails(tmp_path):
+def test_an_older_artifact_survives_a_writer_that_fails(tmp_path):
     workspace = Workspace(tmp_path)
     stamp = put(workspace, "vectors", "x").stamp
     with pytest.raises(RuntimeError), writing(workspace.folder("vectors", "x"), overwrite=True):
         raise RuntimeError
-    assert workspace.artefact("vectors", "x").stamp == stamp
+    assert workspace.artifact("vectors", "x").stamp == stamp
     assert os.listdir(tmp_path / "vectors") == ["x"]
 
 
@@ -258,7 +258,7 @@ def test_an_empty_folder_is_free_and_a_file_is_not(tmp_path):
     (tmp_path / "empty").mkdir()
     with writing(tmp_path / "empty") as draft:
         manifest().save(draft)
-    assert open_artefact(tmp_path / "empty").kind == "vectors"
+    assert open_artifact(tmp_path / "empty").kind == "vectors"
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InputError, match="file"), writing(place):
@@ -370,7 +370,7 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     assert draft.exists()  # its writer lives
     writer.send_signal(signal.SIGKILL)
     writer.wait()
-    assert Workspace(tmp_path).artefacts("vectors") == []
+    assert Workspace(tmp_path).artifacts("vectors") == []
     sweep(tmp_path / "vectors")
     assert not draft.exists()
 
@@ -393,7 +393,7 @@ def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch
     assert os.listdir(tmp_path) == ["x"]
 
 
-def test_of_two_writers_of_one_artefact_the_first_wins(tmp_path):
+def test_of_two_writers_of_one_artifact_the_first_wins(tmp_path):
     with pytest.raises(InputError, match="already exists"), writing(tmp_path / "x") as second:
         with writing(tmp_path / "x") as first:
             (first / "content").write_text("first")
@@ -402,7 +402,7 @@ def test_of_two_writers_of_one_artefact_the_first_wins(tmp_path):
     assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x" / "content").read_text() == "first"
 
 
-def test_an_artefact_whose_replacement_was_killed_is_put_back(tmp_path):
+def test_an_artifact_whose_replacement_was_killed_is_put_back(tmp_path):
     put(Workspace(tmp_path), "vectors", "x", text="finished")
     os.replace(tmp_path / "vectors" / "x", tmp_path / "vectors" / ".x.0123456789ab.old")
     sweep(tmp_path / "vectors")
@@ -420,7 +420,7 @@ def test_a_lock_is_held_until_it_is_let_go(tmp_path):
     assert not held(tmp_path / "gone")
 
 
-def test_a_changed_input_makes_an_artefact_stale(tmp_path):
+def test_a_changed_input_makes_an_artifact_stale(tmp_path):
     workspace = Workspace(tmp_path / "w")
     text = tmp_path / "text.txt"
     text.write_text("one")
@@ -470,7 +470,7 @@ def test_a_workspace_may_be_moved(tmp_path):
     put(workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)})
     os.replace(tmp_path / "w", tmp_path / "moved")
     moved = Workspace(tmp_path / "moved")
-    assert moved.artefact("alignments", "a").stale(moved) == []
+    assert moved.artifact("alignments", "a").stale(moved) == []
 
 
 def test_stamps_depend_on_content_and_names_alone(tmp_path):

@@ -391,8 +391,8 @@ MANIFESTS: dict[str, bytes] = {
 }
 
 
-def write_artefacts(vectors: Path, folder: Path) -> list[Path]:
-    """Copy an artefact of word vectors with each manifest of MANIFESTS, and with its own files
+def write_artifacts(vectors: Path, folder: Path) -> list[Path]:
+    """Copy an artifact of word vectors with each manifest of MANIFESTS, and with its own files
     spoiled.
     """
     made = []

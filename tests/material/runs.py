@@ -84,7 +84,7 @@ def write_runs(
     model: str = "",
     **record: Any,
 ) -> Path:
-    """Write an artefact of runs, one for each seed, as finetune does: one seed in the folder
+    """Write an artifact of runs, one for each seed, as finetune does: one seed in the folder
     itself, several below it.
     """
     folder = workspace.folder("runs", name)

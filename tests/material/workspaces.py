@@ -71,7 +71,7 @@ def seed_hostile(root: Path, model: Path) -> Workspace:
     return workspace
 
 
-def inputs(workspace: Workspace, model: Path, **artefacts: str) -> dict[str, tuple[str, ...]]:
-    return {role: (str(workspace.root / path),) for role, path in artefacts.items()} | {
+def inputs(workspace: Workspace, model: Path, **artifacts: str) -> dict[str, tuple[str, ...]]:
+    return {role: (str(workspace.root / path),) for role, path in artifacts.items()} | {
         "model": (str(model),)
     }

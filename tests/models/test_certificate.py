@@ -51,7 +51,7 @@ FAULTS = {
     ),
     "more tokens than rows": (lambda f: drop_rows(f), "vocabulary size"),
     "a word that never fires": (lambda f: rename_added(f), "added tokens fire"),
-    "a normaliser that the tokenizer class drops": (lambda f: uncase(f), "reload"),
+    "a normalizer that the tokenizer class drops": (lambda f: uncase(f), "reload"),
 }
 
 

@@ -5,7 +5,7 @@ refused.
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.models.contextual.occurrences import ContextualSettings, draw, find_targets, windows
 from vocadapt.models.contextual.word_vectors import (
     estimate_seconds,
@@ -213,12 +213,12 @@ def test_bare_vocabularies_and_other_architectures_are_refused(tmp_path, tiny_be
 def test_it_can_be_stopped_and_says_its_cost(model, read):
     def stop(fraction, message=""):
         assert 0 <= fraction <= 1 and "wordpieces" in message
-        raise Cancelled
+        raise Canceled
 
     settings = ContextualSettings(min_count=1, length=64)
     sentences, counts = read()
     targets = find_targets(counts, model.vocabulary, settings)
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         vectors_in_context(sentences, targets, model, settings, stop)
     most = most_tokens(counts, targets, model, settings)
     assert most >= vectors_in_context(sentences, targets, model, settings).tokens - 2 * 4

@@ -70,7 +70,7 @@ def test_both_tokenizers_cut_alike_and_never_truncate(minilm: str) -> None:
     assert len(model.fast_tokenizer.encode(text).ids) > 512
 
 
-def test_a_custom_normaliser_survives(make_bert: Callable[..., Path]) -> None:
+def test_a_custom_normalizer_survives(make_bert: Callable[..., Path]) -> None:
     """transformers 5 rebuilds a BertTokenizer and drops it; the stored tokenizer.json is
     believed.
     """

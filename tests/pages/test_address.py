@@ -1,4 +1,4 @@
-"""The address: each setting belongs to one page, a link restores what was seen, and opens artefacts
+"""The address: each setting belongs to one page, a link restores what was seen, and opens artifacts
 of the workspace only.
 """
 
@@ -38,7 +38,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.frame.names import build_address_filter, models_of
 from vocadapt.ui.serving.server import ROOT
 
-INITIALISERS = "pages/vocabulary/initialisers.py"
+INITIALIZERS = "pages/vocabulary/initializers.py"
 PREFIXES = {
     ADVISE: "advise",
     JOBS: "jobs",
@@ -46,7 +46,7 @@ PREFIXES = {
     ALIGNMENT: "alignment",
     LENS: "lens",
     VOCABULARY: "vocabulary",
-    INITIALISERS: "initialisers",
+    INITIALIZERS: "initializers",
     ADAPT: "adapt",
     MAP: "map",
     DIAGNOSTICS: "diagnostics",
@@ -234,7 +234,7 @@ def tour(pages):
 
 
 @pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, MAP, CHANGE, LENS, ADAPT, DIAGNOSTICS])
-def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(
+def test_a_copied_link_shows_the_same_when_newer_artifacts_are_there(
     page, open_page, seeded, tmp_path, tiny_bert
 ):
     first = open_page(page, seeded)
@@ -287,7 +287,7 @@ def test_what_may_stand_in_an_address(value, seeded):
         (CHANGE, "change_before"),
         (DIAGNOSTICS, "diagnostics_spaces"),
         (ALIGNMENT, "alignment_model"),
-        (INITIALISERS, "initialisers_target"),
+        (INITIALIZERS, "initializers_target"),
         (PRETRAINING, "pretraining_model"),
         (FINETUNE, "finetune_models"),
         (FINETUNE, "finetune_task"),
@@ -352,8 +352,8 @@ MENUS = [
     (ALIGNMENT, "alignment_model"),
     (LENS, "lens_models"),
     (VOCABULARY, "vocabulary_models"),
-    (INITIALISERS, "initialisers_model"),
-    (INITIALISERS, "initialisers_target"),
+    (INITIALIZERS, "initializers_model"),
+    (INITIALIZERS, "initializers_target"),
     (ADAPT, "adapt_model"),
     (MAP, "map_space"),
     (MAP, "map_other"),

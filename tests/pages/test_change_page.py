@@ -1,4 +1,4 @@
-"""The neighbourhood change page: empty, full, a null, words by type and by address, hostile words,
+"""The neighborhood change page: empty, full, a null, words by type and by address, hostile words,
 vectors in context.
 """
 
@@ -13,7 +13,7 @@ from vocadapt.lab.reports.noise_baselines import next_seed, resampled, spec_of
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.change import ChangeSettings, neighbourhood_change
+from vocadapt.spaces.neighbors.change import ChangeSettings, neighborhood_change
 from vocadapt.ui.change import view
 from vocadapt.ui.change.view import three_cards, whole_list, within
 
@@ -50,7 +50,7 @@ def with_nulls(seeded, tmp_path_factory):
     root = tmp_path_factory.mktemp("nulls") / "copy"
     shutil.copytree(seeded.root, root)
     workspace = Workspace(root)
-    spec = spec_of(workspace.artefact("vectors", "trials-vectors"))
+    spec = spec_of(workspace.artifact("vectors", "trials-vectors"))
     again = {"seed": next_seed(spec), "lines": resampled(spec, 1), "lines-2": resampled(spec, 2)}
     for name, one in again.items():
         run_step(one, workspace.folder("vectors", name))
@@ -157,12 +157,12 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
     assert not app.exception and not app.error
     [kept] = slices_of(workspace)
     assert kept.name == "moved <b>" and len(kept.tokens) == int(figures(app)["Words compared"])
-    assert kept.source["neighbours kept"] == "0 to 10"
+    assert kept.source["neighbors kept"] == "0 to 10"
 
 
-def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):
+def test_too_many_neighbors_and_unknown_words_are_messages(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="38")
-    assert not app.exception and any("neighbours need 40 words" in text for text in texts(app))
+    assert not app.exception and any("neighbors need 40 words" in text for text in texts(app))
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
     assert not app.exception and any(
         "nosuchword" in text and "not among" in text for text in texts(app)
@@ -212,7 +212,7 @@ def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monk
 def test_the_parts_by_hand():
     from tests.spaces.test_change import AFTER, BEFORE
 
-    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in within(change, (0, 0))] == ["a"]
     assert [change.words[row] for row in within(change, (1, 2))] == ["b", "c", "d", "e"]
     cards = three_cards(change.word("d"), ("<b>", "b"))

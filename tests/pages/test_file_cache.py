@@ -14,7 +14,7 @@ from vocadapt.lab.steps.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import SETTLED, CachedReader
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
 
 def settle() -> None:
@@ -135,19 +135,19 @@ def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open
 def test_what_is_listed_follows_every_change(full):
     (full.root / "corpora" / "notes.txt").write_text("a")
     (full.root / "jobs" / "notes.txt").write_text("a")
-    assert len(full.artefacts("corpora")) == 40 and len(list_jobs(full)) == 40
+    assert len(full.artifacts("corpora")) == 40 and len(list_jobs(full)) == 40
     folder = full.folder("corpora", "c-3")
-    before = open_artefact(folder)
+    before = open_artifact(folder)
     Manifest("corpora", "c-3", {}, numbers={"words": 1_000}).save(folder)
-    after = open_artefact(folder)
+    after = open_artifact(folder)
     assert after.manifest.numbers == {"words": 1_000} and after.stamp != before.stamp
     (folder / "manifest.json").unlink()
-    assert len(full.artefacts("corpora")) == 39
+    assert len(full.artifacts("corpora")) == 39
     with pytest.raises(InputError, match=r"expected a manifest\.json"):
-        open_artefact(folder)
+        open_artifact(folder)
     job = list_jobs(full)[0]
-    write_status(job.folder, Status("cancelled"))
-    assert Job(job.folder).status().state == "cancelled"
+    write_status(job.folder, Status("canceled"))
+    assert Job(job.folder).status().state == "canceled"
     (job.folder / "spec.json").unlink()
     for read in ("order", "spec"):
         with pytest.raises(InputError, match=r"it has no spec\.json"):

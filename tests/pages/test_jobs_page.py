@@ -96,7 +96,7 @@ def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
     assert any("waiting behind **Train word vectors** · long" in text for text in shown)
     assert {"end", "look"} <= set(buttons(app))
     buttons(app)["end"].click().run()
-    assert endless.wait(30).state == "cancelled" and waiting.wait(60).state == "done"
+    assert endless.wait(30).state == "canceled" and waiting.wait(60).state == "done"
 
 
 def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take):
@@ -127,12 +127,12 @@ def test_a_job_that_does_not_stop_is_stopped_by_force(open_page, workspace, endl
     os.kill(pid, signal.SIGSTOP)  # it can do nothing now, not even stop
     app = open_page(JOBS, workspace)
     buttons(app)["end"].click().run()
-    assert buttons(app)["end"].label == "Cancelling …" and buttons(app)["end"].disabled
+    assert buttons(app)["end"].label == "Canceling …" and buttons(app)["end"].disabled
     os.utime(endless.folder / "cancel", (1, 1))  # long ago
     app.run()
     assert buttons(app)["end"].label == "Stop by force"
     buttons(app)["end"].click().run()
-    assert endless.wait(30).state == "cancelled"
+    assert endless.wait(30).state == "canceled"
 
 
 def running(job):
@@ -162,9 +162,9 @@ def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(
     app = open_page(VECTORS, workspace)
     assert any("Train word vectors" in text.value for text in app.sidebar.markdown)
     app.sidebar.button(key=f"stop_{endless.id}").click().run()
-    assert endless.wait(30).state == "cancelled" and done.wait(60).state == "done"
+    assert endless.wait(30).state == "canceled" and done.wait(60).state == "done"
     links = [link.proto.label for link in open_page(VECTORS, workspace).sidebar.get("page_link")]
-    assert links == ["done · quick", "cancelled · long"]
+    assert links == ["done · quick", "canceled · long"]
 
 
 def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):

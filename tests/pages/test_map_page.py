@@ -1,4 +1,4 @@
-"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colours; all of it
+"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colors; all of it
 by link.
 """
 
@@ -60,14 +60,12 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
     shown = len(drawn_ids(spec)[0])
     assert f"{shown} of " in said.replace(",", "") and "longer than 3 characters" in said
     assert (
-        "trustworthiness **" in said
-        and "neighbourhood preservation **" in said
-        and "chance" in said
+        "trustworthiness **" in said and "neighborhood preservation **" in said and "chance" in said
     )
     assert spec["layout"]["dragmode"] == "pan"  # with a lasso in hand a click would do nothing
 
 
-def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, seeded):
+def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, seeded):
     app = open_page(
         MAP, seeded, map_space=VECTORS, map_word="aspirin", map_near="5", map_shortest="0"
     )
@@ -175,7 +173,7 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
 @pytest.mark.parametrize("others", [False, True])
 def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     """…whatever its space: not with the newest model."""
-    model = own.artefacts("models")[0].name
+    model = own.artifacts("models")[0].name
     given = {"space": str(own.folder("vectors", "trials-vectors"))}
     if others:
         given["other"] = str(own.folder("models", model))
@@ -228,27 +226,27 @@ def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
 
 
 @pytest.mark.parametrize(
-    "colour", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"]
+    "color", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"]
 )
-def test_colours(colour, open_page, own):
+def test_colors(color, open_page, own):
     save_slice(own, "mine", ["aspirin"])
     (own.root / TABLES).mkdir(parents=True)
     (own.root / TABLES / "mine.csv").write_text(
         "token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8"
     )
-    app = open_page(MAP, own, map_space=VECTORS, map_colour=colour, map_shortest="0")
+    app = open_page(MAP, own, map_space=VECTORS, map_color=color, map_shortest="0")
     assert not app.exception and not app.error
-    assert app.selectbox(key="map_colour").value == colour
-    if colour.startswith("table"):
+    assert app.selectbox(key="map_color").value == color
+    if color.startswith("table"):
         assert any("tokens on the map have a value" in text for text in texts(app))
 
 
-def test_origin_colours_the_adapted_model(open_page, seeded):
+def test_origin_colors_the_adapted_model(open_page, seeded):
     app = open_page(
         MAP,
         seeded,
         map_space="model · trials-model",
-        map_colour="origin · trials-model",
+        map_color="origin · trials-model",
         map_shortest="0",
         map_pieces="true",
     )
@@ -260,7 +258,7 @@ def test_origin_colours_the_adapted_model(open_page, seeded):
 def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
     (own.root / TABLES).mkdir(parents=True)
     (own.root / TABLES / "torn.csv").write_bytes(b"\xff\xfe")
-    app = open_page(MAP, own, map_space=VECTORS, map_colour="table · torn.csv")
+    app = open_page(MAP, own, map_space=VECTORS, map_color="table · torn.csv")
     assert not app.exception and app.error and len(charts(app)) == 1
 
 
@@ -268,7 +266,7 @@ def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
     "query",
     [
         {"map_zoom": "<script>"},
-        {"map_colour": "nothing"},
+        {"map_color": "nothing"},
         {"map_view": "../../etc"},
         {"map_slice": "../../etc/passwd"},
         {"map_tokens": "around a word", "map_around": "<script>alert(1)</script>"},

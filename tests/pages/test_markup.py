@@ -40,7 +40,7 @@ def test_a_token_is_shown_as_it_is_and_adds_no_element(text, written):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
-    markup.neighbour_cards([markup.Card(text, text, "domain", [(text, 0.5)])])
+    markup.neighbor_cards([markup.Card(text, text, "domain", [(text, 0.5)])])
     (card,) = parsed(written[0])
     title, note, row = card
     assert (title.text, note.text, row[0].text) == (text, text, text)
@@ -63,8 +63,8 @@ def widths(body):
     return re.findall(r"width:(\d+)%", body.removeprefix(markup.STYLE))
 
 
-def test_shared_neighbours_are_marked_and_bars_run_from_0_to_1(written):
-    markup.neighbour_cards(
+def test_shared_neighbors_are_marked_and_bars_run_from_0_to_1(written):
+    markup.neighbor_cards(
         [markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})]
     )
     body, scale = written
@@ -110,13 +110,13 @@ def test_shared_neighbours_are_marked_and_bars_run_from_0_to_1(written):
 )
 def test_bars_begin_at_0_and_share_one_stated_scale(cards, expected, note, written):
     """Neighbors by CSLS with negative scores drew full bars; .454 and .520 looked alike."""
-    markup.neighbour_cards([markup.Card("t", "n", "source", **card) for card in cards])
+    markup.neighbor_cards([markup.Card("t", "n", "source", **card) for card in cards])
     assert widths("".join(body.removeprefix(markup.STYLE) for body in written)) == expected
     assert parsed(written[-1]).text == note
 
 
 def test_cards_without_a_score_state_no_scale(written):
-    markup.neighbour_cards([markup.Card("t", "n", "source", [], empty="none")])
+    markup.neighbor_cards([markup.Card("t", "n", "source", [], empty="none")])
     assert len(written) == 1
 
 
@@ -184,7 +184,7 @@ def test_plain_breaks_what_would_become_a_link(text):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_heat_map_shows_names_as_they_are_and_colours_by_sign(text, written):
+def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
     rows = [(text, text, [markup.Heat(1.0, text), markup.Heat(-0.5), markup.Heat(None)])]
     markup.heat_map([text, "b", "c"], rows, text)
     (table,) = parsed(written[0])
@@ -204,7 +204,7 @@ def test_a_heat_map_shows_names_as_they_are_and_colours_by_sign(text, written):
 
 
 def test_scores_that_are_counts_are_whole(written):
-    markup.neighbour_cards(
+    markup.neighbor_cards(
         [markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)]
     )
     (card,) = parsed(written[0])

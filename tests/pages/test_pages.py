@@ -39,7 +39,7 @@ TITLES = {
     VOCABULARY: "Vocabulary",
     ADAPT: "Adapt",
     MAP: "Map",
-    CHANGE: "Neighbourhood change",
+    CHANGE: "Neighborhood change",
 }
 DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
@@ -137,7 +137,7 @@ def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
     assert any("did not work" in error.value for error in app.error)
 
 
-def test_a_torn_judgement_is_a_message(open_page, seeded, tmp_path):
+def test_a_torn_judgment_is_a_message(open_page, seeded, tmp_path):
     root = tmp_path / "broken"
     shutil.copytree(seeded.root, root)
     (root / "alignments" / "trials-map" / "heldout.json").write_text("{", encoding="utf-8")
@@ -145,7 +145,7 @@ def test_a_torn_judgement_is_a_message(open_page, seeded, tmp_path):
     assert not app.exception and app.error
 
 
-def test_an_artefact_that_is_not_ours_is_passed_over(open_page, tmp_path):
+def test_an_artifact_that_is_not_ours_is_passed_over(open_page, tmp_path):
     folder = tmp_path / "odd" / "vectors" / "x"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("[]", encoding="utf-8")
@@ -271,7 +271,7 @@ def test_another_map_is_fitted_when_chosen(open_page, seeded):
 
 def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
     app = open_page(ALIGNMENT, seeded)
-    assert 'data-testid="neighbours"' in markup(app)
+    assert 'data-testid="neighbors"' in markup(app)
     app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not app.error
     assert any("Kernel ridge** is not fitted yet" in text for text in texts(app))
@@ -279,7 +279,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
         "Judge Kernel ridge in detail"
     ]
     # Neither lists nor figures: those of another map stood here under this one's name.
-    assert 'data-testid="neighbours"' not in markup(app)
+    assert 'data-testid="neighbors"' not in markup(app)
     assert [metric.value for metric in app.metric][1:] == ["–", "–", "–"]
 
     root = Workspace(tmp_path / "kernel").root
@@ -290,7 +290,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     app = open_page(ALIGNMENT, root)
     app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not any("is not fitted yet" in text for text in texts(app))
-    assert 'data-testid="neighbours"' in markup(app) and all(
+    assert 'data-testid="neighbors"' in markup(app) and all(
         metric.value != "–" for metric in app.metric
     )
 

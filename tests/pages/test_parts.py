@@ -37,8 +37,8 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
     [
         (AlignmentSettings(), "Least squares"),
         (
-            AlignmentSettings(method="procrustes", unit=True, centre=True),
-            "Procrustes · unit rows · centred",
+            AlignmentSettings(method="procrustes", unit=True, center=True),
+            "Procrustes · unit rows · centered",
         ),
         (
             AlignmentSettings(method="ridge", ridge=0.1, weights="log"),
@@ -210,7 +210,7 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
         word_query.Answer("w", lists, ("w",)), ListSettings(csls=True)
     )
     assert table.splitlines() == [
-        "word\tlist\trank\tneighbour\tscore\tmeasure",
+        "word\tlist\trank\tneighbor\tscore\tmeasure",
         "w\twithin_words\t1\ta b\t0.5\tcosine",
         "w\tto_pieces\t1\tc\t0.25\tCSLS",
     ]
@@ -272,5 +272,5 @@ def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, sai
     )
 
 
-def test_a_step_without_artefacts_is_missing(tmp_path):
+def test_a_step_without_artifacts_is_missing(tmp_path):
     assert walk.state_of([], Workspace(tmp_path)) == "missing"

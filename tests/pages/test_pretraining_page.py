@@ -23,7 +23,7 @@ from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.continued import FurtherSettings
-from vocadapt.training.masked.estimates import modelled_masked_pace, pretraining_cost
+from vocadapt.training.masked.estimates import modeled_masked_pace, pretraining_cost
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.pretraining.gates import listening
 
@@ -230,7 +230,7 @@ def test_a_forged_address_is_no_crash(open_page, pretrained, query):
     assert not app.exception and "<script" not in markup(app)
 
 
-def test_a_job_is_started_cancelled_and_resumed_from_the_page(
+def test_a_job_is_started_canceled_and_resumed_from_the_page(
     open_page, pretrained, tmp_path, monkeypatch
 ):
     from pathlib import Path
@@ -260,7 +260,7 @@ def test_a_job_is_started_cancelled_and_resumed_from_the_page(
         )
         wait_for(job, "running", LONG)
         job.cancel(grace=LONG)
-        wait_for(job, "cancelled", LONG)
+        wait_for(job, "canceled", LONG)
         app = open_page(PRETRAINING, workspace)
         assert not app.exception and any(button.label == "Resume" for button in app.button)
     finally:
@@ -284,7 +284,7 @@ def test_the_cost_by_hand():
     )
 
 
-def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
+def test_the_modeled_pace_knows_what_is_frozen_and_what_stands_beside():
     config = {
         "num_hidden_layers": 4,
         "hidden_size": 256,
@@ -294,10 +294,10 @@ def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
     extended = config | {"extension_hidden_size": 84, "extension_intermediate_size": 341}
     settings = MaskedSettings()
     plain, rows = (
-        modelled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings")
+        modeled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings")
     )
     stage_1, whole = (
-        modelled_masked_pace(extended, stage, settings) for stage in ("extension", "whole")
+        modeled_masked_pace(extended, stage, settings) for stage in ("extension", "whole")
     )
     assert rows > plain > whole and stage_1 > whole
     # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at

@@ -17,7 +17,7 @@ from vocadapt.lab.artifacts.runs import runs_of
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
-from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modelled_pace
+from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modeled_pace
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
 from vocadapt.ui.components.pickers import runs_to_pick
@@ -198,7 +198,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert any("12 × 5 epochs × 1 run" in text and "modelled" in text for text in texts(app))
+    assert any("12 × 5 epochs × 1 run" in text and "modeled" in text for text in texts(app))
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="finetune_limit").set_value(6).run()
     assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
@@ -295,19 +295,19 @@ def test_an_estimate_by_hand():
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
-    assert modelled_pace(task, settings, small) == pytest.approx(
-        2 * modelled_pace(task, settings, large)
+    assert modeled_pace(task, settings, small) == pytest.approx(
+        2 * modeled_pace(task, settings, large)
     )
     beside = small | {
         "model_type": "vocadapt-exbert",
         "extension_hidden_size": 384,
         "extension_intermediate_size": 4 * 384,
     }
-    assert modelled_pace(task, settings, small) == pytest.approx(
-        2 * modelled_pace(task, settings, beside)
+    assert modeled_pace(task, settings, small) == pytest.approx(
+        2 * modeled_pace(task, settings, beside)
     )  # s5: a layer more
     texts_task = Task("t", "classification", {"train": Split((Text("1", "a b", ("x",)),))}, ("x",))
-    assert modelled_pace(texts_task, settings, small) > modelled_pace(task, settings, small)
+    assert modeled_pace(texts_task, settings, small) > modeled_pace(task, settings, small)
 
 
 def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
@@ -351,7 +351,7 @@ def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(
     assert not app.exception and any(metric.label == "F1 · base" for metric in app.metric)
 
 
-def test_a_run_keeps_its_colour_in_both_charts_of_learning_curves():
+def test_a_run_keeps_its_color_in_both_charts_of_learning_curves():
     among = ["a · seed 1", "b · seed 1", "b · seed 2"]
     left = losses({name: [(1, 0.5), (2, 0.25)] for name in among}, among=among)
     right = dev_scores({"b · seed 2": [0.5, 0.75]}, "f1", among=among)

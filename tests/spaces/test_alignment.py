@@ -185,11 +185,11 @@ def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
 
 
 @pytest.mark.parametrize("method", ["least-squares", "procrustes"])
-def test_unit_and_centred_maps_give_rows_of_the_targets_scale(rng, method):
+def test_unit_and_centered_maps_give_rows_of_the_targets_scale(rng, method):
     x = unit_rows(rng.normal(size=(80, 5)) + 3)
     y = 4 * unit_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
     fitted = fit_alignment(
-        space(9 * x), space(y), AlignmentSettings(method, unit=True, centre=True)
+        space(9 * x), space(y), AlignmentSettings(method, unit=True, center=True)
     )
     assert relative(fitted.apply((2 * x).astype(np.float32)), y) < 1e-4
     prepared = fitted.prepare_target(y.astype(np.float32))
@@ -235,7 +235,7 @@ def test_nothing_given_is_changed(rng):
     source, target = space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4)))
     before = source.matrix.copy(), target.matrix.copy()
     for method in METHODS:
-        fit_alignment(source, target, AlignmentSettings(method, unit=True, centre=True)).apply(
+        fit_alignment(source, target, AlignmentSettings(method, unit=True, center=True)).apply(
             source.matrix
         )
     np.testing.assert_array_equal(source.matrix, before[0])

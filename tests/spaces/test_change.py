@@ -1,12 +1,12 @@
-"""Neighbourhood change: overlaps worked by hand, what must not count as change, the null, bad
+"""Neighborhood change: overlaps worked by hand, what must not count as change, the null, bad
 input.
 """
 
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.neighbors.change import ChangeSettings, estimate_seconds, neighbourhood_change
+from vocadapt.errors import Canceled, InputError
+from vocadapt.spaces.neighbors.change import ChangeSettings, estimate_seconds, neighborhood_change
 from vocadapt.spaces.neighbors.noise_baseline import Pair, bands_of, change_with_null
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -30,7 +30,7 @@ AFTER = angles({"e": 0, "a": 15, "d": 30, "b": 100, "c": 118, "other": 5}, "b")
 def test_overlap_by_hand():
     # before (k = 2): a: b c, b: a c, c: b a, d: e c, e: d c · after: a: e d, b: c d, c: b d, d: a
     # e, e: a d
-    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert dict(zip(change.words, change.overlap, strict=True)) == {
         "a": 0,
         "b": 0.5,
@@ -54,9 +54,9 @@ def test_overlap_by_hand():
     assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
 
 
-def test_among_all_words_the_new_ones_are_neighbours_too():
+def test_among_all_words_the_new_ones_are_neighbors_too():
     # "only" (at 1°) comes next to a, "other" (at 5°) next to e: they are in no other space's list
-    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
+    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
     assert [word for word, _ in change.word("a").only_before] == ["only"]
     assert [word for word, _ in change.word("e").only_after] == ["other"]
     assert change.words == ("a", "b", "c", "d", "e")
@@ -71,29 +71,29 @@ def test_identical_and_rotated_spaces_change_nothing():
         [space.matrix @ turn.astype(np.float32), np.zeros((300, 5), dtype=np.float32)]
     )
     for other in (space, space.with_matrix(3 * space.matrix), space.with_matrix(wider, "turned")):
-        change = neighbourhood_change(space, other)
+        change = neighborhood_change(space, other)
         assert (change.overlap == 1).all() and change.histogram[-1] == 300
         assert not change.word("w000").only_before and len(change.word("w000").both) == 10
 
 
 def test_unrelated_spaces_agree_by_chance():
-    change = neighbourhood_change(random_space(2000, 32, 1), random_space(2000, 16, 2))
+    change = neighborhood_change(random_space(2000, 32, 1), random_space(2000, 16, 2))
     assert change.chance == pytest.approx(10 / 1999)
     assert change.mean == pytest.approx(change.chance, abs=0.002)
 
 
 def test_equal_overlaps_stand_by_frequency_where_counts_are_known():
     counted = EmbeddingSpace(BEFORE.words, BEFORE.matrix, np.array([1, 5, 9, 7, 9, 1]), "a")
-    change = neighbourhood_change(counted, AFTER, ChangeSettings(k=2))
+    change = neighborhood_change(counted, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in change.order] == ["a", "c", "e", "d", "b"]
 
 
 def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
     first, second = random_space(90, seed=1), random_space(90, seed=2)
-    whole = neighbourhood_change(first, second)
+    whole = neighborhood_change(first, second)
     shuffled = second.take(np.random.default_rng(3).permutation(90))
     monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 500)
-    assert neighbourhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
+    assert neighborhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
 
 
 def test_kinds_of_words_are_left_out_and_counted():
@@ -102,7 +102,7 @@ def test_kinds_of_words_are_left_out_and_counted():
     matrix[4] = 0
     space = EmbeddingSpace(words, matrix)
     settings = ChangeSettings(k=1, without=("special", "continuation", "unused"))
-    change = neighbourhood_change(space, space, settings, special={"[CLS]"})
+    change = neighborhood_change(space, space, settings, special={"[CLS]"})
     assert change.words == ("##", "a", "b", "c", "d") and change.shared == 9
     assert change.left_out == {"special": 1, "continuation": 1, "unused": 1, "vector is zero": 1}
 
@@ -110,7 +110,7 @@ def test_kinds_of_words_are_left_out_and_counted():
 def test_hostile_words_are_words():
     words = ("<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500, "a\tb", "'; --")
     matrix = np.random.default_rng(1).normal(size=(8, 4)).astype(np.float32)
-    change = neighbourhood_change(
+    change = neighborhood_change(
         EmbeddingSpace(words, matrix), EmbeddingSpace(words, matrix[::-1]), ChangeSettings(k=2)
     )
     assert {change.word(word).word for word in words} == set(words)
@@ -131,12 +131,12 @@ def test_bad_settings(settings, said):
 
 def test_bad_spaces():
     with pytest.raises(InputError, match="no word in common"):
-        neighbourhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
-    with pytest.raises(InputError, match="4 neighbours need 6 words at least, and 5 of the 5"):
-        neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=4))
-    neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=3))
+        neighborhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
+    with pytest.raises(InputError, match="4 neighbors need 6 words at least, and 5 of the 5"):
+        neighborhood_change(BEFORE, AFTER, ChangeSettings(k=4))
+    neighborhood_change(BEFORE, AFTER, ChangeSettings(k=3))
     with pytest.raises(InputError, match="not among the 5 words"):
-        neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
+        neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
 
 
 def test_it_can_be_stopped_and_says_its_cost():
@@ -144,11 +144,11 @@ def test_it_can_be_stopped_and_says_its_cost():
 
     def stop(fraction, message=""):
         told.append(message)
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
-        neighbourhood_change(space, space, progress=stop)
-    assert told == ["r: neighbours of 60 words among 60"]
+    with pytest.raises(Canceled):
+        neighborhood_change(space, space, progress=stop)
+    assert told == ["r: neighbors of 60 words among 60"]
     assert 0 < estimate_seconds(space, space) < estimate_seconds(space, random_space(60, 400))
 
 
@@ -163,7 +163,7 @@ def test_the_null_by_hand():
     change, null = change_with_null(
         before, before.with_matrix(moved, "b"), ChangeSettings(k=3), pair
     )
-    same = neighbourhood_change(before, before.with_matrix(near), ChangeSettings(k=3)).overlap
+    same = neighborhood_change(before, before.with_matrix(near), ChangeSettings(k=3)).overlap
     assert null is not None and null.overlap.tolist() == same.tolist() and null.bands == 1
     threshold = np.sort(same)[1]  # of 40 values the 5 % quantile is the second
     assert set(null.threshold) == {threshold}
@@ -211,7 +211,7 @@ def test_words_are_held_against_their_own_frequency():
     assert set(bands_of(None, 1200)) == {0} and set(bands_of(np.arange(300), 300)) == {0}
     assert np.bincount(bands_of(np.arange(5000), 5000)).tolist() == [500] * 10
     # most words occur once or twice: the 20 in between are too few to be held against, and go to
-    # the smaller neighbour
+    # the smaller neighbor
     counts = np.concatenate(
         [np.ones(4990), np.full(20, 2), np.full(1990, 3), 4 + np.arange(3000)]
     ).astype(np.int64)

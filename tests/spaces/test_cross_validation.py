@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
 from vocadapt.spaces.alignment.comparison import best, compare, left_out, maps_to_compare, paired
 from vocadapt.spaces.alignment.cross_validation import _ranks, held_out, split
@@ -143,13 +143,13 @@ def test_other_folds_cannot_be_paired():
         paired(held_out(source, target, seed=1), held_out(source, target, seed=2))
 
 
-def test_the_work_reports_itself_and_can_be_cancelled():
+def test_the_work_reports_itself_and_can_be_canceled():
     seen = []
     held_out(*spaces(), folds=3, progress=lambda fraction, message="": seen.append(fraction))
     assert seen == sorted(seen) and seen[-1] == 1
 
     def cancel(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         held_out(*spaces(), progress=cancel)

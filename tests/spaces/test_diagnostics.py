@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled
+from vocadapt.errors import Canceled
 from vocadapt.spaces.diagnostics.geometry import (
     compare_added_norms,
     frequency_bias,
@@ -284,9 +284,9 @@ def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
     assert hubness_seconds(space) > 0
 
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         hubness_of(space, progress=stop)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.diagnostics.evaluation import (
     AnalogyScore,
     AnalogySection,
@@ -207,9 +207,9 @@ def test_analogies_are_folded_when_asked():
 
 def test_analogies_can_be_stopped():
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         score_analogies(ROYAL, (AnalogySection("s", ()),), progress=stop)
 
 

@@ -1,4 +1,4 @@
-"""Exact neighbours: against brute force, by hand, CSLS, the four lists."""
+"""Exact neighbors: against brute force, by hand, CSLS, the four lists."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_query_leaves_its_own_row_out_and_k_is_bounded_by_the_space():
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_a_word_alone_has_no_neighbours(metric):
+def test_a_word_alone_has_no_neighbors(metric):
     found = nearest(PLANE.matrix[:1], space([[1, 2]]), 3, metric, leave_out=np.array([0]))
     assert found.rows.shape == found.scores.shape == (1, 0)
 
@@ -157,7 +157,7 @@ def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
     assert "heart" in caught.value.remedy
 
 
-def test_shared_neighbours_stand_in_two_lists():
+def test_shared_neighbors_stand_in_two_lists():
     lists = {
         "within_words": [("a", 1.0), ("b", 0.5)],
         "within_pieces": None,
@@ -182,7 +182,7 @@ def test_special_tokens_are_no_anchors_of_csls():
 
 @pytest.mark.parametrize(
     "settings",
-    [AlignmentSettings(unit=True, centre=True), AlignmentSettings("kernel-ridge", unit=True)],
+    [AlignmentSettings(unit=True, center=True), AlignmentSettings("kernel-ridge", unit=True)],
 )
 def test_across_with_csls_and_prepared_spaces(cross, settings):
     alignment = fit_alignment(cross.words, cross.pieces, settings)
@@ -231,7 +231,7 @@ def test_identical_spaces_agree_in_all_lists():
     ]
 
 
-def test_special_tokens_are_nobodys_neighbours():
+def test_special_tokens_are_nobodys_neighbors():
     words, pieces = (
         space(np.eye(3), ("a", "b", "new")),
         space(np.eye(3), ("a", "b", "[PAD]"), "pieces"),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tqdm.auto import tqdm
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
 from vocadapt.spaces.projection.methods import principal
 from vocadapt.spaces.projection.projection import (
@@ -47,8 +47,8 @@ def space_of(matrix, words=None, name="made") -> EmbeddingSpace:
 def clouds() -> EmbeddingSpace:
     """Three clouds of forty words each, 60 wide."""
     random = np.random.default_rng(0)
-    centres = np.repeat(random.normal(size=(3, 60)) * 4, 40, axis=0)
-    return space_of(centres + random.normal(size=(120, 60)))
+    centers = np.repeat(random.normal(size=(3, 60)) * 4, 40, axis=0)
+    return space_of(centers + random.normal(size=(120, 60)))
 
 
 def apart(projection: Projection) -> float:
@@ -67,8 +67,10 @@ def test_pca_finds_the_plane_that_the_rows_lie_in():
         ProjectionSettings(metric="euclidean"),
     )
     assert found.explained == pytest.approx(1) and found.xy.dtype == np.float32
-    centred = flat - flat.mean(axis=0)
-    assert np.allclose(np.linalg.norm(found.xy, axis=1), np.linalg.norm(centred, axis=1), atol=1e-4)
+    centered = flat - flat.mean(axis=0)
+    assert np.allclose(
+        np.linalg.norm(found.xy, axis=1), np.linalg.norm(centered, axis=1), atol=1e-4
+    )
 
 
 def test_pca_agrees_with_scikit_learn(clouds):
@@ -114,10 +116,10 @@ def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
 
     def stop(fraction, message=""):
         if "epochs" in message:
-            raise Cancelled
+            raise Canceled
 
-    with pytest.raises(Cancelled):
-        project(clouds, ProjectionSettings("umap", neighbours=8, iterations=60), stop)
+    with pytest.raises(Canceled):
+        project(clouds, ProjectionSettings("umap", neighbors=8, iterations=60), stop)
     other = threading.Thread(target=lambda: list(tqdm(range(2), file=io.StringIO())), daemon=True)
     other.start()
     other.join(10)
@@ -126,21 +128,21 @@ def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
 
 @pytest.mark.slow
 def test_umap_keeps_clouds_apart_and_can_be_stopped(clouds):
-    settings, told = ProjectionSettings("umap", neighbours=8, iterations=60), []
+    settings, told = ProjectionSettings("umap", neighbors=8, iterations=60), []
     one = project(clouds, settings, lambda fraction, message="": told.append(fraction))
     again = project(clouds, settings)
     assert np.array_equal(one.xy, again.xy) and apart(one) > 0.95
     assert told == sorted(told) and told[-1] == 1 and len(told) > 10
     first, second = project_pair(clouds, clouds, settings)
     assert np.median(movement(first, second)) < 0.5
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         project(clouds, settings, stopping_at(0.5))
 
 
 def stopping_at(fraction):
     def stop(at, message=""):
         if at is not None and at >= fraction:
-            raise Cancelled
+            raise Canceled
 
     return stop
 
@@ -163,7 +165,7 @@ def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
     assert capsys.readouterr().out == "beside\n" * len(
         told
     )  # nothing of the library's, all of the caller's
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         project(clouds, settings, stopping_at(0.5))
 
 
@@ -260,7 +262,7 @@ def test_four_points_are_too_few_for_any_perplexity():
         project(space_of(np.eye(4)), ProjectionSettings("tsne"))
 
 
-def test_fewer_points_than_neighbours():
+def test_fewer_points_than_neighbors():
     with pytest.raises(InputError, match="14 or less"):
         project(space_of(np.random.default_rng(0).normal(size=(15, 4))), ProjectionSettings("umap"))
 
@@ -276,7 +278,7 @@ def test_fewer_points_than_neighbours():
         {"exaggeration": 0.5},
         {"iterations": -1},
         {"learning_rate": -1},
-        {"neighbours": 1},
+        {"neighbors": 1},
         {"min_dist": 2},
         {"pca": -1},
         {"seed": -1},
@@ -315,12 +317,12 @@ def test_the_estimate_grows_with_the_work():
 @pytest.mark.parametrize("min_dist", [0.0, 1.0])
 def test_umap_lays_out_few_points(n, min_dist):
     rows = np.random.default_rng(n).normal(size=(n, 8)).astype(np.float32)
-    settings = ProjectionSettings("umap", neighbours=2, min_dist=min_dist, iterations=5)
+    settings = ProjectionSettings("umap", neighbors=2, min_dist=min_dist, iterations=5)
     found = project(space_of(rows), settings)
     assert found.xy.shape == (n, 2) and np.isfinite(found.xy).all()
 
 
-def test_umap_never_compiles_its_own_neighbour_search(monkeypatch):
+def test_umap_never_compiles_its_own_neighbor_search(monkeypatch):
     """Compiling it took most of the minutes that a few points cost."""
     from umap import umap_
 
@@ -328,7 +330,7 @@ def test_umap_never_compiles_its_own_neighbour_search(monkeypatch):
         umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken")
     )
     begin, told = time.process_time(), []
-    settings = ProjectionSettings("umap", neighbours=5, min_dist=0.0, iterations=0)
+    settings = ProjectionSettings("umap", neighbors=5, min_dist=0.0, iterations=0)
     project(
         space_of(np.random.default_rng(0).normal(size=(40, 8))),
         settings,
@@ -347,7 +349,7 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
         "from vocadapt.spaces.space import EmbeddingSpace\n"
         "from vocadapt.spaces.projection.projection import ProjectionSettings, project\n"
         "rows = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)\n"
-        "settings = ProjectionSettings('umap', neighbours=5, iterations=5)\n"
+        "settings = ProjectionSettings('umap', neighbors=5, iterations=5)\n"
         "from umap import umap_\n"
         "space = EmbeddingSpace(tuple(map(str, range(20))), rows)\n"
         "begin, told = time.process_time(), []\n"
@@ -370,7 +372,7 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
     assert first and not second and warm < 0.5 * cold
 
 
-def test_exact_neighbours_leave_the_row_itself_out():
+def test_exact_neighbors_leave_the_row_itself_out():
     rows = np.array([[0.0], [1.0], [1.0], [1.0], [5.0]], dtype=np.float32)
     indices, distances = find_exact_neighbors(rows, 2)
     assert [set(near) for near in indices.tolist()[1:4]] == [{2, 3}, {1, 3}, {1, 2}]

@@ -90,7 +90,7 @@ def test_too_many_pairs_are_sampled(monkeypatch):
     )
 
 
-def test_points_in_one_place_are_never_their_own_neighbour():
+def test_points_in_one_place_are_never_their_own_neighbor():
     xy = np.zeros((30, 2), dtype=np.float32)
     near = near_in_plane(xy, np.arange(30), 5)
     assert near.shape == (30, 5) and (near != np.arange(30)[:, None]).all()

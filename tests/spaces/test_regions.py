@@ -7,7 +7,7 @@ from vocadapt.spaces.projection.regions import Region, Regions, find_regions, re
 
 RANDOM = np.random.default_rng(2)
 XY = np.concatenate(
-    [RANDOM.normal(size=(60, 2)) + centre for centre in ([0, 0], [40, 0], [0, 40])]
+    [RANDOM.normal(size=(60, 2)) + center for center in ([0, 0], [40, 0], [0, 40])]
 ).astype(np.float32)[:150]
 WORDS = tuple(f"{'abc'[i // 60]}{i}" for i in range(150))
 
@@ -25,7 +25,7 @@ def test_clouds_are_regions_the_largest_first():
         assert region.label == " · ".join(region.words)
 
 
-def test_the_words_are_the_nearest_to_the_centre_or_the_most_frequent_near_it():
+def test_the_words_are_the_nearest_to_the_center_or_the_most_frequent_near_it():
     plain, counts = find_regions(WORDS, XY, 3), np.zeros(150, dtype=np.int64)
     region = next(region for region in plain.regions if region.words[0][0] == "c")
     distance = np.linalg.norm(XY - (region.x, region.y), axis=1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
 from vocadapt.spaces.diagnostics.relation_lists import (
     PARTS_OF_SPEECH,
@@ -143,9 +143,9 @@ def test_no_draws_are_refused_and_a_score_can_be_stopped():
         one(PLANE, [("a", "c")], draws=0)
 
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         score_relations(PLANE, [relation_of("l", "r", [("a", "c")])], progress=stop)
 
 

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import storage, tensors
 from vocadapt.spaces.io.storage import fold, load_space, read_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -429,9 +429,9 @@ def test_reading_reports_and_can_be_stopped(tmp_path):
     assert told[-1] == (1.0, "4 vectors read")
 
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         read_space(tmp_path / "vectors.any", progress=stop)
 
 
@@ -481,7 +481,7 @@ def test_fold_refuses():
         fold(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
 
 
-# --- our own artefact
+# --- our own artifact
 # ------------------------------------------------------------------------------------------------------
 
 
@@ -574,7 +574,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
         save_space(space_of(), tmp_path / "taken" / "below")
 
 
-def test_damaged_artefacts_are_refused(tmp_path):
+def test_damaged_artifacts_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"no vectors\.safetensors"):
         load_space(tmp_path)
     save_space(space_of(), tmp_path)

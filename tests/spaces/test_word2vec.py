@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.word2vec import trainer
 from vocadapt.spaces.word2vec.trainer import (
     Slice,
@@ -89,8 +89,8 @@ def test_many_workers_learn_as_well(tmp_path):
     assert (heart @ heart.T).min() > (heart @ tax.T).max()
 
 
-def test_what_is_learnt_is_as_good_as_gensims_own(tmp_path):
-    """Words drawn from a planted geometry: both trainers must find the same neighbours, ours no
+def test_what_is_learned_is_as_good_as_gensims_own(tmp_path):
+    """Words drawn from a planted geometry: both trainers must find the same neighbors, ours no
     fewer.
     """
     from gensim.models import Word2Vec
@@ -109,7 +109,7 @@ def test_what_is_learnt_is_as_good_as_gensims_own(tmp_path):
 
 
 def chain(sentences, seed=3):
-    """Walks along a ring of 100 words: a word stands beside its neighbours on the ring."""
+    """Walks along a ring of 100 words: a word stands beside its neighbors on the ring."""
     rng = np.random.default_rng(seed)
     walks = (
         rng.integers(0, 100, sentences)[:, None]
@@ -215,16 +215,16 @@ def test_progress_within_epochs_with_speed_and_time_left(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_cancelling_ends_the_training_at_once(tmp_path, workers):
+def test_canceling_ends_the_training_at_once(tmp_path, workers):
     path, counts = words_file(tmp_path, two_topics(10_000))
     before = threading.active_count()
 
     def stop(fraction, message=""):
         if fraction > 0:
-            raise Cancelled
+            raise Canceled
 
     start = time.perf_counter()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         train_word2vec(path, counts, Word2VecSettings(dim=300, epochs=2000, workers=workers), stop)
     assert time.perf_counter() - start < 10  # the whole would take minutes
     assert threading.active_count() == before

@@ -1,4 +1,4 @@
-"""Splitter, word counts and the words file, held against the tokenizer's own normaliser and
+"""Splitter, word counts and the words file, held against the tokenizer's own normalizer and
 pre-tokenizer on whole lines.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.text import counting, words
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words, write_sentences
@@ -277,15 +277,13 @@ def test_progress_rises_to_one_and_says_what_was_kept(
     assert seen[-1][1] == "100 lines kept of 101"
 
 
-def test_a_cancelled_or_failed_write_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_canceled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     corpus = corpus_of(tmp_path, "some text\n")
 
     def stop(fraction: float | None, message: str = "") -> None:
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         write_sentences(corpus, Splitter.bert(), tmp_path / "s", stop)
     assert not (tmp_path / "s").exists()
 

@@ -38,7 +38,7 @@ def test_every_benchmark_of_the_papers_has_a_card():
 
 def test_the_groups_are_those_of_the_thesis():
     assert {name: len(tasks) for name, tasks in groups().items()} == {
-        "sequence labelling": 11,
+        "sequence labeling": 11,
         "classification": 7,
         "PubMed": 13,
         "clinical": 5,
@@ -55,7 +55,7 @@ def test_a_card_is_whole(card):
     assert bool(card.folds) == any("{fold}" in file.path for file in card.files.values())
     assert set(card.negative) <= set(card.labels) and len(set(card.labels)) == len(card.labels)
     assert all(len(file.sha256) in (0, 64) for file in card.files.values())
-    assert card.where and card.to_dict()["licence"] == (card.licence or None)
+    assert card.where and card.to_dict()["license"] == (card.license or None)
 
 
 def test_a_card_is_found_by_its_short_name_where_only_one_has_it():
@@ -292,7 +292,7 @@ def test_a_task_is_found_by_its_place_and_by_its_name(known, source, tmp_path):
     fetch_benchmark("free", folder, str(source))
     assert find_task(str(folder)) == find_task("mine", workspace) == folder
     assert find_task(str(folder / "task.toml")) == folder / "task.toml"
-    assert [task.name for task in workspace.artefacts("tasks")] == ["mine"]
+    assert [task.name for task in workspace.artifacts("tasks")] == ["mine"]
     with pytest.raises(InputError, match=r"not here yet(.|\n)*tasks download x/free"):
         find_task("free", workspace)
     with pytest.raises(InputError, match="no benchmark 'yours'"):

@@ -14,7 +14,7 @@ import torch
 
 from tests.models.test_exbert_adapt import made
 from vocadapt.cli import main
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import arguments_of
 from vocadapt.lab.steps.spec import FurtherStep, Spec
 from vocadapt.models.adapted_model import before_of
@@ -214,11 +214,11 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(
 
         def progress(fraction, message="", stop=stop):
             if stop is not None and f"step {stop} " in message:
-                raise Cancelled
+                raise Canceled
 
         try:
             done = pretrain_further(open_model(model), corpus, settings, folder, progress)
-        except Cancelled:
+        except Canceled:
             assert list(folder.glob("checkpoint-*/moving.safetensors"))
     for key, value in done.loaded.network.state_dict().items():
         np.testing.assert_array_equal(value.numpy(), expected[key].numpy(), err_msg=key)

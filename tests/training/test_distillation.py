@@ -12,7 +12,7 @@ import torch
 
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import QUICK
-from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initialisers
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import ModelStep, Spec
@@ -29,7 +29,7 @@ from vocadapt.vocabulary.initializers.initialize import (
     DistilSettings,
     Materials,
     RowSettings,
-    initialise,
+    initialize,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 
@@ -132,12 +132,12 @@ def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences)
     settings = DistilSettings(contexts=20, passes=20, length=16, batch=2, lr=0.01)
     rows, contexts = Distiller(model, sentences, True)(plan, start, settings)
     assert contexts.tolist() == [20, 20]
-    centred, truth = (
+    centered, truth = (
         value - value.mean(axis=1, keepdims=True) for value in (rows, true)
     )  # the norm behind takes the mean away
     cosines = (
-        np.einsum("ij,ij->i", centred, truth)
-        / np.linalg.norm(centred, axis=1)
+        np.einsum("ij,ij->i", centered, truth)
+        / np.linalg.norm(centered, axis=1)
         / np.linalg.norm(truth, axis=1)
     )
     assert cosines.min() > 0.98 and np.linalg.norm(rows - true) < 0.3 * np.linalg.norm(start - true)
@@ -191,7 +191,7 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
     plan = plan_of(model, "hypertension", "lymphoma")
     materials = Materials(plan, model.space, distiller=Distiller(model, sentences, True))
     rows, plain = (
-        initialise(materials, RowSettings(method, distil=SETTINGS))
+        initialize(materials, RowSettings(method, distil=SETTINGS))
         for method in ("distilled", "syntactic")
     )
     assert np.array_equal(rows.matrix[1], plain.matrix[1]) and not np.array_equal(
@@ -203,7 +203,7 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
         and "8 of 8 contexts" in rows.provenance[0].how
     )
     with pytest.raises(InputError, match="no text was given"):
-        initialise(Materials(plan, model.space), RowSettings("distilled"))
+        initialize(Materials(plan, model.space), RowSettings("distilled"))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_the_bar_of_a_leaderboard_never_goes_back(model, sentences):
         plan, model.space, target=target, distiller=Distiller(model, sentences, True)
     )
     rows = RowSettings(distil=SETTINGS)
-    compare_initialisers(
+    compare_initializers(
         materials,
         LeaderboardSettings(("syntactic", "distilled"), held_out=4, rows=rows),
         progress=bar,
@@ -337,7 +337,7 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
                 "adapt",
                 "--preset",
                 "transfer-syntactic",
-                "--initialiser",
+                "--initializer",
                 "distilled",
                 *given,
                 "--out",
@@ -348,14 +348,14 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
     )
     assert json.loads(capsys.readouterr().out)["numbers"]["certificate"] is True
     assert "distilled from the mean" in (out / "vocadapt.json").read_text()
-    board = ["initialisers", *given, "--held-out", "4", "--methods"]
+    board = ["initializers", *given, "--held-out", "4", "--methods"]
     assert main([*board, "distilled", "syntactic"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {"distilled", "syntactic"} <= {
-        row["initialiser"] for row in found["rows"]
+        row["initializer"] for row in found["rows"]
     } and "distilled" not in found["skipped"]
     assert main([*board, "syntactic"]) == 2  # nothing asks for the text
     assert "--corpus trains vectors" in capsys.readouterr().err
-    bare = ["adapt", "--preset", "transfer-syntactic", "--initialiser", "distilled", *given[:4]]
+    bare = ["adapt", "--preset", "transfer-syntactic", "--initializer", "distilled", *given[:4]]
     assert main([*bare, "--out", str(tmp_path / "n")]) == 2
     assert "needs a text" in capsys.readouterr().err

@@ -142,9 +142,9 @@ def queue(tmp_path, monkeypatch):
     """Start a job whose process is this one: gives the job and how it ended."""
     monkeypatch.setattr(jobs, "_launch", lambda folder, status: write_status(folder, status))
 
-    def run(spec, name, cancelled=False):
+    def run(spec, name, canceled=False):
         job = jobs.start(Workspace(tmp_path / "w"), spec, name)
-        if cancelled:
+        if canceled:
             (job.folder / FLAG).touch()
         reporter = worker.Reporter(job, threading.Event())
         ending = worker._run(job, reporter)
@@ -178,12 +178,12 @@ def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged)
     assert not job.target.exists()
 
 
-def test_a_job_cancelled_before_it_starts_does_not_run(queue, text, monkeypatch):
+def test_a_job_canceled_before_it_starts_does_not_run(queue, text, monkeypatch):
     """A short step is over before its progress looks at the flag."""
     ran = []
     monkeypatch.setattr(worker, "run_step", lambda *given: ran.append(given))
-    job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", cancelled=True)
-    assert ending == {"state": "cancelled"}
+    job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", canceled=True)
+    assert ending == {"state": "canceled"}
     assert not ran and not job.target.exists()
     _, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "d")
     assert ending["state"] == "done" and len(ran) == 1

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import read_live
@@ -103,11 +103,11 @@ def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path,
 
         def progress(fraction, message="", stop=stop):
             if stop is not None and f"step {stop} " in message:
-                raise Cancelled
+                raise Canceled
 
         try:
             run = finetune(prepare(adapted, ner_task(), settings), 5, folder, progress)
-        except Cancelled:
+        except Canceled:
             assert (folder / f"checkpoint-{stop - 1}").is_dir()
             shutil.copytree(
                 folder / f"checkpoint-{stop - 1}", folder / f"checkpoint-{stop}"
@@ -368,7 +368,7 @@ def test_parts_of_a_batch_add_up_to_its_loss():
     )
 
 
-def test_an_unlabelled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path):
+def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path):
     task = ner_task()
     bare = Split(tuple(Sentence(example.words, None) for example in task.split("test").examples))
     prepared = prepare(
@@ -377,7 +377,7 @@ def test_an_unlabelled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_pat
     run = finetune(prepared)
     assert run.scores == {} and [len(tags) for tags in run.said(bare.examples)] == [8] * 6
     save_run(run, prepared, tmp_path / "run")
-    assert load_run(tmp_path / "run").kept.split.labelled is False
+    assert load_run(tmp_path / "run").kept.split.labeled is False
 
 
 def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):

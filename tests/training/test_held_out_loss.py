@@ -152,7 +152,7 @@ def test_lost_updates_are_counted():
 
 
 def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, long_text, tmp_path):
-    from vocadapt.errors import Cancelled
+    from vocadapt.errors import Canceled
     from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
 
     settings = FurtherSettings("continued", training=replace(QUICK, lr=2e-5, save_minutes=1e-6))
@@ -160,12 +160,12 @@ def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, lo
 
     def stop(fraction, message=""):
         if "step 7 " in message:
-            raise Cancelled
+            raise Canceled
 
     for name in ("whole", "stopped"):
         (tmp_path / name).mkdir()
     expected = pretrain_further(open_model(half_model), corpus, settings, tmp_path / "whole")
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         pretrain_further(open_model(half_model), corpus, settings, tmp_path / "stopped", stop)
     done = pretrain_further(open_model(half_model), corpus, settings, tmp_path / "stopped")
     for key, value in done.loaded.network.state_dict().items():

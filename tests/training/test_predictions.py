@@ -323,13 +323,13 @@ def test_the_table_for_people_and_the_forms_in_the_help(score, capsys):
 def test_tasks_on_the_command_line(capsys):
     assert main(["tasks", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)
-    assert len(every) > 60 and {"name", "kind", "labels", "sizes", "licence", "metric"} <= set(
+    assert len(every) > 60 and {"name", "kind", "labels", "sizes", "license", "metric"} <= set(
         every[0]
     )
     assert main(["tasks", "list", "--kind", "qa"]) == 0
     assert "qa/Covid-QA" in (out := capsys.readouterr().out) and "mtl/" not in out
     assert main(["tasks", "card", "biobert/Species-800"]) == 0
-    assert "licence     not known here" in capsys.readouterr().out
+    assert "license     not known here" in capsys.readouterr().out
     assert main(["tasks", "card", "mednli", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sizes"]["test"] == {"pairs": 1422}
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
@@ -30,7 +30,7 @@ SMALL = ScratchSettings(vocabulary=90, layers=1, hidden=32, training=QUICK)
 
 @pytest.fixture
 def text(tmp_path):
-    """Lines in which each word follows from its neighbours: counts alone cannot guess them."""
+    """Lines in which each word follows from its neighbors: counts alone cannot guess them."""
     rng = np.random.default_rng(5)
     kinds = (["red apples", "green pears", "blue plums"], ["hot tea", "cold milk", "warm wine"])
     lines = [
@@ -108,12 +108,12 @@ def test_a_training_that_was_stopped_twice_ends_as_one_that_was_not(text, tmp_pa
 
         def progress(fraction, message="", stop=stop):
             if stop is not None and f"step {stop} " in message:
-                raise Cancelled
+                raise Canceled
 
         network = fresh(blocks)
         try:
             trained = train_masked(network, blocks, settings, folder, progress)
-        except Cancelled:
+        except Canceled:
             assert begun(folder)
     assert trained.steps == 30 and trained.tokens == 30 * 128
     expected = weights(whole)
@@ -173,10 +173,10 @@ def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path
 
     def progress(fraction, message=""):
         if "step 195 " in message:
-            raise Cancelled
+            raise Canceled
 
     (tmp_path / "kept").mkdir()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         pretrain_from_scratch(open_corpus([text]), settings, progress, tmp_path / "kept")
     heard = read_curve(tmp_path / "kept")
     report = pretrain_from_scratch(
@@ -296,7 +296,7 @@ def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text,
     def stop_at(message_part):
         def progress(fraction, message=""):
             if message_part in message:
-                raise Cancelled
+                raise Canceled
 
         return progress
 
@@ -305,7 +305,7 @@ def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text,
     first = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "first")
     second = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "second")
     for part in ("step 1 ", "step 6 "):
-        with pytest.raises(Cancelled):
+        with pytest.raises(Canceled):
             pretrain_from_scratch(
                 open_corpus([text]), settings, stop_at(part), tmp_path / "stopped"
             )

@@ -12,7 +12,7 @@ from tests.material.lab import KNOWN, NEW
 from tests.models.test_exbert_adapt import made
 from tests.training.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from vocadapt.cli import main
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.models.add_extension import extended
 from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.language_model import open_model
@@ -157,10 +157,10 @@ def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
     )
 
     def stop(fraction, message=""):
-        raise Cancelled
+        raise Canceled
 
     (tmp_path / "sentences.txt").unlink()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         gather(corpus, splitter, tmp_path, 1, stop, documents=True)
     assert not (tmp_path / "sentences.txt").exists()
 

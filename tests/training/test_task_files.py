@@ -85,7 +85,7 @@ def test_a_fold_and_the_task_without_it():
     ]
 
 
-def test_ner_and_unlabelled_tests(tmp_path):
+def test_ner_and_unlabeled_tests(tmp_path):
     write(
         tmp_path,
         f'kind = "ner"\n{SPLITS}',

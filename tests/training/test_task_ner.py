@@ -37,7 +37,7 @@ def test_two_columns(read):
         3,
         "IOB2",
     )
-    assert split.labelled and split.gold[1] == ("B-D",)
+    assert split.labeled and split.gold[1] == ("B-D",)
 
 
 def test_blanks_instead_of_tabs_and_windows_lines_and_gzip(read, tmp_path):
@@ -100,7 +100,7 @@ def test_empty_sentences_are_left_out_and_counted(read):
 
 def test_words_alone_are_to_be_predicted_on(read):
     split = read("No\nfever\n\nGout\n")
-    assert (split.labelled, split.examples[0]) == (False, Sentence(("No", "fever"), None))
+    assert (split.labeled, split.examples[0]) == (False, Sentence(("No", "fever"), None))
     with pytest.raises(InputError, match="holds no labels"):
         _ = split.gold
 
@@ -112,7 +112,7 @@ def test_json_lines(read):
         "t.jsonl",
     )
     assert split.examples[0] == Sentence(("No", "gout"), ("O", "B-D"), "7") and len(split) == 2
-    assert not read('{"words": ["No"]}\n', "t.jsonl").labelled
+    assert not read('{"words": ["No"]}\n', "t.jsonl").labeled
 
 
 def test_odd_words_stay_words(read):

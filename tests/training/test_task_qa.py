@@ -118,7 +118,7 @@ def test_questions_without_an_answer(read):
     )
     assert split.gold == (("dog",), ())
     bare = read(squad({"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}))
-    assert not bare.labelled
+    assert not bare.labeled
 
 
 @pytest.mark.parametrize(

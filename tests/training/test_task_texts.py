@@ -1,4 +1,4 @@
-"""Reading labelled texts: relations, classification, multi-label, NLI; marks and masks;
+"""Reading labeled texts: relations, classification, multi-label, NLI; marks and masks;
 documents.
 """
 
@@ -26,7 +26,7 @@ GAD = 'index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n7\t@GENE$ "not" @DISE
 def test_a_table_with_a_header(read):
     split = read(GAD)
     assert split.examples[1] == Text("7", '@GENE$ "not" @DISEASE$', ("0",))
-    assert (len(split), split.notes[NO_PAIR], split.labelled) == (2, 0, True)
+    assert (len(split), split.notes[NO_PAIR], split.labeled) == (2, 0, True)
 
 
 def test_a_header_may_leave_a_column_without_a_name(read):
@@ -94,7 +94,7 @@ def test_nli_pairs(read):
     split = read(line % ("entailment", "p1") + line % ("-", "p2") + line % ("neutral", "p3"), "nli")
     assert split.examples[0] == Text("p1", "No fever.", ("entailment",), "Afebrile.")
     assert (len(split), split.notes[NO_AGREEMENT]) == (2, 1)
-    assert not read('{"sentence1": "a", "sentence2": "b"}\n', "nli").labelled
+    assert not read('{"sentence1": "a", "sentence2": "b"}\n', "nli").labeled
     with pytest.raises(InputError, match="two sentences"):
         read('{"sentence1": "a", "label": "x"}\n', "nli")
     with pytest.raises(InputError, match="agreed label"):

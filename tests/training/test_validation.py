@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vocadapt.errors import Cancelled
+from vocadapt.errors import Canceled
 from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -74,9 +74,9 @@ def test_a_training_that_goes_on_takes_over_what_it_heard(
 
     def stop(fraction, message=""):
         if "step 7 " in message:
-            raise Cancelled
+            raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         train(tiny_bert, long_text, tmp_path / "stopped", training=saving, progress=stop)
     before = read_curve(tmp_path / "stopped")
     after = train(tiny_bert, long_text, tmp_path / "stopped", training=saving).curve

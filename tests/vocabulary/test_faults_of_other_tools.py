@@ -25,11 +25,11 @@ from vocadapt.vocabulary.families.wordpiece import (
     vocabulary_of,
 )
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALISERS,
+    INITIALIZERS,
     Materials,
     Rows,
     RowSettings,
-    initialise,
+    initialize,
 )
 from vocadapt.vocabulary.initializers.materials import Provenance
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS, AugmentationMaterials, propose
@@ -194,7 +194,7 @@ def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
     )
     assert plan.added == (AddedWord("##oma", ("##o", "##m", "##a")),)
-    made = initialise(Materials(plan, model.space), RowSettings("syntactic")).matrix[0]
+    made = initialize(Materials(plan, model.space), RowSettings("syntactic")).matrix[0]
     continuations = np.mean([model.space[piece] for piece in ("##o", "##m", "##a")], axis=0)
     np.testing.assert_allclose(made, continuations, atol=1e-6)
     assert not np.allclose(made, model.space["oma"], atol=1e-3)
@@ -237,8 +237,8 @@ def test_6_no_row_is_drawn_or_averaged_anew(tiny_bert: Path, tmp_path: Path) -> 
     assert torch.equal(rows_of(after), torch.cat([rows_of(model), torch.from_numpy(given)]))
 
 
-@pytest.mark.parametrize("method", INITIALISERS)
-def test_8_every_initialiser_gives_rows_and_not_something_else(
+@pytest.mark.parametrize("method", INITIALIZERS)
+def test_8_every_initializer_gives_rows_and_not_something_else(
     method: str, tiny_bert: Path
 ) -> None:
     """Elsewhere one returns an exception object instead of raising it: here rows come, or an
@@ -250,7 +250,7 @@ def test_8_every_initialiser_gives_rows_and_not_something_else(
     )
     materials = Materials(VocabularyPlan(model.vocabulary, added), model.space, target=model.space)
     try:
-        rows = initialise(materials, RowSettings(method))
+        rows = initialize(materials, RowSettings(method))
     except InputError:
         return
     assert isinstance(rows.matrix, np.ndarray) and rows.matrix.dtype == np.float32

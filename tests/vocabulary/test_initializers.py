@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from tests.vocabulary.test_plan import plan
-from vocadapt.catalogue import catalogue
+from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALISERS,
+    INITIALIZERS,
     DistilSettings,
     Materials,
     Provenance,
     Rows,
     RowSettings,
-    initialise,
+    initialize,
     provenance_line,
 )
 from vocadapt.vocabulary.initializers.sparse import pursue
@@ -48,23 +48,23 @@ MATERIALS = Materials(PLAN, MODEL, DOMAIN, fit_alignment(DOMAIN, MODEL), DOMAIN,
 
 
 def test_aligned_rows_go_through_the_map() -> None:
-    rows = initialise(MATERIALS, RowSettings("aligned"))
+    rows = initialize(MATERIALS, RowSettings("aligned"))
     assert rows.tokens == PLAN.added_tokens
     assert np.allclose(rows.matrix[0], DOMAIN["tachycardia"] @ PLANTED, atol=1e-4)
     assert rows.provenance[0].donors == (("tachycardia", 1.0),)
 
 
 def test_identity_rows_are_the_word_vectors() -> None:
-    rows = initialise(MATERIALS, RowSettings("identity"))
+    rows = initialize(MATERIALS, RowSettings("identity"))
     assert np.array_equal(rows.matrix[1], DOMAIN["hypertension"])
 
 
 def test_random_rows_have_the_asked_deviation_and_repeat_whatever_the_global_seed() -> None:
     np.random.seed(1)  # noqa: NPY002
-    first = initialise(MATERIALS, RowSettings("random-normal", seed=5))
+    first = initialize(MATERIALS, RowSettings("random-normal", seed=5))
     np.random.seed(2)  # noqa: NPY002
     again, other = (
-        initialise(MATERIALS, RowSettings("random-normal", seed=seed)) for seed in (5, 6)
+        initialize(MATERIALS, RowSettings("random-normal", seed=seed)) for seed in (5, 6)
     )
     assert np.array_equal(first.matrix, again.matrix)
     assert not np.array_equal(first.matrix, other.matrix)
@@ -74,9 +74,9 @@ def test_random_rows_have_the_asked_deviation_and_repeat_whatever_the_global_see
     assert "seed 5" in first.provenance[0].how
 
 
-@pytest.mark.parametrize("name", INITIALISERS)
-def test_every_initialiser_gives_one_finite_row_with_provenance_per_token(name: str) -> None:
-    rows = initialise(MATERIALS, RowSettings(name))
+@pytest.mark.parametrize("name", INITIALIZERS)
+def test_every_initializer_gives_one_finite_row_with_provenance_per_token(name: str) -> None:
+    rows = initialize(MATERIALS, RowSettings(name))
     assert rows.matrix.shape == (len(PLAN.new_rows), MODEL.dim)
     assert rows.matrix.dtype == np.float32
     assert np.isfinite(rows.matrix).all()
@@ -86,12 +86,12 @@ def test_every_initialiser_gives_one_finite_row_with_provenance_per_token(name: 
 
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(InputError, match="none were given"):
-        initialise(Materials(PLAN, MODEL), RowSettings("identity"))
+        initialize(Materials(PLAN, MODEL), RowSettings("identity"))
     with pytest.raises(InputError, match="none was fitted"):
-        initialise(Materials(PLAN, MODEL, DOMAIN), RowSettings("aligned"))
+        initialize(Materials(PLAN, MODEL, DOMAIN), RowSettings("aligned"))
     narrow = DOMAIN.with_matrix(DOMAIN.matrix[:, :3].copy())
     with pytest.raises(InputError, match="width 4, these have 3"):
-        initialise(Materials(PLAN, MODEL, narrow), RowSettings("identity"))
+        initialize(Materials(PLAN, MODEL, narrow), RowSettings("identity"))
     with pytest.raises(InputError, match="random-normal, random-uniform"):
         RowSettings("magic")
 
@@ -143,7 +143,7 @@ def made(
     method: str, *tokens: str, target: EmbeddingSpace | None = TARGET, **settings: object
 ) -> Rows:
     new = VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in tokens))
-    return initialise(Materials(new, ROWS, target=target), RowSettings(method, **settings))  # type: ignore[arg-type]
+    return initialize(Materials(new, ROWS, target=target), RowSettings(method, **settings))  # type: ignore[arg-type]
 
 
 def test_syntactic_rows_are_means_of_pieces_and_a_continuation_is_cut_as_one() -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_spelled_gets_the_global_mean_and_says_so() -> None:
 
 
 def test_semantic_rows_are_means_of_the_nearest_common_tokens() -> None:
-    rows = made("semantic", "new", "hypertension", neighbours=2)
+    rows = made("semantic", "new", "hypertension", neighbors=2)
     assert [dict(source.donors) for source in rows.provenance] == [
         {"a": 0.5, "b": 0.5},
         {"b": 0.5, "c": 0.5},
@@ -175,12 +175,12 @@ def test_semantic_rows_are_means_of_the_nearest_common_tokens() -> None:
     assert np.allclose(rows.matrix[0], (ROWS["a"] + ROWS["b"]) / 2)
     assert len(made("semantic", "new").provenance[0].donors) == 3
     assert (
-        len(made("semantic", "new", neighbours=50).provenance[0].donors) == 4
+        len(made("semantic", "new", neighbors=50).provenance[0].donors) == 4
     )  # all there are: no special, no [unused]
 
 
 def test_wechsel_weights_are_a_softmax_over_a_temperature() -> None:
-    (source,) = made("wechsel", "new", neighbours=2).provenance
+    (source,) = made("wechsel", "new", neighbors=2).provenance
     near, far = np.exp(np.cos(np.radians(8)) / 0.1), np.exp(np.cos(np.radians(12)) / 0.1)
     assert dict(source.donors) == pytest.approx(
         {"a": near / (near + far), "b": far / (near + far)}, rel=1e-4
@@ -224,10 +224,10 @@ def test_what_is_looked_for_block_by_block_equals_the_whole(
     cosines = space.unit[200:] @ space.unit[:200].T
     weights = sparsemax(cosines)
     assert np.allclose(
-        initialise(materials, RowSettings("focus")).matrix, weights @ old.matrix, atol=1e-4
+        initialize(materials, RowSettings("focus")).matrix, weights @ old.matrix, atol=1e-4
     )
     best = np.argsort(-cosines, axis=1)[:, :5]
-    rows = initialise(materials, RowSettings("semantic", neighbours=5))
+    rows = initialize(materials, RowSettings("semantic", neighbors=5))
     assert np.allclose(rows.matrix, old.matrix[best].mean(axis=1), atol=1e-5)
 
 
@@ -272,7 +272,7 @@ def test_targets_own_rows_need_the_models_width() -> None:
 def test_aligned_goes_from_the_target_space_where_there_are_no_word_vectors() -> None:
     alignment = fit_alignment(TARGET, ROWS, exclude=("[UNK]", "[unused1]"))
     new = VocabularyPlan(BASE, (AddedWord("new", ()),))
-    rows = initialise(
+    rows = initialize(
         Materials(new, ROWS, target=TARGET, alignment=alignment), RowSettings("aligned")
     )
     assert np.allclose(rows.matrix[0], TARGET["new"] @ alignment.matrix, atol=1e-4)
@@ -293,7 +293,7 @@ def test_a_token_without_a_target_vector_falls_back_to_its_pieces_and_says_so(me
 @pytest.mark.parametrize("method", ["random-normal", "random-uniform"])
 def test_random_rows_have_the_deviation_and_renew_everything(method: str) -> None:
     everything = VocabularyPlan(BASE, (), BASE.tokens)
-    rows = initialise(Materials(everything, ROWS), RowSettings(method, sd=0.1))
+    rows = initialize(Materials(everything, ROWS), RowSettings(method, sd=0.1))
     assert rows.tokens == BASE.tokens and rows.matrix.shape == ROWS.matrix.shape
     many = made(method, *(f"w{i}" for i in range(3000)), sd=0.1)
     assert many.matrix.std() == pytest.approx(0.1, rel=0.05)
@@ -351,10 +351,10 @@ def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
     """Its pieces are [UNK], whose embedding the rule names; it gets the mean of all instead, and
     every help says so.
     """
-    about = INITIALISERS["syntactic"].about
+    about = INITIALIZERS["syntactic"].about
     assert (
         "a character that the model does not know" in about
         and "mean of all" in about
         and "[UNK]" in about
     )
-    assert catalogue()["initialiser"]["syntactic"] == about
+    assert catalog()["initializer"]["syntactic"] == about

@@ -188,7 +188,7 @@ def test_a_heuristic_that_needs_a_text_asks_for_it(heuristic: str) -> None:
     assert dropped(OWN, ReductionSettings(heuristic, 1.0)) == ()
 
 
-def test_the_catalogue_of_reductions() -> None:
+def test_the_catalog_of_reductions() -> None:
     assert PUBLISHED == ("last", "longest", "freq", "random")
     assert all(reduction.about and reduction.source for reduction in REDUCTIONS.values())
 

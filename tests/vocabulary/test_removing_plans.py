@@ -190,7 +190,7 @@ def beyond_the_rows(folder: Path) -> None:
 
 
 def unreachable_token(folder: Path) -> None:
-    """An added token that the normaliser always takes apart."""
+    """An added token that the normalizer always takes apart."""
     text = (folder / "tokenizer.json").read_text()
     (folder / "tokenizer.json").write_text(text.replace('"tachycardia"', '"Tachy-Cardia"'))
 

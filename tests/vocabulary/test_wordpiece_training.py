@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.vocabulary.families.merging import rounded_down
 from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
@@ -69,7 +69,7 @@ def test_a_pair_below_the_minimum_count_is_not_merged() -> None:
     ]  # no ##gs: ##g##s occurs 5 times
 
 
-def test_the_own_minimum_of_a_trainer_grows_with_the_text_where_rare_pieces_are_favoured() -> None:
+def test_the_own_minimum_of_a_trainer_grows_with_the_text_where_rare_pieces_are_favored() -> None:
     assert [TRAINERS["bpe-merges"].least(running) for running in (10, 6_000_000)] == [2, 2]
     assert [TRAINERS["wordpiece-score"].least(running) for running in (10, 6_000_000)] == [2, 120]
 
@@ -223,9 +223,9 @@ def test_training_reports_itself_and_can_be_stopped() -> None:
 
     def stop(fraction: float | None, message: str = "") -> None:
         assert fraction == 0.5 and message == "100 of 200 tokens"
-        raise Cancelled
+        raise Canceled
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         train_wordpiece(counts, 200, progress=stop)
 
 

@@ -1,4 +1,4 @@
-"""A value for each token of a map, to colour and to tabulate by: length, id, frequency, origin, a
+"""A value for each token of a map, to color and to tabulate by: length, id, frequency, origin, a
 slice, a table of one's own.
 """
 
@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.text.spreadsheet import unescape_cell
 
-MOST = 8  # categories that colours and marks can tell apart; the rest are `other`
+MOST = 8  # categories that colors and marks can tell apart; the rest are `other`
 OTHER, UNKNOWN = "other", "no value"
 ORIGINS = ("source", "added", "target", "new row", "dropped")
 REST = "the others"

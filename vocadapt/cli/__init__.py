@@ -2,7 +2,7 @@
 imported when it is called.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
-Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 cancelled.
+Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from types import FrameType
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 
 MOST_LINES = 3  # of a mistake's message
 MOST_CHARACTERS = 800  # of a line of an error message
@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `… | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (KeyboardInterrupt, Cancelled):
-        print("Cancelled: nothing was written.", file=sys.stderr)
+    except (KeyboardInterrupt, Canceled):
+        print("Canceled: nothing was written.", file=sys.stderr)
         return 130
 
 
@@ -75,4 +75,4 @@ def _stop(number: int, frame: FrameType | None) -> None:
     namedtuple runs while it is imported, makes Python end by SIGINT after it was caught and
     whatever the exit code says.
     """
-    raise Cancelled
+    raise Canceled

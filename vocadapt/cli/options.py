@@ -10,7 +10,7 @@ from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import CASINGS, Spec
 from vocadapt.lab.steps.steps import run_step
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import Progress
 from vocadapt.text.corpus import READABLE, CorpusSettings
 from vocadapt.training.tasks.context_windows import WORD_RULES
@@ -152,7 +152,7 @@ def destination(options: Namespace, kind: str) -> Path | None:
     return None if options.out is None else Path(options.out)
 
 
-def write(spec: Spec, options: Namespace, progress: Progress) -> Artefact:
+def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
     """Run a step to where the options say; raises InputError where they do not say it."""
     folder = destination(options, spec.kind)
     if folder is None:
@@ -163,13 +163,13 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artefact:
     )
 
 
-def written(artefact: Artefact, exit: int = 0) -> Answer:
-    """The answer of a command that wrote an artefact."""
-    manifest = artefact.manifest
+def written(artifact: Artifact, exit: int = 0) -> Answer:
+    """The answer of a command that wrote an artifact."""
+    manifest = artifact.manifest
     place = {
-        "out": str(artefact.folder),
+        "out": str(artifact.folder),
         "seconds": manifest.seconds,
-        "manifest": str(artefact.folder / "manifest.json"),
+        "manifest": str(artifact.folder / "manifest.json"),
     }
     flat = {
         key: shown

@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "vectors train": ("words.vectors", "TRAIN", "train word vectors on a text"),
     "vectors import": ("words.vectors", "IMPORT", "take over word vectors of another program"),
-    "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgement"),
+    "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgment"),
     "vectors contextual": (
         "words.vectors",
         "CONTEXTUAL",
@@ -49,14 +49,14 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "ALIGN",
         "fit a map from word vectors to a model's wordpieces, and judge it on held-out words",
     ),
-    "initialisers": (
+    "initializers": (
         "vocabulary.initializers",
         "COMPARE",
-        "initialisers compared before any training",
+        "initializers compared before any training",
     ),
-    "neighbours": (
+    "neighbors": (
         "words.align",
-        "NEIGHBOURS",
+        "NEIGHBORS",
         "what lies next to a word: in either space, and across through the map",
     ),
     "map": (
@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "change": (
         "words.change",
         "CHANGE",
-        "which words have other neighbours in one space than in another",
+        "which words have other neighbors in one space than in another",
     ),
     "vocabulary compare": (
         "vocabulary.vocabulary",
@@ -131,7 +131,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "tasks card": (
         "training.tasks",
         "CARD",
-        "what is known of a benchmark: labels, sizes, metric, licence, where to get it",
+        "what is known of a benchmark: labels, sizes, metric, license, where to get it",
     ),
     "tasks download": (
         "training.tasks",
@@ -188,7 +188,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "jobs resume": (
         "lab.jobs",
         "RESUME",
-        "start a job again that was interrupted, cancelled or failed",
+        "start a job again that was interrupted, canceled or failed",
     ),
     "app": ("lab.app", "APP", "open the lab in the browser"),
 }

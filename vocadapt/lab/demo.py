@@ -1,7 +1,7 @@
 """The demo: a general and a biomedical model, biomedical vectors and a map that come with vocadapt,
 and the whole walk on them.
 
-`assets/demo/` is laid out as a workspace. Opening the demo copies its artefacts into another
+`assets/demo/` is laid out as a workspace. Opening the demo copies its artifacts into another
 workspace; walking it runs every step for real on two cores in under a minute, on gensim's bundled
 news text for the mechanics and on the vectors for the rest.
 """
@@ -19,7 +19,7 @@ from vocadapt.lab.steps.command_lines import command_of
 from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, writing
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, writing
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import PRESETS
@@ -76,12 +76,12 @@ class Walked:
 
 
 def shipped() -> bool:
-    """Whether the demo's artefacts came with this installation."""
+    """Whether the demo's artifacts came with this installation."""
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
 
-def open_demo(workspace: Workspace) -> list[Artefact]:
-    """Put the shipped artefacts into a workspace; those that are there already are left alone.
+def open_demo(workspace: Workspace) -> list[Artifact]:
+    """Put the shipped artifacts into a workspace; those that are there already are left alone.
 
     Raises InputError where they did not come with this installation.
     """
@@ -95,7 +95,7 @@ def open_demo(workspace: Workspace) -> list[Artefact]:
         if not (target / MANIFEST).is_file():
             with writing(target) as draft:
                 shutil.copytree(source, draft, dirs_exist_ok=True)
-    return [workspace.artefact(kind, name) for kind, name in SHIPPED]
+    return [workspace.artifact(kind, name) for kind, name in SHIPPED]
 
 
 def news_text() -> Path:
@@ -170,7 +170,7 @@ def _news_map(workspace: Workspace, progress: Progress) -> Walked:
 
 
 def _too_little(workspace: Workspace) -> str:
-    words = workspace.artefact(*NEWS).manifest.numbers["words"]
+    words = workspace.artifact(*NEWS).manifest.numbers["words"]
     return (
         f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
         " a map that carries over to words it has not seen; a few million words of one domain are"
@@ -186,7 +186,7 @@ def _map(workspace: Workspace, progress: Progress) -> Walked:
     )
 
 
-def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
+def _neighbors(workspace: Workspace, progress: Progress) -> Walked:
     model, space = open_model(_at(workspace, MODEL)), load_space(Path(_at(workspace, VECTORS)))
     alignment = Alignment.load(Path(_at(workspace, REFITTED)))
     words = [word for word in WORDS if word in space] or list(space.words[:3])
@@ -195,7 +195,7 @@ def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
     nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
     arguments = (
-        f"neighbours {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model"
+        f"neighbors {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model"
         f" {_at(workspace, MODEL)}"
     )
     return Walked("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
@@ -251,7 +251,7 @@ def _transfer(workspace: Workspace, progress: Progress) -> Walked:
     numbers = _run(spec, workspace, MOVED, progress).manifest.numbers
     did = (
         f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new,"
-        " by their neighbours there"
+        " by their neighbors there"
     )
     return _said(spec, workspace, MOVED, f"{did}; {_checked(numbers)}", numbers)
 
@@ -261,14 +261,14 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Walked]], ...] = (
     ("word vectors", _news_vectors),
     ("alignment of the news", _news_map),
     ("alignment", _map),
-    ("neighbours", _neighbours),
+    ("neighbors", _neighbors),
     ("adapted model", _adapt),
     ("two vocabularies", _pair),
     ("transfer", _transfer),
 )
 
 
-def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress) -> Artefact:
+def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress) -> Artifact:
     return run_step(spec, workspace.folder(*place), progress, overwrite=True)
 
 

@@ -50,7 +50,7 @@ Run it in this folder, or put the folder's path in its line `folder = …`. {nee
 {limits}
 - Whatever holds for {model} (languages, bias, what it must not be used for) holds here.
 
-## Licence
+## License
 
 It follows the base model's: this folder is derived from {model}, and vocadapt adds no terms. Look too at the terms of the text
 that the words came from.

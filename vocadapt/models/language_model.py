@@ -79,7 +79,7 @@ class LanguageModel:
 
     @cached_property
     def splitter(self) -> Splitter:
-        """The model's own normaliser and pre-tokenizer: what makes words out of text."""
+        """The model's own normalizer and pre-tokenizer: what makes words out of text."""
         return Splitter.from_tokenizer(json.loads(self.fast_tokenizer.to_str()))
 
     @cached_property

@@ -1,7 +1,7 @@
 """Lines → word counts and sentences of words: line by line for any splitter, by distinct pieces for
 BERT's own.
 
-Why pieces are exact: BERT's normaliser and pre-tokenizer never look across white space, they delete
+Why pieces are exact: BERT's normalizer and pre-tokenizer never look across white space, they delete
 control characters, and they always cut at ASCII punctuation. So a text may be rid of the first,
 spaced round the second, and have its ASCII lowercased where the splitter lowercases; then every
 ASCII piece between blanks is a word already, and any other piece is split on its own, once.

@@ -31,7 +31,7 @@ MINIMAL_SPEC: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Splitter:
-    """A fast tokenizer's normaliser and pre-tokenizer, as the JSON text of its tokenizer.json
+    """A fast tokenizer's normalizer and pre-tokenizer, as the JSON text of its tokenizer.json
     ("null" where it has none).
 
     A small value: equal settings are equal splitters. Raises InputError when `tokenizers` cannot
@@ -147,7 +147,7 @@ class Splitter:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers`
+        """A tokenizer of one wordpiece with this normalizer and pre-tokenizer: how `tokenizers`
         reads their JSON.
         """
         spec = MINIMAL_SPEC | {

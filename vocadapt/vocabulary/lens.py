@@ -88,7 +88,7 @@ class Cutter:
         """The pieces of distinct words that `splitter` made; one that is not the model's own is
         split its way first.
 
-        A word that the model's normaliser drops altogether has no piece.
+        A word that the model's normalizer drops altogether has no piece.
         """
         cut = self.vocabulary.cut
         if splitter == self.splitter:

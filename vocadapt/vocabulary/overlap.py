@@ -129,7 +129,7 @@ def lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
 def unreachable(
     vocabulary: Vocabulary, splitter: Splitter, tokens: Iterable[str] | None = None
 ) -> tuple[str, ...]:
-    """Those of `tokens` (default: all but special ones) that no text can give: normaliser,
+    """Those of `tokens` (default: all but special ones) that no text can give: normalizer,
     pre-tokenizer, longest match.
 
     A beginning is reached when the splitter leaves it as one word. A continuation is reached behind

@@ -1,7 +1,7 @@
 """Cards of the error ledger as HTML, for the page and for the report alike: everything shown is
 escaped first.
 
-Colours come as light-dark() pairs; a word goes with every colour.
+Colors come as light-dark() pairs; a word goes with every color.
 """
 
 import html
@@ -84,7 +84,7 @@ def cards(views: Sequence[EntryView], notes: Sequence[str] = ()) -> str:
 
 
 def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
-    """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of
+    """The four counts as cards: number, what it counts, its color ("good", "bad" or ""); one of
     them is the chosen one.
     """
     body = "".join(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from vocadapt.training.scoring.answers import exact, normalised
+from vocadapt.training.scoring.answers import exact, normalized
 from vocadapt.training.tasks.base import Example, Question, Sentence
 from vocadapt.training.tasks.kinds.qa import located
 from vocadapt.training.tasks.tags import spans_of
@@ -204,7 +204,7 @@ def _placed(context: str, said: str, near: int) -> Unit:
 def _misses(example: Question, gold: Sequence[str], said: str) -> str:
     if any(exact(answer, said) for answer in gold):
         return RIGHT
-    ours, theirs = [normalised(answer) for answer in gold], normalised(said)
+    ours, theirs = [normalized(answer) for answer in gold], normalized(said)
     if not theirs:
         return NONE
     if not any(set(answer.split()) & set(theirs.split()) for answer in ours):

@@ -201,7 +201,7 @@ class Ledger:
 
 def ledger(split: Split, first: Side, second: Side, judging: Judging) -> Ledger:
     """Judge two predictions for the same examples; raises InputError where their numbers differ, or
-    nothing is labelled.
+    nothing is labeled.
     """
     gold = split.gold
     if not len(gold) == len(first.said) == len(second.said):

@@ -53,7 +53,7 @@ def fates(
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
     if kind != "ner":
-        same = _answered if kind == "qa" else _labelled
+        same = _answered if kind == "qa" else _labeled
         right = [
             (same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)
         ]
@@ -69,7 +69,7 @@ def fates(
     )
 
 
-def _labelled(gold: Sequence[str], said: Sequence[str]) -> bool:
+def _labeled(gold: Sequence[str], said: Sequence[str]) -> bool:
     return set(gold) == set(said)
 
 

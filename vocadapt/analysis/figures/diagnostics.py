@@ -20,12 +20,12 @@ LONGEST = 34  # characters of a label
 
 @dataclass(frozen=True, eq=False)
 class NormPanel:
-    """One space: its title and colour, what stands on the x axis, each row's length there, the
+    """One space: its title and color, what stands on the x axis, each row's length there, the
     bands over groups of rows.
     """
 
     title: str
-    colour: str
+    color: str
     axis: str
     logarithmic: bool
     frequency: ArrayLike
@@ -43,7 +43,7 @@ class RelationMarks:
     """
 
     name: str
-    colour: str
+    color: str
     corrected: Sequence[float | None]
     sd: Sequence[float | None]
     null: Sequence[float | None]
@@ -71,7 +71,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
             row=1,
             col=place,
             showlegend=False,
-            marker={"color": panel.colour, "size": 2.5, "opacity": 0.22},
+            marker={"color": panel.color, "size": 2.5, "opacity": 0.22},
             hovertemplate=f"{panel.axis} %{{x}}: length %{{y:.3f}}<extra></extra>",
         )
         for values, dash, name in (
@@ -100,7 +100,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
 
 
 def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figure:
-    """A line a relation: where its pairs lie in each space (± sd), and in grey the same words
+    """A line a relation: where its pairs lie in each space (± sd), and in gray the same words
     re-paired at random.
     """
     figure, many = go.Figure(), max(len(spaces), 1)
@@ -121,12 +121,12 @@ def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figur
             y=y,
             mode="markers",
             name=label(space.name),
-            marker={"color": space.colour, "symbol": symbol, "size": 9},
+            marker={"color": space.color, "symbol": symbol, "size": 9},
             error_x={
                 "array": _floats(space.sd),
                 "thickness": 1.2,
                 "width": 0,
-                "color": space.colour,
+                "color": space.color,
             },
             hovertemplate="%{x:.3f}<extra>" + label(space.name) + "</extra>",
         )

@@ -1,7 +1,7 @@
 """Values in, plotly figures out. Nothing here computes a number that a reader takes away.
 
-The colour language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a
-word or a shape always goes with a colour.
+The color language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a
+word or a shape always goes with a color.
 """
 
 import html
@@ -34,7 +34,7 @@ def frequency_rank(
     cut: int = 0,
     said: str = "min count {}",
     of: str = "word",
-    colour: str = DOMAIN,
+    color: str = DOMAIN,
 ) -> go.Figure:
     """Occurrences of each word, or of each `of`, against its rank, both axes logarithmic.
 
@@ -50,7 +50,7 @@ def frequency_rank(
         x=ranks,
         y=ordered[ranks - 1],
         mode="lines",
-        line={"color": colour, "width": 2.5},
+        line={"color": color, "width": 2.5},
         name=f"{of}s",
         hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
     )
@@ -76,11 +76,11 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
     one.
     """
     figure = empty_figure("cosine after the map", "share of pairs", height=340)
-    for values, name, colour in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
+    for values, name, color in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
         figure.add_histogram(
             x=np.asarray(values),
             name=name,
-            marker={"color": colour},
+            marker={"color": color},
             opacity=0.72,
             histnorm="probability",
             xbins={"start": -1, "end": 1, "size": 0.02},
@@ -119,7 +119,7 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
     to 1.
     """
     figure = empty_figure("wordpieces of a word", "share of the words", height=300)
-    for (model, bars), colour, pattern in zip(
+    for (model, bars), color, pattern in zip(
         shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False
     ):
         name = html.escape(model)  # plotly reads a few tags in a legend
@@ -127,7 +127,7 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
             x=list(bars),
             y=list(bars.values()),
             name=name,
-            marker={"color": colour, "pattern": {"shape": pattern}},
+            marker={"color": color, "pattern": {"shape": pattern}},
             hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the words<extra>{name}</extra>",
         )
     figure.update_xaxes(type="category")
@@ -138,10 +138,10 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
 def leaderboard(
     names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]
 ) -> go.Figure:
-    """One bar an initialiser, best on top: its centred cosine to the true rows, ± errors; floors
-    hatched and grey.
+    """One bar an initializer, best on top: its centered cosine to the true rows, ± errors; floors
+    hatched and gray.
     """
-    figure = empty_figure("centred cosine to the true row", "", height=60 + 26 * len(names))
+    figure = empty_figure("centered cosine to the true row", "", height=60 + 26 * len(names))
     figure.add_bar(
         x=np.asarray(values),
         y=list(names),
@@ -165,7 +165,7 @@ def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
     figure = empty_figure("characters of a token, without ##", "tokens", height=300)
-    for (name, counts), colour, pattern in zip(
+    for (name, counts), color, pattern in zip(
         lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False
     ):
         label = html.escape(name)
@@ -173,7 +173,7 @@ def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
             x=list(counts),
             y=list(counts.values()),
             name=label,
-            marker={"color": colour, "pattern": {"shape": pattern}},
+            marker={"color": color, "pattern": {"shape": pattern}},
             hovertemplate=f"%{{y:,}} tokens of %{{x}} characters<extra>{label}</extra>",
         )
     figure.update_layout(barmode="group", bargap=0.2)
@@ -198,7 +198,7 @@ def against_id(
     across: int = 0,
     lines: Sequence[Sequence[int]] = (),
 ) -> go.Figure:
-    """A value of each token against its id, one panel beside the other; dropped tokens grey
+    """A value of each token against its id, one panel beside the other; dropped tokens gray
     crosses, kept ones blue dots.
 
     On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
@@ -220,7 +220,7 @@ def against_id(
     for place, panel in enumerate(panels):
         row, column = place // across + 1, place % across + 1
         values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
-        for mask, name, colour, symbol in (
+        for mask, name, color, symbol in (
             (~gone, "stays", SOURCE, "circle"),
             (gone, "goes", NULL, "x-thin-open"),
         ):
@@ -234,7 +234,7 @@ def against_id(
                 showlegend=told and place == 0,
                 row=row,
                 col=column,
-                marker={"color": colour, "size": 3, "symbol": symbol, "opacity": 0.55},
+                marker={"color": color, "size": 3, "symbol": symbol, "opacity": 0.55},
                 hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
             )
         for line in lines[place] if lines else ():
@@ -265,7 +265,7 @@ def growth_against_size(
     growth, drawn as a ring.
     """
     figure = empty_figure("share of the vocabulary that is kept", "more wordpieces", height=320)
-    for (name, curve), colour, symbol in zip(
+    for (name, curve), color, symbol in zip(
         curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False
     ):
         figure.add_scatter(
@@ -273,20 +273,20 @@ def growth_against_size(
             y=list(curve.values()),
             mode="lines+markers",
             name=html.escape(name),
-            line={"color": colour, "width": 2},
+            line={"color": color, "width": 2},
             marker={"symbol": symbol, "size": 7},
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
         )
     if here:
         name, keep, growth = here
-        colour = dict(zip(curves, cycle(SERIES), strict=False))[name]
+        color = dict(zip(curves, cycle(SERIES), strict=False))[name]
         figure.add_scatter(
             x=[keep],
             y=[growth],
             mode="markers",
             showlegend=False,
             hoverinfo="skip",
-            marker={"symbol": "circle-open", "size": 16, "color": colour, "line": {"width": 3}},
+            marker={"symbol": "circle-open", "size": 16, "color": color, "line": {"width": 3}},
         )
     figure.update_xaxes(tickformat=".0%")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
@@ -296,13 +296,13 @@ def growth_against_size(
 def overlap_histogram(
     words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
 ) -> go.Figure:
-    """How many words keep 0, 1, … k neighbours, as shares; the null's as a grey line; bars outside
+    """How many words keep 0, 1, … k neighbors, as shares; the null's as a gray line; bars outside
     `kept` are pale.
 
     words, null: numbers of words (k + 1,).
     """
     counts = np.asarray(words, dtype=float)
-    figure = empty_figure("neighbours kept", "share of the words", height=200)
+    figure = empty_figure("neighbors kept", "share of the words", height=200)
     first, last = kept or (0, len(counts) - 1)
     figure.add_bar(
         x=np.arange(len(counts)),
@@ -343,16 +343,16 @@ def overlap_by_frequency(
     """A dot a word: its overlap against how often it occurs; changed ones violet diamonds; lines:
     means by frequency.
 
-    lines: name → (occurrences, mean overlap); the one called "null" is grey and dotted.
+    lines: name → (occurrences, mean overlap); the one called "null" is gray and dotted.
     """
-    figure = empty_figure("occurrences of the word", "neighbours kept, share", height=300)
+    figure = empty_figure("occurrences of the word", "neighbors kept, share", height=300)
     times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     groups = [
         (~marked, "not changed" if marked.any() else "words", SOURCE, "circle"),
         (marked, "changed", CHANGED, "diamond"),
     ]
-    for mask, name, colour, symbol in groups:
+    for mask, name, color, symbol in groups:
         if mask.any():
             figure.add_scattergl(
                 x=times[mask].astype(np.int32),
@@ -360,7 +360,7 @@ def overlap_by_frequency(
                 mode="markers",
                 name=name,
                 text=labels[mask],
-                marker={"color": colour, "size": 4, "symbol": symbol, "opacity": 0.45},
+                marker={"color": color, "size": 4, "symbol": symbol, "opacity": 0.45},
                 hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
             )
     for name, (x, y) in lines.items():

@@ -18,8 +18,8 @@ from vocadapt.training.masked.validation import HeldOutCurve
 
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
 MIDDLE = "#D8DDE1"
-NARROWEST = 0.1  # half the range of shares that the colours span, at least
-DARKEST = 0.65  # of the way to its full colour a field goes at most: dark digits are read on each
+NARROWEST = 0.1  # half the range of shares that the colors span, at least
+DARKEST = 0.65  # of the way to its full color a field goes at most: dark digits are read on each
 
 
 def held_out_losses(
@@ -29,7 +29,7 @@ def held_out_losses(
     among: Sequence[str] = (),
 ) -> go.Figure:
     """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are:
-    each keeps its colour.
+    each keeps its color.
     """
     figure = empty_figure(AGAINST[against], "held-out loss per character", height)
     styles = dict(
@@ -40,13 +40,13 @@ def held_out_losses(
         )
     )
     for name, curve in curves.items():
-        colour, symbol = styles[name]
+        color, symbol = styles[name]
         figure.add_scatter(
             x=[getattr(point, against) for point in curve.points],
             y=[point.loss for point in curve.points],
             mode="lines+markers",
             name=html.escape(name),
-            line={"color": colour, "width": 2.2},
+            line={"color": color, "width": 2.2},
             marker={"symbol": symbol, "size": 7},
             customdata=[fraction(point.loss) for point in curve.points],
             hovertemplate=(

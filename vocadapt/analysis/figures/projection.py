@@ -1,4 +1,4 @@
-"""A map of tokens as a figure: points in colours and marks, rings round what was asked for, names
+"""A map of tokens as a figure: points in colors and marks, rings round what was asked for, names
 of regions.
 """
 
@@ -31,7 +31,7 @@ MARKS = (
     ("#B07D3A", "x"),
     (NULL, "pentagon"),
 )  # fmt: skip; no open marks: WebGL draws none of them without a line
-FIXED = {  # the colour language of the lab, where a category has a place in it
+FIXED = {  # the color language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"),
     "added": (GOOD, "diamond"),
     "target": (TARGET, "square"),
@@ -73,12 +73,12 @@ class Rings:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen,
+    """How a map is drawn: its colors, its rings, (x, y, text) of labels, the part that is seen,
     size, ink and paper.
     """
 
     column: Column | None = None
-    colour: str = SOURCE  # of a map in one colour
+    color: str = SOURCE  # of a map in one color
     rings: Rings = field(default_factory=Rings)
     labels: Sequence[tuple[float, float, str]] = ()
     window: Window | None = None
@@ -98,7 +98,7 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
     size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
     traces = [
         _trace(points, mask, trace, opacity, drawing.still)
-        for mask, trace in _coloured(points, drawing, size)
+        for mask, trace in _colored(points, drawing, size)
     ]
     notes = [
         _note(name, drawing)
@@ -151,7 +151,7 @@ class Name:
 
 
 def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
-    """What may be written on the map, the weightiest first: the word, its neighbours from the
+    """What may be written on the map, the weightiest first: the word, its neighbors from the
     nearest on, the regions.
     """
     word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
@@ -218,7 +218,7 @@ def uncrowded(names: Sequence[Name], points: Points, drawing: Drawing) -> list[N
 
 
 def _box(name: Name, scale: float) -> Box:
-    """About the room of a name in pixels, centred: left, right, bottom, top."""
+    """About the room of a name in pixels, centered: left, right, bottom, top."""
     half, x, y = (
         3.4 * len(html.unescape(name.text)) + 3,
         name.x * scale,
@@ -253,8 +253,8 @@ def _at(points: Points, rows: Any) -> dict[str, Any]:
     }
 
 
-def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, dict[str, Any]]]:
-    """Which points, and how they look: those with a number, those of each category, and grey those
+def _colored(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, dict[str, Any]]]:
+    """Which points, and how they look: those with a number, those of each category, and gray those
     that have no value.
     """
     column, marker = drawing.column, {"size": size, "line": {"width": 0}}
@@ -264,7 +264,7 @@ def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask,
             (
                 everything,
                 {
-                    "marker": marker | {"color": drawing.colour},
+                    "marker": marker | {"color": drawing.color},
                     "showlegend": False,
                     "name": "tokens",
                 },
@@ -276,10 +276,10 @@ def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask,
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
         name = column.categories[code] if code >= 0 else "no value"
-        colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
+        color, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
         shown = f"{name_of(name)} · {count(mask.sum())}"
         groups.append(
-            (mask, {"marker": marker | {"color": colour, "symbol": symbol}, "name": shown})
+            (mask, {"marker": marker | {"color": color, "symbol": symbol}, "name": shown})
         )
     return [group for group in groups if group[0].any()]
 
@@ -299,8 +299,8 @@ def _numbered(
         bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
     ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
-    coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
-    coloured |= {
+    colored = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
+    colored |= {
         "colorscale": "Viridis",
         "colorbar": bar | {"len": 0.6, "y": 0.3},
     }  # under the tools
@@ -309,13 +309,13 @@ def _numbered(
             ~known,
             {"marker": marker | {"color": NULL, "symbol": "star-diamond"}, "name": "no value"},
         ),
-        (known, {"marker": marker | coloured, "showlegend": False, "name": name_of(column.name)}),
+        (known, {"marker": marker | colored, "showlegend": False, "name": name_of(column.name)}),
     ]
     return [group for group in groups if group[0].any()]
 
 
 def _ringed(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
-    """Rings in the colour of the text, which no point has."""
+    """Rings in the color of the text, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
     traces = []

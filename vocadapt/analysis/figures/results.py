@@ -45,7 +45,7 @@ def losses(
     curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
     """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that
-    each keeps its colour.
+    each keeps its color.
     """
     figure, styles = empty_figure("step", "loss", height), _styles([*among, *curves])
     for name, curve in curves.items():
@@ -90,7 +90,7 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
     """
     figure = empty_figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
-    for cut, (colour, symbol) in STYLES.items():
+    for cut, (color, symbol) in STYLES.items():
         own = [mark for mark in marks if mark.cut == cut]
         if not own:
             continue
@@ -101,7 +101,7 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
             showlegend=False,
             hovertemplate="one seed: %{customdata}<extra></extra>",
             customdata=[fraction(value) for mark in own for value in mark.values],
-            marker={"color": colour, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
+            marker={"color": color, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
         )
         figure.add_scatter(
             x=[mark.mean for mark in own],
@@ -113,9 +113,9 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
                 "array": [mark.sd or 0.0 for mark in own],
                 "thickness": 1.6,
                 "width": 5,
-                "color": colour,
+                "color": color,
             },
-            marker={"color": colour, "symbol": symbol, "size": 12},
+            marker={"color": color, "symbol": symbol, "size": 12},
             customdata=[fraction(mark.mean) for mark in own],
             hovertemplate="%{text}: mean %{customdata}<extra></extra>",
         )
@@ -144,7 +144,7 @@ def _short(mark: Mark) -> str:
 
 
 def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour and dash of each line: one colour for the seeds of a run ("run · seed"), which differ
+    """Color and dash of each line: one color for the seeds of a run ("run · seed"), which differ
     in their dashes.
     """
     seen: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What a leaderboard of initialisers is made from: a model and a target → the plan, the materials,
+"""What a leaderboard of initializers is made from: a model and a target → the plan, the materials,
 the masked-word loss.
 """
 

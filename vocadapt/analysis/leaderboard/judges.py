@@ -1,5 +1,5 @@
-"""What the rows of an initialiser are held against: the true rows of hidden tokens, and the
-neighbours of new ones.
+"""What the rows of an initializer are held against: the true rows of hidden tokens, and the
+neighbors of new ones.
 """
 
 from dataclasses import replace
@@ -74,14 +74,14 @@ class Truth:
     def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
         self.mean = mean
         self.least = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
-        self.candidates = self._centred(model.matrix)
+        self.candidates = self._centered(model.matrix)
         self.own = model.rows(hidden)
 
     def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
-        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,),
+        """Centered cosine (n,) of each row to the true one, and how many old rows are nearer (n,),
         equal ones counting half.
         """
-        queries = self._centred(rows)
+        queries = self._centered(rows)
         cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
         ranks = np.empty(len(rows))
         for span in blocks(len(rows), len(self.candidates)):
@@ -90,17 +90,17 @@ class Truth:
             ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
         return cosines, ranks
 
-    def _centred(self, rows: Matrix) -> Matrix:
+    def _centered(self, rows: Matrix) -> Matrix:
         """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to
         everything.
         """
-        centred: Matrix = rows - self.mean
-        centred[np.linalg.norm(centred, axis=1) <= self.least] = 0
-        return unit_rows(centred)
+        centered: Matrix = rows - self.mean
+        centered[np.linalg.norm(centered, axis=1) <= self.least] = 0
+        return unit_rows(centered)
 
 
 class Around:
-    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new
+    """What new rows are compared with: the lengths of the old ones, and the neighbors of the new
     tokens in the target space.
     """
 

@@ -1,13 +1,13 @@
-"""Initialisers compared before any training: how well each gives hidden rows back, and what its new
+"""Initializers compared before any training: how well each gives hidden rows back, and what its new
 rows look like.
 
 *Held-out recovery.* Some common tokens are hidden: the model is taken without them and their rows,
-so that no fit, no donor list and no cut can know them. They are initialised as if they were new and
+so that no fit, no donor list and no cut can know them. They are initialized as if they were new and
 compared with their true rows, both minus the mean of the rows left: cosine, and the rank of the
-true row among all old rows. Floors: the global mean (centred cosine 0), random rows, and the mean
+true row among all old rows. Floors: the global mean (centered cosine 0), random rows, and the mean
 of the common tokens, which is what mixing any of them comes to: common tokens lie together.
 
-*New rows.* Their length against the old rows'; how many of a token's nearest neighbours in the
+*New rows.* Their length against the old rows'; how many of a token's nearest neighbors in the
 target space are its nearest in the model too; and, where the model has a masked-word head and there
 is text, the loss per character on hidden words.
 """
@@ -32,11 +32,11 @@ from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALISERS,
+    INITIALIZERS,
     Materials,
     Rows,
     RowSettings,
-    initialise,
+    initialize,
     match_norms,
     mean_row,
 )
@@ -49,7 +49,7 @@ FLOORS = {  # what knows nothing of a token
     "random-normal": "random rows",
     "random-uniform": "random rows",
 }
-LONG = 100.0  # what fitting rows through the network takes, in other initialisers
+LONG = 100.0  # what fitting rows through the network takes, in other initializers
 MATCHED = ", norm-matched"
 FLOPS, PURSUIT = (
     4e10,
@@ -61,18 +61,18 @@ Loss = Callable[[Rows], float]
 
 @dataclass(frozen=True)
 class LeaderboardSettings:
-    """Which initialisers (none named: all but those fitted to a text, which take long), how many
+    """Which initializers (none named: all but those fitted to a text, which take long), how many
     tokens are hidden (0: 500, or a quarter of the common ones), for how many new tokens how many
-    neighbours are compared, the seed of these draws, and what steers the initialisers.
+    neighbors are compared, the seed of these draws, and what steers the initializers.
 
-    `norm_matched` judges each initialiser a second time with its rows brought to the old rows'
+    `norm_matched` judges each initializer a second time with its rows brought to the old rows'
     length.
     """
 
     methods: tuple[str, ...] = ()
     held_out: int = bounded(0, 0, 1_000_000, "Tokens to hide")
     judged: int = bounded(1000, 1, 1_000_000, "New tokens to judge")
-    neighbours: int = bounded(10, 1, 10_000, "Neighbors to compare")
+    neighbors: int = bounded(10, 1, 10_000, "Neighbors to compare")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the leaderboard")
     norm_matched: bool = False
     rows: RowSettings = field(default_factory=RowSettings)
@@ -80,11 +80,11 @@ class LeaderboardSettings:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The initialisers that are asked for; without a name all but those that are fitted to a
+        """The initializers that are asked for; without a name all but those that are fitted to a
         text.
         """
         return self.methods or tuple(
-            name for name, known in INITIALISERS.items() if known.needs != "text"
+            name for name, known in INITIALIZERS.items() if known.needs != "text"
         )
 
     def __post_init__(self) -> None:
@@ -95,20 +95,20 @@ class LeaderboardSettings:
 
 @dataclass(frozen=True)
 class Standing:
-    """How one initialiser does: over the hidden tokens `centred_cosine` ± `standard_error`, `p1`,
+    """How one initializer does: over the hidden tokens `centered_cosine` ± `standard_error`, `p1`,
     `mrr`, `median_rank` (0 is the true row itself); over the new tokens `norm_ratio` (mean length
-    to the old rows'), `neighbour_overlap`, `masked_loss` (nats per character), `fallbacks` (rows
-    that another initialiser had to make); `seconds` of making the new rows.
+    to the old rows'), `neighbor_overlap`, `masked_loss` (nats per character), `fallbacks` (rows
+    that another initializer had to make); `seconds` of making the new rows.
     """
 
-    initialiser: str
-    centred_cosine: float
+    initializer: str
+    centered_cosine: float
     standard_error: float
     p1: float
     mrr: float
     median_rank: float
     norm_ratio: float
-    neighbour_overlap: float | None
+    neighbor_overlap: float | None
     masked_loss: float | None
     fallbacks: int
     seconds: float
@@ -116,19 +116,19 @@ class Standing:
     @property
     def floor(self) -> bool:
         """Whether it is one of the floors."""
-        return self.initialiser in FLOORS
+        return self.initializer in FLOORS
 
     def to_dict(self) -> dict[str, object]:
         """The numbers by the names that the command line prints."""
         return {
-            "initialiser": self.initialiser,
-            "centred_cosine": self.centred_cosine,
+            "initializer": self.initializer,
+            "centered_cosine": self.centered_cosine,
             "standard_error": self.standard_error,
             "p@1": self.p1,
             "mrr": self.mrr,
             "median_rank": self.median_rank,
             "norm_ratio": self.norm_ratio,
-            "neighbour_overlap": self.neighbour_overlap,
+            "neighbor_overlap": self.neighbor_overlap,
             "masked_loss": self.masked_loss,
             "fallbacks": self.fallbacks,
             "seconds": self.seconds,
@@ -137,12 +137,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The standings, best centred cosine first, floors among them; for each initialiser that could
+    """The standings, best centered cosine first, floors among them; for each initializer that could
     not run the reason.
 
     `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is
     looked for among. Of the `added` new tokens `judged` were looked at: their lengths, and their
-    `k` neighbours among `neighbour_candidates` tokens. `p`: of the difference between the first two
+    `k` neighbors among `neighbor_candidates` tokens. `p`: of the difference between the first two
     methods that are no floors (paired t-test over the hidden tokens); None without two.
     """
 
@@ -154,7 +154,7 @@ class Leaderboard:
     added: int
     judged: int
     k: int
-    neighbour_candidates: int
+    neighbor_candidates: int
     p: float | None
 
     @property
@@ -171,53 +171,53 @@ class Leaderboard:
         judged = [row for row in self.rows if not row.floor]
         floor = next(row for row in self.rows if row.floor)
         n = f"{len(self.hidden):,} held-out tokens"
-        sure = judged[0].centred_cosine - 2 * judged[0].standard_error if judged else 0.0
-        if sure <= max(floor.centred_cosine, 0.0):
-            return f"None beats {FLOORS['global-mean' if sure <= 0 else floor.initialiser]} on {n}."
-        against = f"{floor.centred_cosine:.3f} of {FLOORS[floor.initialiser]}"
+        sure = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
+        if sure <= max(floor.centered_cosine, 0.0):
+            return f"None beats {FLOORS['global-mean' if sure <= 0 else floor.initializer]} on {n}."
+        against = f"{floor.centered_cosine:.3f} of {FLOORS[floor.initializer]}"
         best = (
-            f"Best on {n}: {judged[0].initialiser}, centred cosine {judged[0].centred_cosine:.3f}"
+            f"Best on {n}: {judged[0].initializer}, centered cosine {judged[0].centered_cosine:.3f}"
             f" against {against}"
         )
         if self.p is None:
             return f"{best}."
         other = next(
-            row for row in judged if _method(row.initialiser) != _method(judged[0].initialiser)
+            row for row in judged if _method(row.initializer) != _method(judged[0].initializer)
         )
         return (
-            f"{best}; to {other.initialiser}, {other.centred_cosine:.3f}, p = {self.p:.2g} (paired"
+            f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, p = {self.p:.2g} (paired"
             " t-test)."
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The answer of `vocadapt initialisers --json`."""
+        """The answer of `vocadapt initializers --json`."""
         return {
             "rows": [row.to_dict() for row in self.rows],
-            "floors": {row.initialiser: row.to_dict() for row in self.rows if row.floor},
+            "floors": {row.initializer: row.to_dict() for row in self.rows if row.floor},
             "skipped": self.skipped,
             "held_out": len(self.hidden),
             "of": self.of,
             "candidates": self.candidates,
             "chance": self.chance,
             "added": self.added,
-            "neighbours": {
+            "neighbors": {
                 "k": self.k,
                 "judged": self.judged,
                 "of": self.added,
-                "candidates": self.neighbour_candidates,
+                "candidates": self.neighbor_candidates,
             },
             "verdict": self.verdict,
             "p": self.p,
         }
 
 
-def compare_initialisers(
+def compare_initializers(
     materials: Materials,
     settings: LeaderboardSettings | None = None,
     loss: Loss | None = None,
     progress: Progress = silent,
 ) -> Leaderboard:
-    """Judge initialisers on the rows of a plan; a map is fitted here, so `materials.alignment` is
+    """Judge initializers on the rows of a plan; a map is fitted here, so `materials.alignment` is
     not looked at.
 
     `loss` gives the masked-word loss of a model with these rows. Raises InputError where nothing is
@@ -226,7 +226,7 @@ def compare_initialisers(
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_rows:
         raise InputError(
-            "There is nothing to initialise: the model lacks no token of the target.",
+            "There is nothing to initialize: the model lacks no token of the target.",
             "Give another target.",
         )
     judges = _Judges(materials, settings, loss)
@@ -237,7 +237,7 @@ def compare_initialisers(
     shares = parts(
         progress,
         {
-            rows.method: LONG if INITIALISERS[rows.method].needs == "text" else 1.0
+            rows.method: LONG if INITIALIZERS[rows.method].needs == "text" else 1.0
             for rows in chosen
         },
     )
@@ -246,10 +246,10 @@ def compare_initialisers(
             for standing, own in judges.judged(
                 rows, part(shares[rows.method], 0.0, 1.0, rows.method)
             ):
-                standings[standing.initialiser], cosines[standing.initialiser] = standing, own
+                standings[standing.initializer], cosines[standing.initializer] = standing, own
         except InputError as error:
             skipped[rows.method] = str(error)
-    order = sorted(standings, key=lambda name: -standings[name].centred_cosine)
+    order = sorted(standings, key=lambda name: -standings[name].centered_cosine)
     progress(1.0, "judged")
     return Leaderboard(
         tuple(standings[name] for name in order),
@@ -266,7 +266,7 @@ def compare_initialisers(
 
 
 def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
-    """The row that an initialiser gives one token; one that the model has is first taken out of it,
+    """The row that an initializer gives one token; one that the model has is first taken out of it,
     as a hidden one is.
     """
     known = materials_without(materials, (token,)) if token in materials.model else materials
@@ -277,7 +277,7 @@ def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
 
 
 def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
-    """About how long `compare_initialisers` will take on two 2.5 GHz cores, without a loss."""
+    """About how long `compare_initializers` will take on two 2.5 GHz cores, without a loss."""
     rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
     width = materials.model.dim + materials.similar.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
@@ -290,7 +290,7 @@ def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> flo
 
 
 class _Judges:
-    """What every initialiser is held against: the true rows of hidden tokens, the neighbours of new
+    """What every initializer is held against: the true rows of hidden tokens, the neighbors of new
     ones, a loss where asked.
     """
 
@@ -302,10 +302,10 @@ class _Judges:
         self.without = materials_without(materials, self.hidden)
         self.truth = Truth(materials.model, mean_row(self.without.model), self.hidden)
         self.few = materials_of_some(materials, settings.judged, settings.seed)
-        self.around = Around(self.few, settings.neighbours)
+        self.around = Around(self.few, settings.neighbors)
 
     def judged(self, rows: RowSettings, progress: Progress) -> Iterator[tuple[Standing, Matrix]]:
-        """How an initialiser does and its centred cosines, a second time at the old rows' length
+        """How an initializer does and its centered cosines, a second time at the old rows' length
         where that is asked for.
         """
         progress(0.0, "giving the hidden tokens back")
@@ -338,7 +338,7 @@ class _Judges:
 
 
 def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
-    """The initialisers to be judged, the floors among them."""
+    """The initializers to be judged, the floors among them."""
     names = dict.fromkeys([*settings.named, *FLOORS])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
 
@@ -363,7 +363,7 @@ def _variants(
 
 def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
     """The rows, through a map fitted on these materials where they need one."""
-    if INITIALISERS[rows.method].needs_alignment:
+    if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
         exclude = frozenset(materials.model.words).difference(
             ordinary(materials.plan, materials.model)
@@ -371,7 +371,7 @@ def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings
         materials = replace(
             materials, alignment=fit_alignment(space, materials.model, settings.alignment, exclude)
         )
-    return initialise(materials, rows)
+    return initialize(materials, rows)
 
 
 def _paired(order: list[str], cosines: dict[str, Matrix]) -> float | None:

@@ -105,7 +105,7 @@ def _opened(given: str, workspace: Workspace) -> RunSet:
     """A folder of runs, or runs of the workspace by name."""
     path = Path(given)
     if not os.path.exists(path) and given in {
-        artefact.name for artefact in workspace.artefacts("runs")
+        artifact.name for artifact in workspace.artifacts("runs")
     }:
         path = workspace.folder("runs", given)
     return open_runs(path)

@@ -132,7 +132,7 @@ def _draws(options: Namespace) -> Draws:
 def _gold(path: Path, kind: str) -> Split:
     """The gold file; tags as they stand, so that token scores compare like with like."""
     gold = read_sentences(path, iob2=False) if kind == "ner" else read_split(kind, path)
-    if not gold.labelled:
+    if not gold.labeled:
         raise InputError(
             f"{path}: holds no labels, so nothing can be scored.",
             "Give the gold file with its labels.",

@@ -10,7 +10,7 @@ from typing import Any
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
-from vocadapt.errors import Cancelled
+from vocadapt.errors import Canceled
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
@@ -20,7 +20,7 @@ from vocadapt.settings import MAX_COUNT
 
 LINES = 20  # of the log and of the metrics that people are shown
 SHOWN = 3  # metrics shown at the foot of `jobs show`
-EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
+EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
 
 def _workspace(options: Namespace) -> Workspace:
@@ -149,7 +149,7 @@ def _follow(job: Job, progress: Progress) -> Status:
         while (status := job.status()).alive:
             progress(status.fraction, status.message or status.state)
             time.sleep(0.2)
-    except (KeyboardInterrupt, Cancelled):
+    except (KeyboardInterrupt, Canceled):
         status = job.status()
     return status
 

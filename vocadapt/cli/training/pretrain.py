@@ -17,7 +17,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import FurtherStep, PretrainStep, Spec
-from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
 from vocadapt.training.masked.continued import FurtherSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
@@ -233,7 +233,7 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
             raise InputError(f"--{name.replace('_', '-')} says nothing here.", remedy)
 
 
-def _answer(made: Artefact) -> Answer:
+def _answer(made: Artifact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
     shown = {

@@ -58,7 +58,7 @@ def _card(options: Namespace, progress: Progress) -> Answer:
         "folds": card.folds or ("" if card.folds else "none"),
         "metric": card.metric,
         "score here": card.scorer,
-        "licence": card.licence,
+        "license": card.license,
         "files": "tasks download fetches them" if card.free else ACCESS[card.access],
         "where": card.where,
         "facts from": card.source,

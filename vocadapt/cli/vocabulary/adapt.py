@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vocadapt.catalogue import catalogue
+from vocadapt.catalog import catalog
 from vocadapt.cli.options import (
     add_casing,
     add_checkpoints,
@@ -39,7 +39,7 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.stages import STAGES
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -103,10 +103,10 @@ def _adapt_options(parser: Parser) -> None:
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument(
-        "--initialiser",
-        choices=INITIALISERS,
+        "--initializer",
+        choices=INITIALIZERS,
         metavar="NAME",
-        help=f"new rows by: {', '.join(INITIALISERS)}",
+        help=f"new rows by: {', '.join(INITIALIZERS)}",
     )
     marks = (
         "of --cut: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
@@ -138,7 +138,7 @@ def _adapt_options(parser: Parser) -> None:
         "--unit", action="store_true", help="of that map: bring rows to length 1 first"
     )
     parser.add_argument(
-        "--centre", action="store_true", help="of that map: take the mean of each side away"
+        "--center", action="store_true", help="of that map: take the mean of each side away"
     )
     _further_options(parser)
     parser.add_argument(
@@ -194,12 +194,12 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     inputs = {role: value for role, value in given.items() if value}
     spec = Spec("model", settings, inputs, options.offline, options.casing)
-    artefact = write(spec, options, progress)
+    artifact = write(spec, options, progress)
     answer = written(
-        artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0
+        artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0
     )
-    notes = [CHANCE] if artefact.manifest.numbers.get("verdict") == "chance" else []
-    if recipe.module.size and not has_masked_word_head(open_model(artefact.folder)):
+    notes = [CHANCE] if artifact.manifest.numbers.get("verdict") == "chance" else []
+    if recipe.module.size and not has_masked_word_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join([answer.text, *notes]))
 
@@ -270,7 +270,7 @@ def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | N
 
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the initialiser, the cap and the map that the options ask for."""
+    """The recipe with the initializer, the cap and the map that the options ask for."""
     kind = recipe.vocabulary.kind
     if options.count_marks is not None and kind not in ("reduce", "combined"):
         raise InputError(
@@ -282,18 +282,18 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
             f"How many tokens come in by the recipe {recipe.name} is settled by its size.",
             "Leave --max-added out.",
         )
-    if options.initialiser and not recipe.makes_rows:
-        raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initialiser out.")
+    if options.initializer and not recipe.makes_rows:
+        raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initializer out.")
     if options.count_marks is not None:
         recipe = replace(
             recipe, vocabulary=replace(recipe.vocabulary, count_marks=options.count_marks)
         )
-    if options.initialiser:
-        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initialiser))
+    if options.initializer:
+        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
     if options.max_added is not None:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
-    if (options.unit or options.centre) and not options.method:
-        raise InputError("--unit and --centre belong to a map.", "Name it: --method least-squares.")
+    if (options.unit or options.center) and not options.method:
+        raise InputError("--unit and --center belong to a map.", "Name it: --method least-squares.")
     if options.method and not recipe.needs_alignment:
         raise InputError(
             f"The recipe {recipe.name} makes its rows without a map.", "Leave --method out."
@@ -301,7 +301,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     if not options.method:
         return recipe
     return replace(
-        recipe, alignment=AlignmentSettings(options.method, options.unit, options.centre)
+        recipe, alignment=AlignmentSettings(options.method, options.unit, options.center)
     )
 
 
@@ -426,7 +426,7 @@ def _presets(options: Namespace, progress: Progress) -> Answer:
     if options.toml is not None:
         recipe = preset(options.toml)
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
-    chosen = {group: entries for group, entries in catalogue().items() if group not in OF_TRAINING}
+    chosen = {group: entries for group, entries in catalog().items() if group not in OF_TRAINING}
     tables = [
         table((group, "what it does"), list(entries.items())) for group, entries in chosen.items()
     ]

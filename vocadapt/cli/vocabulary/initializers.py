@@ -1,4 +1,4 @@
-"""initialisers."""
+"""initializers."""
 
 import time
 from argparse import Namespace
@@ -24,11 +24,11 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
 
 COLUMNS = (
-    "initialiser",
-    "centred cosine",
+    "initializer",
+    "centered cosine",
     "±",
     "P@1",
     "MRR",
@@ -56,9 +56,9 @@ def _options(parser: Parser) -> None:
         metavar="TEXT",
         help="text that nothing was trained on, for the masked-word loss",
     )
-    methods = f"these only, of {', '.join(INITIALISERS)}"
+    methods = f"these only, of {', '.join(INITIALIZERS)}"
     parser.add_argument(
-        "--methods", nargs="+", default=[], choices=INITIALISERS, metavar="NAME", help=methods
+        "--methods", nargs="+", default=[], choices=INITIALIZERS, metavar="NAME", help=methods
     )
     parser.add_argument(
         "--held-out",
@@ -75,8 +75,8 @@ def _options(parser: Parser) -> None:
         help="new tokens to look at (1000)",
     )
     parser.add_argument(
-        "--neighbours",
-        type=setting(RowSettings, "neighbours"),
+        "--neighbors",
+        type=setting(RowSettings, "neighbors"),
         default=0,
         metavar="M",
         help="of semantic and wechsel (default 3 and 10)",
@@ -97,7 +97,7 @@ def _options(parser: Parser) -> None:
     add_out(parser)
 
 
-def _initialisers(options: Namespace, progress: Progress) -> Answer:
+def _initializers(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     spec = _spec(options)
     folder = destination(options, spec.kind)
@@ -112,7 +112,7 @@ def _initialisers(options: Namespace, progress: Progress) -> Answer:
 
 
 def _spec(options: Namespace) -> Spec:
-    rows = RowSettings(seed=options.seed, neighbours=options.neighbours)
+    rows = RowSettings(seed=options.seed, neighbors=options.neighbors)
     settings = LeaderboardSettings(
         tuple(options.methods),
         options.held_out,
@@ -146,7 +146,7 @@ def _shown(compared: Compared) -> str:
     """The table, its n, candidates and chance, what could not run, the verdict."""
     board, masked = compared.board, compared.masked
     rows = [
-        (row.initialiser + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:])
+        (row.initializer + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:])
         for row in board.rows
     ]
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
@@ -156,7 +156,7 @@ def _shown(compared: Compared) -> str:
     )
     near = (
         f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
-        f" {board.neighbour_candidates:,}"
+        f" {board.neighbor_candidates:,}"
     )
     loss = f"Masked-word loss: not asked ({compared.why_not})."
     if masked:
@@ -175,4 +175,4 @@ def _shown(compared: Compared) -> str:
     return "\n".join([*lines, board.verdict])
 
 
-COMPARE = Command(_options, _initialisers)
+COMPARE = Command(_options, _initializers)

@@ -339,8 +339,8 @@ def _reduce(options: Namespace, progress: Progress) -> Answer:
         inputs,
         options.offline,
     )
-    artefact = write(spec, options, progress)
-    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+    artifact = write(spec, options, progress)
+    return written(artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0)
 
 
 COMPARE = Command(_compare_options, _compare)

@@ -1,4 +1,4 @@
-"""align, neighbours."""
+"""align, neighbors."""
 
 import time
 from argparse import Namespace
@@ -59,7 +59,7 @@ def _map_options(parser: Parser) -> None:
         "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
     )
     parser.add_argument("--unit", action="store_true", help="bring rows to length 1 first")
-    parser.add_argument("--centre", action="store_true", help="take the mean of each side away")
+    parser.add_argument("--center", action="store_true", help="take the mean of each side away")
     parser.add_argument(
         "--ridge",
         type=setting(AlignmentSettings, "ridge"),
@@ -100,7 +100,7 @@ def _settings(options: Namespace) -> AlignmentSettings:
     return AlignmentSettings(
         options.method,
         options.unit,
-        options.centre,
+        options.center,
         options.ridge,
         options.weights,
         anchors,
@@ -130,9 +130,9 @@ def _align(options: Namespace, progress: Progress) -> Answer:
         maps = table_of(judge(step, *_spaces(options), progress))
     else:
         inputs = {"vectors": options.vectors, "model": options.model}
-        artefact = write(Spec("alignment", step, inputs, options.offline), options, progress)
-        maps = list(load_judged(artefact.folder).maps)
-        written = {"out": str(artefact.folder), "manifest": str(artefact.folder / "manifest.json")}
+        artifact = write(Spec("alignment", step, inputs, options.offline), options, progress)
+        maps = list(load_judged(artifact.folder).maps)
+        written = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
     seconds = time.perf_counter() - start
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
@@ -188,7 +188,7 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
     if chosen["verdict"] == "chance":
         lines.append(
             "Chance: there is too little text, or text of another language, for a map that"
-            " generalises."
+            " generalizes."
         )
     return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
 
@@ -209,18 +209,18 @@ def _best(found: dict[str, Any], among: int) -> str:
 
 def _named(found: dict[str, Any]) -> str:
     return " ".join(
-        [found["method"], *(name for name in ("unit", "centre") if found["settings"][name])]
+        [found["method"], *(name for name in ("unit", "center") if found["settings"][name])]
     )
 
 
-def _neighbours_options(parser: Parser) -> None:
+def _neighbors_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD")
     _map_options(parser)
     parser.add_argument(
         "-k",
         type=setting(ListSettings, "k"),
         default=10,
-        help="neighbours in each list (default 10)",
+        help="neighbors in each list (default 10)",
     )
     parser.add_argument(
         "--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)"
@@ -228,7 +228,7 @@ def _neighbours_options(parser: Parser) -> None:
     parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
 
 
-def _neighbours(options: Namespace, progress: Progress) -> Answer:
+def _neighbors(options: Namespace, progress: Progress) -> Answer:
     space, model = _spaces(options)
     progress(0.1, "fitting the map")
     special = model.vocabulary.special
@@ -260,4 +260,4 @@ def _column(listed: Listed | None, marked: frozenset[str]) -> list[str]:
 
 
 ALIGN = Command(_align_options, _align)
-NEIGHBOURS = Command(_neighbours_options, _neighbours)
+NEIGHBORS = Command(_neighbors_options, _neighbors)

@@ -19,7 +19,7 @@ from vocadapt.spaces.neighbors.change import (
     AMONG,
     WITHOUT,
     ChangeSettings,
-    NeighbourhoodChange,
+    NeighborhoodChange,
     WordChange,
     kept_counts,
 )
@@ -35,7 +35,7 @@ SPACE = (
 def _options(parser: Parser) -> None:
     default = ChangeSettings()
     parser.description = (
-        "Which words have other neighbours in one space than in another, over the words that both"
+        "Which words have other neighbors in one space than in another, over the words that both"
         " have: two models, a model before and after it was adapted, word vectors of two texts,"
         " vectors in context of two layers."
     )
@@ -45,14 +45,14 @@ def _options(parser: Parser) -> None:
         "-k",
         type=setting(ChangeSettings, "k"),
         default=default.k,
-        help=f"neighbours, by cosine (default {default.k})",
+        help=f"neighbors, by cosine (default {default.k})",
     )
     among = "; ".join(f"{name}: {meaning}" for name, meaning in AMONG.items())
     parser.add_argument(
         "--among",
         choices=AMONG,
         default=default.among,
-        help=f"where neighbours are looked for; {among}",
+        help=f"where neighbors are looked for; {among}",
     )
     parser.add_argument(
         "--without",
@@ -76,7 +76,7 @@ def _options(parser: Parser) -> None:
         action="store_true",
         help="train A (or B) twice on lines drawn anew from its text",
     )
-    parser.add_argument("--word", metavar="WORD", help="its neighbours before, in both, after")
+    parser.add_argument("--word", metavar="WORD", help="its neighbors before, in both, after")
     parser.add_argument(
         "-n",
         type=whole(0, MAX_COUNT),
@@ -114,7 +114,7 @@ def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress)
         return None
     how = SEED if options.null_seed else BOOTSTRAP
     found = [
-        artefact for artefact in (made_here(before.folder), made_here(after.folder)) if artefact
+        artifact for artifact in (made_here(before.folder), made_here(after.folder)) if artifact
     ]
     if not found:
         raise InputError(
@@ -128,7 +128,7 @@ def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress)
     return null_pair(found[0], how, progress)
 
 
-def _json(change: NeighbourhoodChange, null: Null | None, shown: int) -> dict[str, Any]:
+def _json(change: NeighborhoodChange, null: Null | None, shown: int) -> dict[str, Any]:
     rows = change.order[:shown].tolist()
     return {
         "k": change.settings.k,
@@ -148,7 +148,7 @@ def _json(change: NeighbourhoodChange, null: Null | None, shown: int) -> dict[st
     }
 
 
-def _row_json(change: NeighbourhoodChange, null: Null | None, row: int) -> dict[str, Any]:
+def _row_json(change: NeighborhoodChange, null: Null | None, row: int) -> dict[str, Any]:
     counted = {} if change.counts is None else {"count": int(change.counts[row])}
     found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
     if null is None:
@@ -162,7 +162,7 @@ def _row_json(change: NeighbourhoodChange, null: Null | None, row: int) -> dict[
     return {**found, "null": held, "changed": bool(null.below[row])}
 
 
-def _null_json(null: Null, change: NeighbourhoodChange) -> dict[str, Any]:
+def _null_json(null: Null, change: NeighborhoodChange) -> dict[str, Any]:
     histogram = kept_counts(null.overlap, change.settings.k)
     return {
         "about": null.about,
@@ -198,13 +198,13 @@ def _note(null: Null | None) -> str:
     if null.same:
         return "the null's two spaces agree on everything: they say nothing of luck"
     return (
-        f"{null.share_below:.1%} of the words keep fewer neighbours than 95 % of words of their"
+        f"{null.share_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
         f" frequency do between the null's two spaces; luck alone gives {null.own_share_below:.1%}"
     )
 
 
 def _text(
-    change: NeighbourhoodChange, null: Null | None, shown: int, found: WordChange | None
+    change: NeighborhoodChange, null: Null | None, shown: int, found: WordChange | None
 ) -> str:
     """The figures, the words that changed most, and the lists of the word that was asked for."""
     rows = change.order[:shown].tolist()

@@ -29,14 +29,14 @@ CHOICE = {
     "min_length": "characters of a token or more, without ##",
     "low": "frequency band: from this rank or count",
     "high": "frequency band: to this rank or count; 0: open",
-    "nearest": "neighbours that come with --around",
+    "nearest": "neighbors that come with --around",
 }
 LAYOUT = {
-    "perplexity": "t-SNE: neighbours that count, about",
+    "perplexity": "t-SNE: neighbors that count, about",
     "exaggeration": "t-SNE: early exaggeration",
     "iterations": "t-SNE: in all; UMAP: epochs; 0: the method's own",
     "learning_rate": "t-SNE: in scikit-learn's units; 0: by the number of tokens",
-    "neighbours": "UMAP: neighbours that count",
+    "neighbors": "UMAP: neighbors that count",
     "min_dist": "UMAP: how close points may lie",
     "pca": "dimensions kept before t-SNE and UMAP; 0: all",
     "seed": "of the layout",
@@ -108,7 +108,7 @@ def _map(options: Namespace, progress: Progress) -> Answer:
         )
     space, step = options.model or options.vectors, _settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
-        return _artefact(space, step, options, progress)
+        return _artifact(space, step, options, progress)
     destination(options, "maps")
     check_file(Path(options.out), options.overwrite)
     offline = options.offline or None
@@ -125,14 +125,14 @@ def _map(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _artefact(space: str, step: MapStep, options: Namespace, progress: Progress) -> Answer:
+def _artifact(space: str, step: MapStep, options: Namespace, progress: Progress) -> Answer:
     inputs = {"space": space, **({"other": options.other} if options.other else {})}
-    artefact = write(Spec("map", step, inputs, options.offline), options, progress)
-    manifest = artefact.manifest
+    artifact = write(Spec("map", step, inputs, options.offline), options, progress)
+    manifest = artifact.manifest
     place = {
-        "out": str(artefact.folder),
+        "out": str(artifact.folder),
         "seconds": manifest.seconds,
-        "manifest": str(artefact.folder / "manifest.json"),
+        "manifest": str(artifact.folder / "manifest.json"),
     }
     return Answer(
         {**place, "settings": asdict(step), **manifest.numbers},

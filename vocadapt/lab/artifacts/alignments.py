@@ -1,4 +1,4 @@
-"""What an alignment artefact holds beside the map: how each map did on held-out words, and each
+"""What an alignment artifact holds beside the map: how each map did on held-out words, and each
 anchor of the chosen one.
 """
 
@@ -35,7 +35,7 @@ class JudgedAnchor:
 
 @dataclass(frozen=True)
 class Judged:
-    """A saved judgement: one row per map, the chosen map first (its settings under "settings"), and
+    """A saved judgment: one row per map, the chosen map first (its settings under "settings"), and
     the chosen map's anchors.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.base import Task
@@ -59,7 +59,7 @@ def fetch_benchmark(
     return made, manifest
 
 
-def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artefact:
+def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artifact:
     """Files of one's own (split → file) as a task of the workspace: copied, read once, with
     task.toml and manifest.
 
@@ -80,7 +80,7 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
         Manifest(
             "tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds
         ).save(draft)
-    return open_artefact(folder)
+    return open_artifact(folder)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -107,7 +107,7 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
     if workspace is not None and given in {
-        artefact.name for artefact in workspace.artefacts("tasks")
+        artifact.name for artifact in workspace.artifacts("tasks")
     }:
         return workspace.folder("tasks", given)
     if os.path.exists(path):

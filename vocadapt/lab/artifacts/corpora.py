@@ -1,4 +1,4 @@
-"""Text in the workspace: a corpus artefact is a list of files, or copies of them, with its
+"""Text in the workspace: a corpus artifact is a list of files, or copies of them, with its
 settings.
 
 Word counts are kept in the workspace by content: the same text under the same splitter is counted
@@ -18,7 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import alone, hold
-from vocadapt.lab.workspace.workspace import Workspace, changed, open_artefact
+from vocadapt.lab.workspace.workspace import Workspace, changed, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.recipe import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -93,7 +93,7 @@ def text_behind(vectors: Path) -> Corpus | None:
     """
     folder = vectors.resolve()
     try:
-        manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
+        manifest, around = open_artifact(folder).manifest, Workspace(folder.parent.parent)
         if changed(manifest.inputs["text"], around):
             return None
         paths = [

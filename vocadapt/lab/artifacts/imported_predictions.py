@@ -1,4 +1,4 @@
-"""Predictions of other programs as artefacts: a gold file and what was predicted for it, copied and
+"""Predictions of other programs as artifacts: a gold file and what was predicted for it, copied and
 read once.
 
 They stand beside the runs wherever predictions are compared; what only a run knows (cuts, logits,
@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.artifacts.benchmarks import ending_of
 from vocadapt.lab.workspace.manifest import Manifest, content_stamp
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import check_free, writing
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.registry import scorer_of
@@ -30,14 +30,14 @@ GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
 @dataclass(frozen=True)
 class Brought:
-    """Predictions of another program: their artefact, the kind of task, the gold file and the
+    """Predictions of another program: their artifact, the kind of task, the gold file and the
     predictions in it, the score.
 
     `of` is a digest of the gold file, predictions for the same one can be compared; `examples` is
     how many it holds.
     """
 
-    artefact: Artefact
+    artifact: Artifact
     kind: str
     gold: Path
     predicted: Path
@@ -48,13 +48,13 @@ class Brought:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.artefact.name
+        return self.artifact.name
 
 
 def take_in_predictions(
     kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = ""
-) -> Artefact:
-    """Copy a gold file and predictions for it into an artefact, once both were read and scored.
+) -> Artifact:
+    """Copy a gold file and predictions for it into an artifact, once both were read and scored.
 
     Raises InputError for what is none, or is for other examples, naming the file as it was given;
     then nothing stays.
@@ -64,7 +64,7 @@ def take_in_predictions(
 
 def take_in_each(
     kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
-) -> list[Artefact]:
+) -> list[Artifact]:
     """The same for several predictions for one gold file, each with its folder: all of them, or
     none.
 
@@ -79,7 +79,7 @@ def take_in_each(
             )
     chosen = scorer_of(kind, scorer)
     split = read_split(kind, gold)
-    if not split.labelled:
+    if not split.labeled:
         raise InputError(
             f"{gold}: holds no labels, so nothing can be compared.",
             "Give the gold file with its labels.",
@@ -101,7 +101,7 @@ def take_in_each(
             Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(
                 draft
             )
-    return [open_artefact(folder) for _, folder in files]
+    return [open_artifact(folder) for _, folder in files]
 
 
 def _judged(
@@ -123,16 +123,16 @@ def predictions_of(workspace: Workspace) -> list[Brought]:
     passed over.
     """
     found = []
-    for artefact in workspace.artefacts("predictions"):
+    for artifact in workspace.artifacts("predictions"):
         with suppress(KeyError, TypeError, ValueError):
-            settings, numbers = artefact.manifest.settings, artefact.manifest.numbers
+            settings, numbers = artifact.manifest.settings, artifact.manifest.numbers
             gold, predicted = (
-                artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)
+                artifact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)
             )
             of, examples = str(numbers[GOLD]), int(numbers["examples"])
             found.append(
                 Brought(
-                    artefact, settings["kind"], gold, predicted, settings["scorer"], of, examples
+                    artifact, settings["kind"], gold, predicted, settings["scorer"], of, examples
                 )
             )
     return found

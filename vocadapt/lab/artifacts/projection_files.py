@@ -98,7 +98,7 @@ def sentences(drawn: DrawnMap) -> list[str]:
         lines.append(
             f"{projection.name}: {projection.settings.method} by {versions}, seed"
             f" {projection.settings.seed}; trustworthiness@{quality.k}"
-            f" {quality.trustworthiness:.3f}, neighbours kept@{quality.k}"
+            f" {quality.trustworthiness:.3f}, neighbors kept@{quality.k}"
             f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric}, {judged})"
         )
     return lines
@@ -125,15 +125,15 @@ def check_file(path: Path, overwrite: bool = False) -> None:
 
 
 def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
-    """The map as a figure, its regions named; two spaces side by side, of two colours."""
+    """The map as a figure, its regions named; two spaces side by side, of two colors."""
     names, label = literal_names(drawn.words), drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [
         map_figure(
             Points(one.xy, drawn.rows, names),
-            Drawing(colour=colour, labels=label(one.xy), height=height, width=1200, still=still),
+            Drawing(color=color, labels=label(one.xy), height=height, width=1200, still=still),
         )
-        for one, colour in zip(pictures, (SOURCE, TARGET), strict=False)
+        for one, color in zip(pictures, (SOURCE, TARGET), strict=False)
     ]
     return (
         figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)

@@ -11,7 +11,7 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.finetune import limited, task_given
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed, open_artefact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import silent
 from vocadapt.recipe import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
@@ -25,21 +25,21 @@ def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
     Of runs on all folds of a k-fold task each has a fold of its own.
     """
-    artefact = _artefact(run.folder)
-    if artefact is None:
+    artifact = _artifact(run.folder)
+    if artifact is None:
         return None
-    root = artefact.folder.parent.parent
+    root = artifact.folder.parent.parent
     try:
         if any(
             changed(given, Workspace(root))
-            for role, given in artefact.manifest.inputs.items()
+            for role, given in artifact.manifest.inputs.items()
             if role != "model"
         ):
             return None
-        settings = settings_from(FinetuneStep, artefact.manifest.settings, str(run.folder))
+        settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
         settings = replace(settings, fold=run.record.get("fold") or settings.fold)
         kept = (
-            (role, given) for role, given in artefact.manifest.inputs.items() if role != "test"
+            (role, given) for role, given in artifact.manifest.inputs.items() if role != "test"
         )  # a large one takes seconds
         inputs = {role: (str(root / given.paths[0]),) for role, given in kept}
         step = Task(Spec("finetune", settings, inputs), run.folder, root, silent)
@@ -59,11 +59,11 @@ def corpus_of(folder: Path) -> Corpus | None:
     """The text that the words of a run's model came from, by the manifests; None where it is not
     known or was changed since.
     """
-    artefact = _artefact(folder)
-    given = artefact.manifest.inputs.get("model") if artefact else None
+    artifact = _artifact(folder)
+    given = artifact.manifest.inputs.get("model") if artifact else None
     model = (
-        _artefact((artefact.folder.parent.parent / given.paths[0]).resolve())
-        if artefact and given
+        _artifact((artifact.folder.parent.parent / given.paths[0]).resolve())
+        if artifact and given
         else None
     )
     if model is None:
@@ -83,10 +83,10 @@ def corpus_of(folder: Path) -> Corpus | None:
         return None
 
 
-def _artefact(folder: Path) -> Artefact | None:
-    """The artefact that a folder is, or is one seed of."""
+def _artifact(folder: Path) -> Artifact | None:
+    """The artifact that a folder is, or is one seed of."""
     place = next((one for one in (folder, folder.parent) if (one / MANIFEST).is_file()), None)
     try:
-        return open_artefact(place) if place else None
+        return open_artifact(place) if place else None
     except InputError:
         return None

@@ -1,4 +1,4 @@
-"""The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed
+"""The runs of a workspace as values: what finetune wrote, each artifact with the run of every seed
 in it.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, open_artefact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import UNTELLING, name_of
 from vocadapt.training.finetune.mixture import cut_that_counts
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
@@ -32,7 +32,7 @@ Identity = tuple[str, str]  # kind of a task, and of loose files the content of 
 class RunSet:
     """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
 
-    `artefact` is None if there is no manifest. `label` is the task's unique name if several tasks
+    `artifact` is None if there is no manifest. `label` is the task's unique name if several tasks
     share a name: see `disambiguate_tasks`.
 
     A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its
@@ -41,7 +41,7 @@ class RunSet:
 
     folder: Path
     runs: tuple[SavedRun, ...]
-    artefact: Artefact | None = None
+    artifact: Artifact | None = None
     label: str = ""
 
     @property
@@ -70,7 +70,7 @@ class RunSet:
         tells nothing, by its folder.
         """
         name = str(self.record.get("model", self.name))
-        given = self.artefact.manifest.inputs.get("model") if self.artefact else None
+        given = self.artifact.manifest.inputs.get("model") if self.artifact else None
         return name_of(Path(given.paths[0])) if name in UNTELLING and given else name
 
     @property
@@ -168,7 +168,7 @@ def open_runs(folder: Path) -> RunSet:
     Raises InputError for any other folder.
     """
     folder = Path(folder)
-    made = open_artefact(folder) if (folder / MANIFEST).is_file() else None
+    made = open_artifact(folder) if (folder / MANIFEST).is_file() else None
     runs = tuple(runs_in(folder))
     for run in runs:
         if not isinstance(run.record, dict) or NEEDED - set(run.record):
@@ -176,12 +176,12 @@ def open_runs(folder: Path) -> RunSet:
     return RunSet(folder, runs, made)
 
 
-Opening = Callable[[Artefact], RunSet]
+Opening = Callable[[Artifact], RunSet]
 
 
-def opened(artefact: Artefact) -> RunSet:
-    """The runs of an artefact."""
-    return open_runs(artefact.folder)
+def opened(artifact: Artifact) -> RunSet:
+    """The runs of an artifact."""
+    return open_runs(artifact.folder)
 
 
 def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> list[RunSet]:
@@ -201,7 +201,7 @@ def runs_and_unreadable(
     each is opened once.
     """
     found = list(_opened(workspace, opening))
-    broken = {artefact.name: one for artefact, one in found if isinstance(one, str)}
+    broken = {artifact.name: one for artifact, one in found if isinstance(one, str)}
     return disambiguate_tasks([one for _, one in found if isinstance(one, RunSet)]), broken
 
 
@@ -215,15 +215,15 @@ def passed_over(runs: Mapping[str, str], of: int) -> str:
     return f"{count} passed over: {told}." if runs else ""
 
 
-def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artefact, RunSet | str]]:
-    """Every artefact of runs, newest first, with its runs, or with why they cannot be read."""
-    for artefact in workspace.artefacts("runs"):
+def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artifact, RunSet | str]]:
+    """Every artifact of runs, newest first, with its runs, or with why they cannot be read."""
+    for artifact in workspace.artifacts("runs"):
         try:
-            yield artefact, opening(artefact)
+            yield artifact, opening(artifact)
         except InputError as error:
-            yield artefact, error.problem
+            yield artifact, error.problem
         except OSError as error:
-            yield artefact, str(error)
+            yield artifact, str(error)
 
 
 def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
@@ -246,7 +246,7 @@ def _identity(one: RunSet) -> Identity:
     """Return what distinguishes tasks of the same name: the kind and, if given as files, the test
     file's checksum.
     """
-    inputs = one.artefact.manifest.inputs if one.artefact else {}
+    inputs = one.artifact.manifest.inputs if one.artifact else {}
     test = None if "task" in inputs else inputs.get("test")
     return one.kind, test.stamp if test else ""
 
@@ -271,7 +271,7 @@ def _describe(one: RunSet) -> list[str]:
     """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the
     test file.
     """
-    inputs = one.artefact.manifest.inputs if one.artefact else {}
+    inputs = one.artifact.manifest.inputs if one.artifact else {}
     file = Path(inputs["test"].paths[0]).name if "test" in inputs else ""
     types = ", ".join(
         sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4]

@@ -73,7 +73,7 @@ class Job:
 
     @cached_property
     def target(self) -> Path:
-        """Where the artefact will lie: always in the job's own workspace, wherever that was
+        """Where the artifact will lie: always in the job's own workspace, wherever that was
         moved.
         """
         return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
@@ -98,14 +98,14 @@ class Job:
             return status
         if (
             self.finished
-        ):  # it was killed after the artefact was in its place, before it could say so
+        ):  # it was killed after the artifact was in its place, before it could say so
             return replace(status, state="done", fraction=1.0)
-        state = "cancelled" if self.cancel_asked else "interrupted"
+        state = "canceled" if self.cancel_asked else "interrupted"
         return replace(status, state=state, error="" if self.cancel_asked else KILLED)
 
     @property
     def finished(self) -> bool:
-        """Whether the artefact that it makes lies in its place."""
+        """Whether the artifact that it makes lies in its place."""
         try:
             return Manifest.load(self.target).job == self.id
         except (InputError, OSError):

@@ -29,7 +29,7 @@ from vocadapt.lab.steps.steps import CHECKPOINT
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.locks import alone, held, take
-from vocadapt.lab.workspace.manifest import ARTEFACTS
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.lab.workspace.writing import check_free, convert_write_errors, sweep
 
@@ -58,7 +58,7 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
 
 
 def resume(workspace: Workspace, job: Job) -> Job:
-    """Start a job again that was interrupted, cancelled or failed, in the same folder: its log and
+    """Start a job again that was interrupted, canceled or failed, in the same folder: its log and
     its states are kept.
 
     Where the step left a checkpoint it goes on from there, else it starts anew. Raises InputError
@@ -113,7 +113,7 @@ def tidy(workspace: Workspace) -> None:
     """Clear away what killed processes left: drafts, starts that came to nothing, checkpoints of
     jobs that are done.
     """
-    for kind in ARTEFACTS:
+    for kind in ARTIFACTS:
         sweep(workspace.root / kind)
     sweep_counts(workspace.root)
     for folder in (workspace.root / "jobs").glob("*/"):

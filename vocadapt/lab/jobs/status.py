@@ -11,7 +11,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.writing import is_disk_full
 
-STATES = ("waiting", "running", "done", "failed", "cancelled", "interrupted")
+STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")
 STATUS, METRICS = "status.json", "metrics.jsonl"
 SOON = 3.0  # seconds of progress before a pace can be told

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.jobs.job import LOG, Job, born
 from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
@@ -27,7 +27,7 @@ from vocadapt.progress import watch_blocks
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
 LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
 PATIENCE = 3.0  # seconds from the flag to the signal
-EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
+EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
 ENDED_FROM_OUTSIDE = (
     "The process was told to end, and not by you: the machine went down, or somebody ended it."
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled
+    """The Progress of a job: writes status and metrics at most twice a second, and raises Canceled
     when asked to stop.
 
     A full disk does not stop a job that has no need of it: what cannot be written down is left out.
@@ -70,7 +70,7 @@ class Reporter:
         self._log(fraction, message)
 
     def look(self) -> None:
-        """Raise Cancelled where somebody asked the job to stop, or a signal did."""
+        """Raise Canceled where somebody asked the job to stop, or a signal did."""
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
             if self.told.is_set() or self.job.cancel_asked:
@@ -116,7 +116,7 @@ def work(folder: Path) -> int:
 
 
 def told_by_signal() -> threading.Event:
-    """From now on SIGTERM raises Cancelled, once, and sets what is given back."""
+    """From now on SIGTERM raises Canceled, once, and sets what is given back."""
     told = threading.Event()
 
     def tell(number: int, frame: FrameType | None) -> NoReturn:
@@ -140,11 +140,11 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
         remove_taken_in(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE
-    except (Cancelled, KeyboardInterrupt):
+    except (Canceled, KeyboardInterrupt):
         if job.finished:  # stopped too late
             return DONE
         return (
-            {"state": "cancelled"}
+            {"state": "canceled"}
             if job.cancel_asked
             else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
         )
@@ -223,7 +223,7 @@ def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> N
 
 
 def _stop() -> NoReturn:
-    """Raise Cancelled, once: a signal must not disturb the clearing up that follows."""
+    """Raise Canceled, once: a signal must not disturb the clearing up that follows."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Cancelled
+    raise Canceled

@@ -239,7 +239,7 @@ def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]
         )
     for split, name in splits[1:]:
         _check_same(splits[0], (split, name))
-    if not splits[0][0].labelled:
+    if not splits[0][0].labeled:
         raise InputError(
             f"{splits[0][1]}: holds no labels, so nothing can be compared.",
             "Give examples with their labels.",

@@ -1,4 +1,4 @@
-"""Where the null of a neighbourhood change comes from: vectors of ours, made a second time from
+"""Where the null of a neighborhood change comes from: vectors of ours, made a second time from
 what their manifest names.
 
 What was made from a text that is still there can be made again with another seed, or with the lines
@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed, open_artefact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import settings_from
 from vocadapt.settings import LARGEST_SEED
@@ -26,21 +26,21 @@ from vocadapt.text.corpus import CorpusSettings
 SEED, BOOTSTRAP = "seed", "bootstrap"
 
 
-def spec_of(artefact: Artefact) -> Spec:
+def spec_of(artifact: Artifact) -> Spec:
     """The step that made these vectors, as it was; raises InputError where it cannot be run
     again.
     """
-    manifest, around = artefact.manifest, Workspace(artefact.folder.resolve().parent.parent)
-    found = _step_of(artefact)
+    manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
+    found = _step_of(artifact)
     if found is None:
         raise InputError(
-            f"{artefact.name} was not trained here, so no second seed of it can be.",
+            f"{artifact.name} was not trained here, so no second seed of it can be.",
             "Give two spaces that differ in the seed alone (--null X Y), or do without a null.",
         )
     for role, given in manifest.inputs.items():
         if why := changed(given, around):
             raise InputError(
-                f"{artefact.name} cannot be made a second time: {why}.",
+                f"{artifact.name} cannot be made a second time: {why}.",
                 f"It needs the {role} as it was.",
             )
     inputs = {
@@ -66,13 +66,13 @@ def resampled(spec: Spec, seed: int) -> Spec:
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
 
-def null_pair(artefact: Artefact, how: str = SEED, progress: Progress = silent) -> Pair:
+def null_pair(artifact: Artifact, how: str = SEED, progress: Progress = silent) -> Pair:
     """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
     pair them.
 
     Nothing is kept. Raises InputError where the vectors cannot be made again.
     """
-    spec = spec_of(artefact)
+    spec = spec_of(artifact)
     specs = [next_seed(spec)] if how == SEED else [resampled(spec, seed) for seed in (1, 2)]
     with TemporaryDirectory(prefix="vocadapt-") as folder:
         made = []
@@ -86,76 +86,76 @@ def null_pair(artefact: Artefact, how: str = SEED, progress: Progress = silent) 
             run_step(again, Path(folder) / f"null-{number + 1}", told)
             space = load_space(
                 Path(folder) / f"null-{number + 1}",
-                f"{artefact.name} again ({_said(again.settings)})",
+                f"{artifact.name} again ({_said(again.settings)})",
             )
             made.append(space.take(range(len(space))))  # off the disk before the folder goes
     return (
-        pair_of(artefact, made[0])
+        pair_of(artifact, made[0])
         if how == SEED
-        else Pair(f"two draws of the lines behind {artefact.name}", *made)
+        else Pair(f"two draws of the lines behind {artifact.name}", *made)
     )
 
 
-def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
+def pair_of(artifact: Artifact, again: EmbeddingSpace) -> Pair:
     """The pair of vectors and the same with another seed."""
-    return Pair(f"two seeds of {artefact.name}", load_space(artefact.folder), again)
+    return Pair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
 
 
-def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefact, Artefact]]:
+def offered(artifact: Artifact, workspace: Workspace) -> dict[str, tuple[Artifact, Artifact]]:
     """The nulls that a workspace holds for these vectors, by the name they are shown under: with
     other seeds, other lines.
     """
     found = {
-        f"two seeds · {artefact.name}, {twin.name}": (artefact, twin)
-        for twin in twins(artefact, workspace)
+        f"two seeds · {artifact.name}, {twin.name}": (artifact, twin)
+        for twin in twins(artifact, workspace)
     }
     once = {
-        draw.manifest.settings["resample"]: draw for draw in draws(artefact, workspace)
+        draw.manifest.settings["resample"]: draw for draw in draws(artifact, workspace)
     }  # equal draws are the same vectors
-    first, *others = list(once.values()) or [artefact]
+    first, *others = list(once.values()) or [artifact]
     return found | {
         f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others
     }
 
 
-def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
+def draws(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew,
     newest first.
     """
-    mine = _but_the_draw(artefact)
+    mine = _but_the_draw(artifact)
     drawn = [
-        other for other in workspace.artefacts("vectors") if other.manifest.settings.get("resample")
+        other for other in workspace.artifacts("vectors") if other.manifest.settings.get("resample")
     ]
     return [other for other in drawn if _but_the_draw(other) == mine] if mine else []
 
 
-def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
+def twins(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
-    mine = _but_the_seed(artefact)
+    mine = _but_the_seed(artifact)
     found = (
         other
-        for other in workspace.artefacts("vectors")
-        if other.manifest.seed != artefact.manifest.seed
+        for other in workspace.artifacts("vectors")
+        if other.manifest.seed != artifact.manifest.seed
     )
     return [other for other in found if _but_the_seed(other) == mine] if mine else []
 
 
-def made_here(folder: str | Path) -> Artefact | None:
-    """The artefact of vectors at a folder; None for a model, a hub name, and what is not ours."""
+def made_here(folder: str | Path) -> Artifact | None:
+    """The artifact of vectors at a folder; None for a model, a hub name, and what is not ours."""
     try:
-        found = open_artefact(expand_path(folder))
+        found = open_artifact(expand_path(folder))
     except (InputError, OSError):
         return None
     return found if found.kind == "vectors" else None
 
 
-def _step_of(artefact: Artefact) -> tuple[str, VectorsStep | ContextualStep] | None:
+def _step_of(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
     """The step that made vectors, with its settings; None for vectors that were brought in."""
-    settings = artefact.manifest.settings
+    settings = artifact.manifest.settings
     if "word2vec" in settings:
-        return "vectors", settings_from(VectorsStep, settings, artefact.name)
+        return "vectors", settings_from(VectorsStep, settings, artifact.name)
     return (
-        ("contextual", settings_from(ContextualStep, settings, artefact.name))
+        ("contextual", settings_from(ContextualStep, settings, artifact.name))
         if "contextual" in settings
         else None
     )
@@ -173,12 +173,12 @@ def _said(settings: VectorsStep | ContextualStep) -> str:
     return f"seed {settings.seed}"
 
 
-def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
+def _but_the_seed(artifact: Artifact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
     """Settings and stamps of inputs of vectors that were made here, under one and the same seed;
     None for others.
     """
     try:
-        found = _step_of(artefact)
+        found = _step_of(artifact)
     except InputError:  # of a version with other settings
         return None
     if found is None:
@@ -186,15 +186,15 @@ def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dic
     settings = _with_seed(found[1], 0)
     if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
         settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))
-    made_from = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
-    return settings, made_from | {"casing": artefact.manifest.casing}
+    made_from = {role: given.stamp for role, given in artifact.manifest.inputs.items()}
+    return settings, made_from | {"casing": artifact.manifest.casing}
 
 
-def _but_the_draw(artefact: Artefact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
+def _but_the_draw(artifact: Artifact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
     """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn;
     None for others.
     """
-    found = _but_the_seed(artefact)
+    found = _but_the_seed(artifact)
     if found is None or not isinstance(found[0], VectorsStep):
         return None
-    return replace(found[0], resample=0), found[1], artefact.manifest.seed
+    return replace(found[0], resample=0), found[1], artifact.manifest.seed

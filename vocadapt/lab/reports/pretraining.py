@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.training.masked.stages import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
@@ -27,26 +27,26 @@ HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM
 class PretrainedModel:
     """A model that was pretrained further, as its manifest tells of it."""
 
-    artefact: Artefact
+    artifact: Artifact
 
     @property
     def name(self) -> str:
         """Name of its folder."""
-        return self.artefact.name
+        return self.artifact.name
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
         """The report of its training; of a model that was adapted and trained at once, what is told
         of the training.
         """
-        return report_of(self.artefact)
+        return report_of(self.artifact)
 
     @property
     def model(self) -> str:
         """The model it was before, by its name on the hub or as its folder is called; "" where that
         was not kept (the demo's).
         """
-        given = self.artefact.manifest.inputs.get("model")
+        given = self.artifact.manifest.inputs.get("model")
         if given is None:
             return ""
         path = Path(given.paths[0])
@@ -65,13 +65,13 @@ class PretrainedModel:
         """What the words it was asked depend on: levels of loss compare only where that is the
         same.
         """
-        manifest = self.artefact.manifest
+        manifest = self.artifact.manifest
         settings = manifest.settings
         training = (
             settings["further"] if "further" in settings else settings["recipe"]["further"]
         )["training"]
         given = manifest.inputs.get("text")
-        text = given.stamp if given else self.artefact.stamp
+        text = given.stamp if given else self.artifact.stamp
         return text, *(
             str(value) for value in (settings["corpus"], training["seed"], training["length"])
         )
@@ -80,14 +80,14 @@ class PretrainedModel:
     def kept(self) -> tuple[str, ...]:
         """The folders of the models that were saved on the way, for fine-tuning to begin from."""
         return tuple(
-            str(self.artefact.folder / folder) for folder in self.numbers.get("checkpoints", ())
+            str(self.artifact.folder / folder) for folder in self.numbers.get("checkpoints", ())
         )
 
 
 def pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
     """The models of a workspace that were pretrained further, newest first."""
     found = (
-        model for model in workspace.artefacts("models") if report_of(model).get("stage") in STAGES
+        model for model in workspace.artifacts("models") if report_of(model).get("stage") in STAGES
     )
     return [PretrainedModel(model) for model in found if "loss_per_character" in report_of(model)]
 
@@ -100,7 +100,7 @@ def asked_alike(models: Sequence[PretrainedModel]) -> bool:
     return len(digests if "" not in digests else {one.asked for one in models}) <= 1
 
 
-def report_of(model: Artefact) -> dict[str, Any]:
+def report_of(model: Artifact) -> dict[str, Any]:
     """What is told of a model's training: all of its figures, or of one that was adapted at once a
     part of them.
     """

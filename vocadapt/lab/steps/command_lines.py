@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.files import expand_path
 from vocadapt.lab.steps.spec import ALL_FOLDS, FORMS, CorpusStep, FurtherStep, ModelStep, Spec
-from vocadapt.lab.workspace.workspace import UPLOADS, Artefact
+from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.recipe import is_preset
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -24,7 +24,7 @@ WORDS = {
     "import": ("vectors", "import"),
     "alignment": ("align",),
     "model": ("adapt",),
-    "leaderboard": ("initialisers",),
+    "leaderboard": ("initializers",),
     "pretrain": ("pretrain", "--from-scratch"),
     "further": ("pretrain",),
     "finetune": ("finetune",),
@@ -131,7 +131,7 @@ FLAGS: dict[str, dict[str, str]] = {
     "alignment": {
         **{
             f"alignment.{name}": f"--{name}"
-            for name in ("method", "unit", "centre", "ridge", "weights", "seed")
+            for name in ("method", "unit", "center", "ridge", "weights", "seed")
         },
         "alignment.anchors.single_characters": "--anchors-without=single-characters",
         "alignment.anchors.digits": "--anchors-without=digits",
@@ -142,7 +142,7 @@ FLAGS: dict[str, dict[str, str]] = {
     },
     "model": CORPUS_FLAGS,
     "leaderboard": (
-        {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
+        {**CORPUS_FLAGS, "leaderboard.rows.neighbors": "--neighbors"}
         | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING}
     ),
     "pretrain": (
@@ -195,12 +195,12 @@ def command_of(spec: Spec, folder: Path) -> str:
     return shlex.join(arguments_of(_lasting(spec, folder), folder))
 
 
-def command_of_made(artefact: Artefact) -> str:
-    """The command line that made an artefact, its inputs by their full paths: what came from
+def command_of_made(artifact: Artifact) -> str:
+    """The command line that made an artifact, its inputs by their full paths: what came from
     elsewhere was made there.
     """
-    root = artefact.folder.parents[1]
-    parts = shlex.split(artefact.manifest.command)
+    root = artifact.folder.parents[1]
+    parts = shlex.split(artifact.manifest.command)
     return shlex.join(
         [str(root / part) if "/" in part and (root / part).exists() else part for part in parts]
     )

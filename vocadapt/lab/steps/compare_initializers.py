@@ -1,4 +1,4 @@
-"""The step that compares initialisers before any training: what they draw on, the table that is
+"""The step that compares initializers before any training: what they draw on, the table that is
 kept, reading it again.
 """
 
@@ -16,7 +16,7 @@ from vocadapt.analysis.leaderboard.inputs import (
     materials_from_target,
     materials_from_vectors,
 )
-from vocadapt.analysis.leaderboard.leaderboard import Leaderboard, Standing, compare_initialisers
+from vocadapt.analysis.leaderboard.leaderboard import Leaderboard, Standing, compare_initializers
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus, text_behind
 from vocadapt.lab.steps.context import Numbers, Task
@@ -28,7 +28,7 @@ from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.masked.training_text import gather
 from vocadapt.training.token_space import token_space
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS, Materials
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"
 ASKED = 200  # held-out lines that are asked, at most
@@ -47,19 +47,19 @@ class Compared:
     why_not: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer of `vocadapt initialisers --json`."""
+        """The answer of `vocadapt initializers --json`."""
         return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
 
 
 def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
-    """A model + a target → the table of initialisers, kept in the draft."""
+    """A model + a target → the table of initializers, kept in the draft."""
     compared = compare(task, settings)
     strict_json.write(task.draft / BOARD, asdict(compared))
     board = compared.board
     best = next((row for row in board.rows if not row.floor), board.rows[0])
     return {
-        "best": best.initialiser,
-        "centred_cosine": best.centred_cosine,
+        "best": best.initializer,
+        "centered_cosine": best.centered_cosine,
         "held_out": len(board.hidden),
         "of": board.of,
         "added": board.added,
@@ -68,7 +68,7 @@ def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
 
 
 def compare(task: Task, settings: LeaderboardStep) -> Compared:
-    """Compare the initialisers; raises InputError unless there is one target, or for a text that
+    """Compare the initializers; raises InputError unless there is one target, or for a text that
     nothing asks for.
     """
     _check_held_out(task, settings)
@@ -115,7 +115,7 @@ def _distilling(
 
 
 def _distils(settings: LeaderboardStep) -> bool:
-    return any(INITIALISERS[name].needs == "text" for name in settings.leaderboard.methods)
+    return any(INITIALIZERS[name].needs == "text" for name in settings.leaderboard.methods)
 
 
 def _compared(
@@ -128,7 +128,7 @@ def _compared(
     lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
     question, why = _question(task, settings, materials, lines)
     loss = question.loss if question else None
-    board = compare_initialisers(materials, settings.leaderboard, loss, progress)
+    board = compare_initializers(materials, settings.leaderboard, loss, progress)
     before = question.before if question else None
     asked = {"lines": len(question.lines), "of": len(lines)} if question else {}
     masked = (
@@ -142,14 +142,14 @@ def _compared(
 def materials_of(
     task: Task, settings: LeaderboardStep, progress: Progress
 ) -> tuple[Materials, Sequence[str]]:
-    """What initialisers draw on, and the lines that were held out while vectors of a bare
+    """What initializers draw on, and the lines that were held out while vectors of a bare
     vocabulary's tokens were trained.
     """
     given = task.spec.inputs
     if ("target" in given) == ("vectors" in given):
         got = "both" if "target" in given else "neither"
         raise InputError(
-            f"Initialisers need a target model or word vectors, and got {got}.",
+            f"Initializers need a target model or word vectors, and got {got}.",
             "Give --target B or --vectors DIR.",
         )
     if task.target is None:
@@ -176,7 +176,7 @@ def load_compared(folder: Path) -> Compared:
     """Read what the step kept; raises InputError where the folder holds no leaderboard."""
     if not os.path.isfile(folder / BOARD):
         raise InputError(
-            f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again."
+            f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
         )
     try:
         kept = strict_json.read(folder / BOARD)
@@ -190,7 +190,7 @@ def load_compared(folder: Path) -> Compared:
         )
     except (KeyError, TypeError) as error:
         raise InputError(
-            f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again."
+            f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
         ) from error
 
 

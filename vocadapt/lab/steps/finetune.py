@@ -299,7 +299,7 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
         split = drawn(whole, how.limit)
         if read:
             split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
-        if not split.labelled:
+        if not split.labeled:
             raise InputError(
                 f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
             )

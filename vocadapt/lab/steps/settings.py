@@ -116,7 +116,7 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class LeaderboardStep:
-    """How initialisers are judged, and which lines are read of the texts that vectors are trained
+    """How initializers are judged, and which lines are read of the texts that vectors are trained
     on and losses asked of.
     """
 

@@ -55,7 +55,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Form:
-    """What a step is: the settings it takes, the kind of artefact it makes, and its inputs by
+    """What a step is: the settings it takes, the kind of artifact it makes, and its inputs by
     role.
     """
 
@@ -124,7 +124,7 @@ class Spec:
 
     @property
     def kind(self) -> str:
-        """The kind of artefact the step makes."""
+        """The kind of artifact the step makes."""
         return FORMS[self.step].kind
 
     @property

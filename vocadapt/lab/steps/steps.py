@@ -1,4 +1,4 @@
-"""One step of the walk, whoever asks for it (command line, page, job): a Spec in, an artefact out.
+"""One step of the walk, whoever asks for it (command line, page, job): a Spec in, an artifact out.
 
 A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft
 folder it is given.
@@ -36,7 +36,7 @@ from vocadapt.lab.steps.spec import (
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.manifest import Input, Manifest, versions_of
-from vocadapt.lab.workspace.workspace import KINDS, Artefact, open_artefact, writing
+from vocadapt.lab.workspace.workspace import KINDS, Artifact, open_artifact, writing
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, domain_space
@@ -206,7 +206,7 @@ STEPS: dict[str, Step] = {
     ),
     "leaderboard": Step(
         leaderboard,
-        "Compare initialisers",
+        "Compare initializers",
         ("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     ),
     "pretrain": Step(
@@ -238,8 +238,8 @@ def run_step(
     overwrite: bool = False,
     job: Path | None = None,
     keep: Path | None = None,
-) -> Artefact:
-    """Run one step and put its artefact at `folder`: whole, or not at all.
+) -> Artifact:
+    """Run one step and put its artifact at `folder`: whole, or not at all.
 
     `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest
     names it. Without a job they lie in `keep`, where one is given: the same step goes on from
@@ -273,7 +273,7 @@ def run_step(
         ).save(draft)
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)
-    return open_artefact(folder)
+    return open_artifact(folder)
 
 
 def _check_apart(spec: Spec, folder: Path) -> None:

@@ -95,7 +95,7 @@ def _check_questions(asked: ZeroShot) -> None:
         raise InputError(
             problem, "Zero-shot means that none of the test is trained on: take them out."
         )
-    if not test.labelled:
+    if not test.labeled:
         raise InputError(
             f"{asked.test}: holds no answers, so nothing can be scored.",
             "Give questions with their answers.",

@@ -1,4 +1,4 @@
-"""Cache of parsed small files: pages list hundreds of artefacts and jobs in every run."""
+"""Cache of parsed small files: pages list hundreds of artifacts and jobs in every run."""
 
 import os
 import threading

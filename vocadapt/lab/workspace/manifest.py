@@ -1,4 +1,4 @@
-"""Manifest: what an artefact is and what it was made from, in `manifest.json` beside its files."""
+"""Manifest: what an artifact is and what it was made from, in `manifest.json` beside its files."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 
 MANIFEST = "manifest.json"
-ARTEFACTS = {  # kind: one of them
+ARTIFACTS = {  # kind: one of them
     "corpora": "corpus",
     "vectors": "vectors",
     "alignments": "alignment",
@@ -33,7 +33,7 @@ ARTEFACTS = {  # kind: one of them
 
 @dataclass(frozen=True)
 class Input:
-    """What a step was given in one role: its files or its artefact, and the stamp they had.
+    """What a step was given in one role: its files or its artifact, and the stamp they had.
 
     A path inside the workspace is kept relative to it. `seen` holds sizes and times, so that
     unchanged files need not be read again to know their stamp.
@@ -77,7 +77,7 @@ class Manifest:
     casing: str = ""
 
     def save(self, folder: Path) -> None:
-        """Write manifest.json: the last file of an artefact."""
+        """Write manifest.json: the last file of an artifact."""
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
 
     def foreign(self, folder: Path) -> list[str]:
@@ -119,7 +119,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def stamp_of(folder: Path) -> str:
-    """The stamp of an artefact: a digest of its manifest, which is rewritten with everything
+    """The stamp of an artifact: a digest of its manifest, which is rewritten with everything
     else.
     """
     return _STAMPS(folder / MANIFEST)
@@ -138,7 +138,7 @@ _MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
-    """Stamp what a step is given: an artefact by its manifest, other files by their content.
+    """Stamp what a step is given: an artifact by its manifest, other files by their content.
 
     Raises InputError for a path where nothing can be read.
     """

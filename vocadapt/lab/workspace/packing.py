@@ -1,4 +1,4 @@
-"""An artefact's folder as one zip file: the same bytes for the same files, and its size known
+"""An artifact's folder as one zip file: the same bytes for the same files, and its size known
 beforehand.
 
 Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.

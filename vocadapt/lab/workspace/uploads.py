@@ -1,4 +1,4 @@
-"""Uploads: what came through the browser waits in `<workspace>/uploads` until an artefact has taken
+"""Uploads: what came through the browser waits in `<workspace>/uploads` until an artifact has taken
 it in.
 
 A corpus keeps copies of its uploads, an import keeps the vectors: when their job is done the upload
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec
-from vocadapt.lab.workspace.workspace import ARTEFACTS, UPLOADS, Workspace
+from vocadapt.lab.workspace.workspace import ARTIFACTS, UPLOADS, Workspace
 
 FORGOTTEN = 24 * 3600.0  # seconds
 
@@ -29,7 +29,7 @@ def as_uploaded(message: str, workspace: Workspace) -> str:
 
 
 def takes_in(spec: Spec) -> bool:
-    """Whether the artefact of a step holds all that it was made from."""
+    """Whether the artifact of a step holds all that it was made from."""
     return isinstance(spec.settings, ImportStep) or (
         isinstance(spec.settings, CorpusStep) and spec.settings.copy
     )
@@ -44,8 +44,8 @@ def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
 
 
 def remove_forgotten(workspace: Workspace) -> None:
-    """Remove uploads older than a day that no living job and no artefact names."""
-    wanted = _named_by_jobs(workspace) | _named_by_artefacts(workspace)
+    """Remove uploads older than a day that no living job and no artifact names."""
+    wanted = _named_by_jobs(workspace) | _named_by_artifacts(workspace)
     for file in (workspace.root / UPLOADS).glob("*"):
         if file not in wanted and file.is_file() and time.time() - file.stat().st_mtime > FORGOTTEN:
             file.unlink(missing_ok=True)
@@ -56,11 +56,11 @@ def _named_by_jobs(workspace: Workspace) -> set[Path]:
     return {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
 
 
-def _named_by_artefacts(workspace: Workspace) -> set[Path]:
-    made = (artefact for kind in ARTEFACTS for artefact in workspace.artefacts(kind))
+def _named_by_artifacts(workspace: Workspace) -> set[Path]:
+    made = (artifact for kind in ARTIFACTS for artifact in workspace.artifacts(kind))
     return {
         workspace.root / path
-        for artefact in made
-        for given in artefact.manifest.inputs.values()
+        for artifact in made
+        for given in artifact.manifest.inputs.values()
         for path in given.paths
     }

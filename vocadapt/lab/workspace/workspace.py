@@ -1,4 +1,4 @@
-"""The workspace: a project is a folder of artefacts, one folder each, `<workspace>/<kind>/<name>/`.
+"""The workspace: a project is a folder of artifacts, one folder each, `<workspace>/<kind>/<name>/`.
 
 Names come from people and from pages, so they are checked against a list of what is allowed, never
 against what is not.
@@ -13,7 +13,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path
 from vocadapt.lab.workspace.manifest import (
-    ARTEFACTS,
+    ARTIFACTS,
     MANIFEST,
     Input,
     Manifest,
@@ -25,19 +25,19 @@ from vocadapt.lab.workspace.manifest import (
 from vocadapt.lab.workspace.writing import writing
 
 __all__ = [
-    "ARTEFACTS",
+    "ARTIFACTS",
     "KINDS",
     "UPLOADS",
-    "Artefact",
+    "Artifact",
     "Workspace",
     "adapted_models",
     "check_name",
-    "open_artefact",
+    "open_artifact",
     "writing",
 ]
 
-KINDS = (*ARTEFACTS, "jobs")
-# folder of what came through the browser: taken in by the artefact that is made of it, then removed
+KINDS = (*ARTIFACTS, "jobs")
+# folder of what came through the browser: taken in by the artifact that is made of it, then removed
 UPLOADS = "uploads"
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
 RESERVED = re.compile(
@@ -60,7 +60,7 @@ def check_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Artefact:
+class Artifact:
     """A folder that some step wrote, its manifest, and the stamp that changes whenever it is made
     again.
     """
@@ -76,11 +76,11 @@ class Artefact:
 
     @property
     def kind(self) -> str:
-        """One of ARTEFACTS."""
+        """One of ARTIFACTS."""
         return self.manifest.kind
 
     def stale(self, workspace: "Workspace") -> list[str]:
-        """Why this artefact no longer follows from its inputs, one sentence each; empty where it
+        """Why this artifact no longer follows from its inputs, one sentence each; empty where it
         does.
         """
         reasons = (changed(given, workspace) for given in self.manifest.inputs.values())
@@ -103,7 +103,7 @@ class Workspace:
             )
 
     def folder(self, kind: str, name: str) -> Path:
-        """Where an artefact of this kind and name lies or would lie; raises InputError for a name
+        """Where an artifact of this kind and name lies or would lie; raises InputError for a name
         that may not be one.
         """
         if kind not in KINDS:
@@ -113,23 +113,23 @@ class Workspace:
             raise InputError(f"{kind}/{name} leads out of the workspace.", "Remove the link.")
         return folder
 
-    def artefact(self, kind: str, name: str) -> Artefact:
-        """The artefact of this kind and name; raises InputError where there is none."""
+    def artifact(self, kind: str, name: str) -> Artifact:
+        """The artifact of this kind and name; raises InputError where there is none."""
         folder = self.folder(kind, name)
         if not (folder / MANIFEST).is_file():
-            there = ", ".join(found.name for found in self.artefacts(kind)) or "none"
+            there = ", ".join(found.name for found in self.artifacts(kind)) or "none"
             raise InputError(
-                f"There is no {ARTEFACTS.get(kind, kind)} named {name} in {self.root}.",
+                f"There is no {ARTIFACTS.get(kind, kind)} named {name} in {self.root}.",
                 f"There: {there}.",
             )
-        return open_artefact(folder)
+        return open_artifact(folder)
 
-    def artefacts(self, kind: str) -> list[Artefact]:
-        """All finished artefacts of a kind, newest first; drafts and folders of others are not
+    def artifacts(self, kind: str) -> list[Artifact]:
+        """All finished artifacts of a kind, newest first; drafts and folders of others are not
         among them.
         """
         return sorted(
-            self._found(kind), key=lambda artefact: artefact.manifest.created, reverse=True
+            self._found(kind), key=lambda artifact: artifact.manifest.created, reverse=True
         )
 
     def free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
@@ -143,33 +143,33 @@ class Workspace:
             name for name in names if name not in but and not self.folder(kind, name).exists()
         )
 
-    def _found(self, kind: str) -> Iterator[Artefact]:
-        if kind not in ARTEFACTS:
-            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTEFACTS)}.")
+    def _found(self, kind: str) -> Iterator[Artifact]:
+        if kind not in ARTIFACTS:
+            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
         try:
             names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
         except OSError:  # nothing was made yet
             return
         for name in names:
             try:
-                yield open_artefact(self.root / kind / name)
+                yield open_artifact(self.root / kind / name)
             except (InputError, OSError):  # not ours, or gone since
                 continue
 
 
-def open_artefact(folder: Path) -> Artefact:
-    """The artefact at a folder anywhere; raises InputError where there is none."""
+def open_artifact(folder: Path) -> Artifact:
+    """The artifact at a folder anywhere; raises InputError where there is none."""
     try:
-        return Artefact(folder, read_manifest(folder), stamp_of(folder))
+        return Artifact(folder, read_manifest(folder), stamp_of(folder))
     except (FileNotFoundError, NotADirectoryError):
-        return Artefact(folder, Manifest.load(folder), "")  # raises, and says what was expected
+        return Artifact(folder, Manifest.load(folder), "")  # raises, and says what was expected
 
 
-def adapted_models(workspace: Workspace) -> list[Artefact]:
+def adapted_models(workspace: Workspace) -> list[Artifact]:
     """The models that were taught words, newest first; a model that was merely converted is not
     among them.
     """
-    return [model for model in workspace.artefacts("models") if "added" in model.manifest.numbers]
+    return [model for model in workspace.artifacts("models") if "added" in model.manifest.numbers]
 
 
 def changed(given: Input, workspace: Workspace) -> str | None:
@@ -182,15 +182,15 @@ def changed(given: Input, workspace: Workspace) -> str | None:
     if not all(path.exists() for path in paths):
         return f"{given.name} is gone"
     if not given.seen:
-        return _changed_artefact(paths[0], given, workspace)
+        return _changed_artifact(paths[0], given, workspace)
     if seen_stamp(paths) == given.seen or content_stamp(paths) == given.stamp:
         return None
     return f"{given.name} was changed since"
 
 
-def _changed_artefact(folder: Path, given: Input, workspace: Workspace) -> str | None:
+def _changed_artifact(folder: Path, given: Input, workspace: Workspace) -> str | None:
     if not (folder / MANIFEST).is_file():
         return f"{given.name} is gone"
     if stamp_of(folder) != given.stamp:
         return f"{given.name} was rebuilt since"
-    return f"{given.name} is itself out of date" if open_artefact(folder).stale(workspace) else None
+    return f"{given.name} is itself out of date" if open_artifact(folder).stale(workspace) else None

@@ -14,13 +14,13 @@ from uuid import uuid4
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace.locks import alone, hold, take
-from vocadapt.lab.workspace.manifest import ARTEFACTS, MANIFEST, Manifest
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
 LEFT = re.compile(
     r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL
-)  # group 1: the name of the artefact
+)  # group 1: the name of the artifact
 WRITE_REMEDY = "Make room or change its permissions, or choose another workspace."
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -59,7 +59,7 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
-    """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact
+    """Raise InputError where something stands at `folder`; an empty folder is free, and an artifact
     may be overwritten.
     """
     check_output_path(folder)
@@ -142,7 +142,7 @@ def convert_write_errors(place: Path) -> Iterator[None]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed writers left in a folder; an artefact that was just being replaced is put
+    """Remove what killed writers left in a folder; an artifact that was just being replaced is put
     back.
     """
     if not parent.is_dir():
@@ -172,9 +172,9 @@ def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder is an artefact: its manifest can be read and tells a kind that we know."""
+    """Whether a folder is an artifact: its manifest can be read and tells a kind that we know."""
     try:
-        return Manifest.load(folder).kind in tuple(ARTEFACTS)
+        return Manifest.load(folder).kind in tuple(ARTIFACTS)
     except (InputError, OSError):
         return False
 

@@ -29,7 +29,7 @@ LAST = -1
 class ContextualSettings:
     """Which vectors in context are made.
 
-    `layer`: 0 is the embedding output (row + position + type, normalised), 1 what leaves the first
+    `layer`: 0 is the embedding output (row + position + type, normalized), 1 what leaves the first
     layer, −1 the last one.
     `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a
     window, [CLS] and [SEP] included; a line is a context, a longer one is cut into several. `unit`:

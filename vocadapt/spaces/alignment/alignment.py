@@ -2,7 +2,7 @@
 
     source rows x, target rows y of the anchors;  W = argmin Σ ‖x·W − y‖²;  a word outside the target gets the row x·W
 
-The default is the paper's map: unconstrained least squares, no bias, no centring, no normalisation
+The default is the paper's map: unconstrained least squares, no bias, no centering, no normalization
 (Poerner et al. 2020). How good a map is, `heldout` tells; the fit's own residual does not.
 """
 
@@ -45,7 +45,7 @@ class Alignment:
     """A fitted map: `apply` turns source rows into rows at the target's scale.
 
     `matrix` (d_source, d_target) works between the prepared spaces: unit length where the settings
-    ask for it, minus the means (zero without centring). `scale` is the mean length of the anchors'
+    ask for it, minus the means (zero without centering). `scale` is the mean length of the anchors'
     target rows for unit maps, else 1. A kernel map has `landmarks` (n, d_source), the anchors'
     prepared rows, and a `matrix` (n, d_target) of one coefficient row for each.
     """
@@ -81,7 +81,7 @@ class Alignment:
         )
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
-        """Target rows as the map saw them: unit length and centred where the settings ask for
+        """Target rows as the map saw them: unit length and centered where the settings ask for
         it.
         """
         rows: Matrix = self._unit(vectors) - self.target_mean
@@ -150,7 +150,7 @@ def fit_on(
     scale = float(np.linalg.norm(rows[1], axis=1).mean()) if settings.unit else 1.0
     x, y = ((unit_rows(side) if settings.unit else side).astype(np.float64) for side in rows)
     means: tuple[Wide, Wide] = np.zeros(source.dim), np.zeros(target.dim)
-    if settings.centre:
+    if settings.center:
         means = x.mean(axis=0), y.mean(axis=0)
         x, y = x - means[0], y - means[1]
     pairs = Pairs(x, y, _weights(anchors, source, settings.weights))

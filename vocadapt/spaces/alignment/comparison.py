@@ -37,7 +37,7 @@ class Paired:
 def every_map(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: AnchorFilter = ALL
 ) -> tuple[AlignmentSettings, ...]:
-    """Every map, as it is and on centred unit rows, the paper's first; the identity only where the
+    """Every map, as it is and on centered unit rows, the paper's first; the identity only where the
     widths allow it.
     """
     names = [name for name in METHODS if name != "identity" or source.dim == target.dim]
@@ -45,7 +45,7 @@ def every_map(
     return (
         *plain,
         *(
-            replace(settings, unit=True, centre=True)
+            replace(settings, unit=True, center=True)
             for settings in plain
             if settings.method != "random"
         ),

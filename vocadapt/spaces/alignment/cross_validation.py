@@ -3,9 +3,9 @@
 The anchors are dealt into folds; each fold is mapped by the map fitted on the others, and each of
 its words looks for its own wordpiece. Reported: the cosine to it, and P@k, the share that finds it
 among its k nearest, among the wordpieces of all anchors and among all wordpieces, by cosine and by
-CSLS. All similarities are read where the map was fitted (after unit length and centring, by the
+CSLS. All similarities are read where the map was fitted (after unit length and centering, by the
 means of the training anchors, where the settings ask for these). CSLS takes the hubness of a
-wordpiece among all mapped anchors, as the neighbour lists do; the training anchors among them help
+wordpiece among all mapped anchors, as the neighbor lists do; the training anchors among them help
 (a wordpiece that has its word already is taken down): CSLS over the judged words alone reads .02 to
 .06 lower, most for kernel maps. The residual of the fit is not
 reported: it falls when there is too little text.

@@ -26,7 +26,7 @@ DEFAULT_KERNEL_RIDGE = 0.1
 class AlignmentSettings:
     """Which map, on which anchors; the defaults are the paper's.
 
-    `unit` brings all rows to length 1 first, `centre` then takes each side's mean over the anchors
+    `unit` brings all rows to length 1 first, `center` then takes each side's mean over the anchors
     away; both are undone in what the map gives. `ridge` is the penalty as a share of the mean
     diagonal of XᵀX or of the kernel; 0 takes the method's own. `weights` lets frequent anchors
     count more. `seed` is for random maps.
@@ -34,7 +34,7 @@ class AlignmentSettings:
 
     method: str = "least-squares"
     unit: bool = False
-    centre: bool = False
+    center: bool = False
     ridge: float = bounded(0.0, 0, 1e6, "Ridge penalty")
     weights: str = "none"
     anchors: AnchorFilter = field(default_factory=AnchorFilter)

@@ -18,7 +18,7 @@ SMALLEST_RECIPROCAL_CONDITION = 1e-12
 
 
 def solve_least_squares(x: Wide, y: Wide, ridge: float = 0.0) -> Wide:
-    """W (d, e) that minimises ‖xW − y‖² + λ‖W‖², λ = ridge · trace(xᵀx)/d, for x (n, d) and y (n,
+    """W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², λ = ridge · trace(xᵀx)/d, for x (n, d) and y (n,
     e).
 
     Normal equations and Cholesky, several times faster than an SVD; where they are too
@@ -59,7 +59,7 @@ def _by_svd(x: Wide, y: Wide, penalty: float) -> Wide:
 
 
 def procrustes(x: Wide, y: Wide) -> Wide:
-    """The W (d, e) with orthonormal rows or columns that maximises tr(Wᵀxᵀy): U·Vᵀ of the SVD of
+    """The W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy): U·Vᵀ of the SVD of
     xᵀy (Schönemann 1966).
     """
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)

@@ -67,7 +67,7 @@ def score_pairs(
 ) -> PairScore:
     """Correlate the cosines of word pairs with people's scores.
 
-    Words are looked up as they are spelled, or as `splitter` normalises them.
+    Words are looked up as they are spelled, or as `splitter` normalizes them.
     """
     row = lookup(space, splitter)
     known = [(row(pair.first), row(pair.second), pair.score) for pair in pairs.pairs]

@@ -47,12 +47,12 @@ class Isotropy:
 
 @dataclass(frozen=True)
 class Hubness:
-    """How unevenly rows are the neighbours of others: N_k of a row counts the rows that have it
+    """How unevenly rows are the neighbors of others: N_k of a row counts the rows that have it
     among their k nearest by cosine.
 
     skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None where all are
     equal. largest: the greatest N_k.
-    never: the share of rows nobody has as a neighbour. hubs: the words with the largest N_k, and
+    never: the share of rows nobody has as a neighbor. hubs: the words with the largest N_k, and
     that number.
     """
 
@@ -122,12 +122,12 @@ def isotropy(space: EmbeddingSpace) -> Isotropy:
         return Isotropy(None, None, None, None)
     values, vectors = np.linalg.eigh(_products(space.unit))
     mean = space.matrix.mean(axis=0, dtype=np.float64)
-    centred = _products(space.matrix - mean.astype(np.float32))
-    raw = centred + len(space) * np.outer(mean, mean)  # WᵀW, without a second pass over the rows
+    centered = _products(space.matrix - mean.astype(np.float32))
+    raw = centered + len(space) * np.outer(mean, mean)  # WᵀW, without a second pass over the rows
     return Isotropy(
         _partition_ratio(space.unit, vectors),
         _partition_ratio(space.matrix, np.linalg.eigh(raw)[1]),
-        _isoscore(np.linalg.eigvalsh(centred).astype(np.float64)),
+        _isoscore(np.linalg.eigvalsh(centered).astype(np.float64)),
         float(values[-1] / values.sum()),
     )
 
@@ -278,7 +278,7 @@ def _isoscore(variances: Values) -> float | None:
 
 
 def _skewness(values: NDArray[np.int64]) -> float | None:
-    """The third standardised moment over all values; None where they are all equal."""
+    """The third standardized moment over all values; None where they are all equal."""
     away = values - values.mean()
     sd = away.std()
     return float((away**3).mean() / sd**3) if sd > 0 else None

@@ -107,7 +107,7 @@ def score_relations(
     null: NullSettings = NullSettings(),
     progress: Progress = silent,
 ) -> tuple[RelationScore, ...]:
-    """Score each relation; words are looked up as spelled, or as `splitter` normalises them.
+    """Score each relation; words are looked up as spelled, or as `splitter` normalizes them.
 
     own_mean: the mean cosine to correct by, the space's over all its tokens where none is given.
     Raises InputError for draws < 1.

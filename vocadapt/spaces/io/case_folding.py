@@ -17,7 +17,7 @@ COLLISIONS = {
 
 
 def fold(space: EmbeddingSpace, splitter: Splitter, collisions: str = "first") -> Imported:
-    """Normalise each word as a model does; words that become one are merged, words the model splits
+    """Normalize each word as a model does; words that become one are merged, words the model splits
     are left out.
 
     `collisions`: "first" keeps the vector that comes first (files are sorted by frequency, so the

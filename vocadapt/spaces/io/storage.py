@@ -1,4 +1,4 @@
-"""Word vectors on the disk: our own artefact, `vectors.safetensors` + `words.txt`. Other tools'
+"""Word vectors on the disk: our own artifact, `vectors.safetensors` + `words.txt`. Other tools'
 formats: foreign.py.
 """
 

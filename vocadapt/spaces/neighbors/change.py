@@ -1,7 +1,7 @@
-"""Neighbourhood change: which words have other neighbours in one space than in another, measured in
+"""Neighborhood change: which words have other neighbors in one space than in another, measured in
 the original spaces.
 
-overlap@k of a word is the share of its k nearest (cosine) that both spaces agree on. Neighbours are
+overlap@k of a word is the share of its k nearest (cosine) that both spaces agree on. Neighbors are
 looked for among the words that both spaces have, or, where asked, among all words of each. Nothing
 is projected or aligned first: two spaces that differ by a rotation, or in their width, may be
 compared as they are.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import bounded, check_settings
-from vocadapt.spaces.neighbors.search import Neighbours, blocks, nearest
+from vocadapt.spaces.neighbors.search import Neighbors, blocks, nearest
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -39,7 +39,7 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 @dataclass(frozen=True)
 class ChangeSettings:
-    """How many neighbours, among which words (a key of AMONG), and which kinds of words are left
+    """How many neighbors, among which words (a key of AMONG), and which kinds of words are left
     out (keys of WITHOUT).
     """
 
@@ -63,7 +63,7 @@ class ChangeSettings:
 
 @dataclass(frozen=True)
 class WordChange:
-    """The neighbours of a word, with cosines, best first: in the space before only, in both
+    """The neighbors of a word, with cosines, best first: in the space before only, in both
     (before, after), after only.
     """
 
@@ -82,10 +82,10 @@ class Side:
 
     name: str
     words: tuple[str, ...]
-    near: Neighbours
+    near: Neighbors
 
     def listed(self, row: int) -> dict[str, float]:
-        """The neighbours of a shared word with their cosines, best first."""
+        """The neighbors of a shared word with their cosines, best first."""
         return {
             self.words[i]: float(s)
             for i, s in zip(self.near.rows[row], self.near.scores[row], strict=True)
@@ -93,8 +93,8 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourhoodChange:
-    """What became of the neighbours of every shared word.
+class NeighborhoodChange:
+    """What became of the neighbors of every shared word.
 
     `overlap` (words,) lies between 0 and 1, `counts` (words,) are corpus counts where one of the
     spaces knows them, `of` the sizes of the two spaces, `left_out` how many of the shared words are
@@ -147,7 +147,7 @@ class NeighbourhoodChange:
 
     @property
     def histogram(self) -> NDArray[np.int64]:
-        """How many words keep 0, 1, … k of their neighbours (k + 1,)."""
+        """How many words keep 0, 1, … k of their neighbors (k + 1,)."""
         return kept_counts(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
@@ -169,18 +169,18 @@ class NeighbourhoodChange:
         )
 
 
-def neighbourhood_change(
+def neighborhood_change(
     before: EmbeddingSpace,
     after: EmbeddingSpace,
     settings: ChangeSettings = ChangeSettings(),
     special: Collection[str] = frozenset(),
     only: Collection[str] | None = None,
     progress: Progress = silent,
-) -> NeighbourhoodChange:
-    """Compare the neighbours of every word that two spaces have; their widths may differ.
+) -> NeighborhoodChange:
+    """Compare the neighbors of every word that two spaces have; their widths may differ.
 
     `special`: what `without` "special" leaves out. `only`: compare none but these (the words that a
-    null has, too). A word whose vector is zero has no neighbours and is left out. Raises InputError
+    null has, too). A word whose vector is zero has no neighbors and is left out. Raises InputError
     for spaces that share no word, or too few for k.
     """
     shared = [word for word in before.words if word in after]
@@ -189,7 +189,7 @@ def neighbourhood_change(
     first = _side(before, words, settings, special, part(progress, 0.0, 0.5, before.name))
     second = _side(after, words, settings, special, part(progress, 0.5, 1.0, after.name))
     overlap = _agreement(first, second)
-    return NeighbourhoodChange(
+    return NeighborhoodChange(
         tuple(words),
         overlap,
         first,
@@ -227,7 +227,7 @@ def comparable(
 
 
 def kept_counts(overlap: Shares, k: int) -> NDArray[np.int64]:
-    """How many words keep 0, 1, … k of their neighbours (k + 1,), from their overlaps."""
+    """How many words keep 0, 1, … k of their neighbors (k + 1,), from their overlaps."""
     return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
 
@@ -272,17 +272,17 @@ def _side(
     for block in blocks(len(words), len(candidates)):
         progress(
             block.start / len(words),
-            f"neighbours of {len(words):,} words among {len(candidates):,}",
+            f"neighbors of {len(words):,} words among {len(candidates):,}",
         )
         found = nearest(candidates.matrix[own[block]], candidates, k, leave_out=own[block])
         rows[block], scores[block] = found.rows, found.scores
-    return Side(space.name, candidates.words, Neighbours(rows, scores))
+    return Side(space.name, candidates.words, Neighbors(rows, scores))
 
 
 def _candidates(
     space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
 ) -> EmbeddingSpace:
-    """All words of a space that may be a neighbour."""
+    """All words of a space that may be a neighbor."""
     zero = zero_words(space)
     fine = [
         row
@@ -293,7 +293,7 @@ def _candidates(
 
 
 def _agreement(first: Side, second: Side) -> Shares:
-    """The share of neighbours that two sides have in common, of each word (words,)."""
+    """The share of neighbors that two sides have in common, of each word (words,)."""
     ids = {word: i for i, word in enumerate(dict.fromkeys((*first.words, *second.words)))}
     left, right = (
         np.array([ids[word] for word in side.words])[side.near.rows] for side in (first, second)
@@ -315,7 +315,7 @@ def _counts(
 def _enough(
     before: EmbeddingSpace, after: EmbeddingSpace, shared: int, left: int, settings: ChangeSettings
 ) -> None:
-    """Raises InputError for too few words: with k of k candidates every neighbourhood is the
+    """Raises InputError for too few words: with k of k candidates every neighborhood is the
     same.
     """
     if not shared:
@@ -326,7 +326,7 @@ def _enough(
         )
     if left < settings.k + 2:
         raise InputError(
-            f"{settings.k} neighbours need {settings.k + 2} words at least, and {left:,} of the"
+            f"{settings.k} neighbors need {settings.k + 2} words at least, and {left:,} of the"
             f" {shared:,} shared ones are left.",
-            "Ask for fewer neighbours, or leave fewer words out.",
+            "Ask for fewer neighbors, or leave fewer words out.",
         )

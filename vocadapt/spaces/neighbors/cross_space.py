@@ -1,9 +1,9 @@
-"""The four neighbour lists of a word: within the words, within the wordpieces, and across through
+"""The four neighbor lists of a word: within the words, within the wordpieces, and across through
 the map both ways.
 
 Conventions: a list within a space leaves the query word out; a list across keeps it, since a word
 that finds its own piece is what a good map looks like. Similarities across are read where the map
-was fitted (after unit length and centring, if the settings ask for them), as the held-out scores
+was fitted (after unit length and centering, if the settings ask for them), as the held-out scores
 are.
 """
 
@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.neighbors.search import METRICS, Neighbours, hubness, nearest
+from vocadapt.spaces.neighbors.search import METRICS, Neighbors, hubness, nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.keyword_in_context import one_word
 from vocadapt.text.splitter import Splitter
@@ -30,7 +30,7 @@ __all__ = [
     "FourLists",
     "ListSettings",
     "Listed",
-    "Neighbours",
+    "Neighbors",
     "as_known",
     "hubness",
     "nearest",
@@ -41,7 +41,7 @@ Listed = list[tuple[str, float]]
 
 
 class FourLists(TypedDict):
-    """Neighbours with their scores, best first; None where the space lacks the query word."""
+    """Neighbors with their scores, best first; None where the space lacks the query word."""
 
     within_words: Listed | None
     within_pieces: Listed | None
@@ -75,7 +75,7 @@ class CrossSpace:
     """Word vectors, a model's wordpieces and the map between; what queries share is computed once
     and kept.
 
-    `special` are the model's special tokens, which are no anchors and nobody's neighbours.
+    `special` are the model's special tokens, which are no anchors and nobody's neighbors.
     """
 
     words: EmbeddingSpace
@@ -98,10 +98,10 @@ class CrossSpace:
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
         """The ordinary wordpieces where the map was fitted; the same rows for a map without unit
-        length and centring.
+        length and centering.
         """
         settings = self.alignment.settings
-        changed = settings.unit or settings.centre
+        changed = settings.unit or settings.center
         return (
             self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
             if changed
@@ -208,7 +208,7 @@ def as_known(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
 
 
 def shared(lists: FourLists) -> frozenset[str]:
-    """The neighbours that stand in more than one of the lists."""
+    """The neighbors that stand in more than one of the lists."""
     named = [
         name
         for listed in (
@@ -229,7 +229,7 @@ def _list(
     own: str | None = None,
     hubs: Matrix | None = None,
 ) -> Listed:
-    """Neighbours of one row, by name."""
+    """Neighbors of one row, by name."""
     leave_out = None if own is None else np.array([space.index[own]])
     found = nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
     return [

@@ -1,4 +1,4 @@
-"""The null of a neighbourhood change: how little two spaces agree between which nothing changed.
+"""The null of a neighborhood change: how little two spaces agree between which nothing changed.
 
 Such a pair is two trainings that differ in the seed alone, or two trainings on the same text with
 its lines drawn anew. Rare words agree less than common ones, so a word is held against words of its
@@ -15,9 +15,9 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
-    NeighbourhoodChange,
+    NeighborhoodChange,
     Shares,
-    neighbourhood_change,
+    neighborhood_change,
     zero_words,
 )
 from vocadapt.spaces.space import EmbeddingSpace
@@ -97,7 +97,7 @@ def change_with_null(
     pair: Pair | None = None,
     special: Collection[str] = frozenset(),
     progress: Progress = silent,
-) -> tuple[NeighbourhoodChange, Null | None]:
+) -> tuple[NeighborhoodChange, Null | None]:
     """The change between two spaces, held against the null that `pair` gives, where there is one.
 
     With a null the words that it lacks are not compared: all four spaces have the same candidates.
@@ -105,19 +105,19 @@ def change_with_null(
     whose candidates the null's spaces do not share.
     """
     if pair is None:
-        return neighbourhood_change(before, after, settings, special, progress=progress), None
+        return neighborhood_change(before, after, settings, special, progress=progress), None
     if settings.among != "shared":
         raise InputError(
             "A null needs the same candidates on all sides: the words that the spaces share.",
-            "Take the neighbours among the shared words, or leave the null out.",
+            "Take the neighbors among the shared words, or leave the null out.",
         )
-    change = neighbourhood_change(
+    change = neighborhood_change(
         before, after, settings, special, pair.words(), part(progress, 0.0, 0.5)
     )
     first, second = (space.take(space.rows(change.words)) for space in (pair.first, pair.second))
     return change, _held_against(
         change,
-        neighbourhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
+        neighborhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
         pair,
     )
 
@@ -137,7 +137,7 @@ def bands_of(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
     """The band of each word: equal parts of the words by their count; words of one count share a
     band.
 
-    Where that leaves a band with fewer than 200 words, it goes to the smaller of its neighbours.
+    Where that leaves a band with fewer than 200 words, it goes to the smaller of its neighbors.
     """
     bands = min(BANDS, words // FEWEST)
     if counts is None or bands < 2:
@@ -162,7 +162,7 @@ def _large_enough(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(parts), dtype=np.int64), parts)
 
 
-def _held_against(change: NeighbourhoodChange, null: NeighbourhoodChange, pair: Pair) -> Null:
+def _held_against(change: NeighborhoodChange, null: NeighborhoodChange, pair: Pair) -> Null:
     """Each word's overlap among the null's overlaps in its band."""
     band = bands_of(change.counts, len(change.words))
     quantile, z, threshold = (np.empty(len(band)) for _ in range(3))

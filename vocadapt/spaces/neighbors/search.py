@@ -1,4 +1,4 @@
-"""Exact nearest neighbours in one space: cosine, Euclid or CSLS.
+"""Exact nearest neighbors in one space: cosine, Euclid or CSLS.
 
 All three are one product minus an offset per candidate, so one loop over blocks of queries serves
 them; the best have the largest value:
@@ -22,13 +22,13 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
 
 METRICS = ("cosine", "euclidean")
-HUB_K = 10  # neighbours that tell how much of a hub a row is: K of the paper
+HUB_K = 10  # neighbors that tell how much of a hub a row is: K of the paper
 BLOCK = 15_000_000  # similarities held at once: 60 MB
 GROUP = 32  # candidates of which only the largest is looked at first
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbors:
     """The k nearest candidates of each query, best first: row numbers and scores, both (queries,
     k).
 
@@ -46,7 +46,7 @@ def nearest(
     metric: str = "cosine",
     leave_out: NDArray[np.int64] | None = None,
     hubs: Matrix | None = None,
-) -> Neighbours:
+) -> Neighbors:
     """The k nearest rows of `space` to each of `queries` (n, dim); exact, memory bounded, equal
     scores in the order of the rows (which of several equal ones comes in as the last is left open).
 
@@ -74,7 +74,7 @@ def nearest(
     scores = _scores(left, right, rows, metric)
     if hubs is not None:
         scores = 2 * scores - hubs[rows] - query_hubness[:, None]
-    return Neighbours(rows, scores)
+    return Neighbors(rows, scores)
 
 
 def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent) -> Matrix:
@@ -173,7 +173,7 @@ def _check(
     if hubs is not None and metric != "cosine":
         raise InputError("CSLS is made of cosines.", "Leave CSLS out, or choose the cosine.")
     if k < 1:
-        raise InputError(f"The number of neighbours must be at least 1, got {k}.")
+        raise InputError(f"The number of neighbors must be at least 1, got {k}.")
     if queries.ndim != 2 or queries.shape[1] != space.dim:
         raise InputError(
             f"Queries of shape {queries.shape} do not fit {space.name}, whose vectors have width"

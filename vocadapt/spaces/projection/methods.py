@@ -29,7 +29,7 @@ class ProjectionSettings:
     For all: `metric` (cosine brings rows to length 1 first), `seed`. For t-SNE and UMAP: `pca`, the
     dimensions kept before them (0: all). For t-SNE: `perplexity`, early `exaggeration`,
     `iterations` in all, `learning_rate` in scikit-learn's units (0: by the number of rows),
-    `engine`. For UMAP: `neighbours`, `min_dist`, and `iterations`. `iterations` 0 takes the
+    `engine`. For UMAP: `neighbors`, `min_dist`, and `iterations`. `iterations` 0 takes the
     method's own number.
     """
 
@@ -38,7 +38,7 @@ class ProjectionSettings:
     exaggeration: float = bounded(12.0, 1, 1000, "Early exaggeration")
     iterations: int = bounded(0, 0, 100_000, "Iterations")
     learning_rate: float = bounded(0.0, 0, 1e6, "Learning rate of t-SNE")
-    neighbours: int = bounded(15, 2, 10_000, "Neighbors of UMAP")
+    neighbors: int = bounded(15, 2, 10_000, "Neighbors of UMAP")
     min_dist: float = bounded(0.1, 0, 1, "Minimum distance of UMAP")
     metric: str = "cosine"
     pca: int = bounded(50, 0, 100_000, "Principal components")
@@ -111,11 +111,11 @@ def principal(rows: Matrix, dimensions: int) -> tuple[Matrix, float]:
     Exact, by the eigenvectors of the covariance; each component's largest loading is positive, so
     that no sign is left open.
     """
-    centred = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-    values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    centered = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    values, vectors = np.linalg.eigh((centered.T @ centered).astype(np.float64))
     values, vectors = values[::-1].clip(0), vectors[:, ::-1][:, :dimensions]
     vectors *= np.where(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])] < 0, -1, 1)
-    return centred @ vectors.astype(np.float32), float(values[:dimensions].sum() / values.sum())
+    return centered @ vectors.astype(np.float32), float(values[:dimensions].sum() / values.sum())
 
 
 def _pca(
@@ -170,11 +170,11 @@ def _tsne(
 def _umap(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
-    if settings.neighbours >= len(rows):
+    if settings.neighbors >= len(rows):
         raise InputError(
-            f"UMAP with {settings.neighbours} neighbours needs more than {settings.neighbours}"
+            f"UMAP with {settings.neighbors} neighbors needs more than {settings.neighbors}"
             f" tokens, there are {len(rows)}.",
-            f"Set neighbours to {len(rows) - 1} or less, or show more tokens.",
+            f"Set neighbors to {len(rows) - 1} or less, or show more tokens.",
         )
     narrow = _narrowed(rows, settings, progress)
     begin = _first(narrow, start) if start is not None or len(rows) < FEW else None
@@ -191,8 +191,8 @@ METHODS: dict[str, Method] = {
     ),
     "tsne": Method(
         _tsne,
-        "keeps neighbours together; distances between clouds mean little",
+        "keeps neighbors together; distances between clouds mean little",
         "van der Maaten and Hinton 2008",
     ),
-    "umap": Method(_umap, "keeps neighbours together, in denser clouds", "McInnes et al. 2018"),
+    "umap": Method(_umap, "keeps neighbors together, in denser clouds", "McInnes et al. 2018"),
 }

@@ -53,7 +53,7 @@ def project(
     """Lay all rows of `space` out in the plane; `take` the rows to show first.
 
     The same seed gives the same coordinates on the same machine, whatever global seeds are. Raises
-    InputError for fewer than three rows, rows that are all alike, and a perplexity or neighbours
+    InputError for fewer than three rows, rows that are all alike, and a perplexity or neighbors
     that the rows are too few for.
     """
     return _projection(space, settings, None, progress)
@@ -98,8 +98,8 @@ def movement(a: Projection, b: Projection) -> Matrix:
     """How far each word lies from itself in two aligned projections (n,), in units of the first
     map's spread.
 
-    The spread is the root mean square distance from the centre. A picture of change, not a measure
-    of it: neighbours in the original spaces tell whether a word changed.
+    The spread is the root mean square distance from the center. A picture of change, not a measure
+    of it: neighbors in the original spaces tell whether a word changed.
     """
     spread = np.sqrt(np.square(a.xy - a.xy.mean(axis=0)).sum(axis=1).mean())
     return np.asarray(np.linalg.norm(b.xy - a.xy, axis=1) / spread, dtype=np.float32)

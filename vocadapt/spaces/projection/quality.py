@@ -1,4 +1,4 @@
-"""How far a picture may be trusted: which neighbours of the original space it keeps, and which it
+"""How far a picture may be trusted: which neighbors of the original space it keeps, and which it
 invents.
 """
 
@@ -18,12 +18,12 @@ PAIRS = 2_000_000_000  # comparisons up to which every token is judged: 44 000 t
 
 @dataclass(frozen=True)
 class PictureQuality:
-    """Trustworthiness and neighbourhood preservation at k, from 0 to 1, judged on `n` of `of`
+    """Trustworthiness and neighborhood preservation at k, from 0 to 1, judged on `n` of `of`
     tokens (n < of: drawn by seed).
 
-    Trustworthiness (Venna and Kaski 2001): 1 − a penalty for each of the k neighbours in the plane
+    Trustworthiness (Venna and Kaski 2001): 1 − a penalty for each of the k neighbors in the plane
     that is none of the k in the original space, by its rank there. Preservation: the share of the k
-    original neighbours that are kept.
+    original neighbors that are kept.
     """
 
     trustworthiness: float
@@ -90,7 +90,7 @@ def _ranks(
     metric: str,
     progress: Progress,
 ) -> NDArray[np.int64]:
-    """The rank in the original space of each neighbour in the plane (q, k), 1 the nearest; equals
+    """The rank in the original space of each neighbor in the plane (q, k), 1 the nearest; equals
     share the better rank.
     """
     rows, offset = (space.unit, None) if metric == "cosine" else (space.matrix, space.half_squares)

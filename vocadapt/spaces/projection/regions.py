@@ -10,7 +10,7 @@ from vocadapt.spaces.space import Matrix
 
 @dataclass(frozen=True)
 class Region:
-    """A cluster of the layout: its words for people, its centre in the plane, how many tokens it
+    """A cluster of the layout: its words for people, its center in the plane, how many tokens it
     holds.
     """
 
@@ -56,7 +56,7 @@ def find_regions(
     """Cut a layout (n, 2) into `count` regions (0: by n) with k-means, and name each by `named_by`
     words.
 
-    The words are taken from the third of a region that lies nearest to its centre: the most
+    The words are taken from the third of a region that lies nearest to its center: the most
     frequent where `counts` (n,) are known, else the nearest. The same seed gives the same regions.
     """
     from sklearn.cluster import KMeans
@@ -80,11 +80,11 @@ def _region(
     counts: NDArray[np.int64] | None,
     named_by: int,
 ) -> Region:
-    centre = np.median(xy[rows], axis=0)
-    near = rows[np.argsort(np.square(xy[rows] - centre).sum(axis=1), kind="stable")]
+    center = np.median(xy[rows], axis=0)
+    near = rows[np.argsort(np.square(xy[rows] - center).sum(axis=1), kind="stable")]
     if counts is not None:
         core = near[: max(len(near) // 3, named_by)]
         near = core[np.argsort(-counts[core], kind="stable")]
     return Region(
-        tuple(words[row] for row in near[:named_by]), float(centre[0]), float(centre[1]), len(rows)
+        tuple(words[row] for row in near[:named_by]), float(center[0]), float(center[1]), len(rows)
     )

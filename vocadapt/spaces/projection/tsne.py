@@ -1,7 +1,7 @@
 """t-SNE by two engines: scikit-learn (Barnes-Hut) for small maps, openTSNE (interpolation by FFT)
 for large ones.
 
-Both find exact neighbours, start from the same coordinates, and report and stop every 50
+Both find exact neighbors, start from the same coordinates, and report and stop every 50
 iterations.
 """
 
@@ -100,8 +100,8 @@ def _open_tsne(
 
     progress(0.0, "nearest neighbors of every token")
     k = min(len(rows) - 1, int(3 * settings.perplexity))
-    neighbours, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
-    index = nearest_neighbors.PrecomputedNeighbors(neighbours, distances)
+    neighbors, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
+    index = nearest_neighbors.PrecomputedNeighbors(neighbors, distances)
     near = affinity.PerplexityBasedNN(perplexity=settings.perplexity, knn_index=index, n_jobs=-1)
     iterations, told = iterations_of(settings), part(progress, 0.1, 1.0)
     done = iter(range(EVERY, iterations + EVERY, EVERY))

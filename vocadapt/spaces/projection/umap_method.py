@@ -45,12 +45,12 @@ def umap_of(
     from umap import UMAP
 
     table = _with_itself(
-        *find_exact_neighbors(rows, settings.neighbours - 1, part(progress, 0.05, 0.2))
+        *find_exact_neighbors(rows, settings.neighbors - 1, part(progress, 0.05, 0.2))
     )
     compiled = _keep_compiled()
     progress(0.2, "building the graph and its spectral start" if compiled else COMPILING)
     layout = UMAP(
-        n_neighbors=settings.neighbours,
+        n_neighbors=settings.neighbors,
         min_dist=settings.min_dist,
         n_epochs=settings.iterations or None,
         init="spectral" if start is None else start * SPAN / np.abs(start).max(),

@@ -158,7 +158,7 @@ def cut_into_slices(sentences: Path) -> list[Slice]:
 def spread(slices: list[Slice], threads: int) -> list[Slice]:
     """The slices in an order in which the threads work in different parts of the text at any time.
 
-    Neighbouring slices hold the same words, and threads that move the same rows at once lose some
+    Neighboring slices hold the same words, and threads that move the same rows at once lose some
     of the moves.
     """
     stretch = -(-len(slices) // threads)

@@ -1,5 +1,5 @@
 """How long a fine-tuning will take, said before it begins: what is read, by a pace that was
-measured or is modelled.
+measured or is modeled.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def estimate(
     return Estimate(seeds * settings.epochs * epoch, per_second, seconds, pace)
 
 
-def modelled_pace(task: Task, settings: FinetuneSettings, config: Mapping[str, Any]) -> float:
+def modeled_pace(task: Task, settings: FinetuneSettings, config: Mapping[str, Any]) -> float:
     """Examples a second on two cores, from the layers, width and modules of a model and the mean
     length of an example.
     """

@@ -112,7 +112,7 @@ def prepare(
 ) -> Prepared:
     """Encode a task for a model; "" as tokenization is mixed where the model has two cuts.
 
-    Raises InputError for a task without labelled training examples, and a tokenization that the
+    Raises InputError for a task without labeled training examples, and a tokenization that the
     model does not have.
     """
     task = _apply_word_rule(task, settings.word_rule)
@@ -122,7 +122,7 @@ def prepare(
         task.split("train"),
         *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else []),
     ]
-    examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
+    examples: Sequence[Example] = [example for split in trained_on for example in _labeled(split)]
     outputs = Outputs.of(task.kind, examples)
     _check_labels(task, examples)
     _check_size(task, outputs, examples, len(cuts))
@@ -131,7 +131,7 @@ def prepare(
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
     examples, train, targets = _trained_on(outputs, examples, cuts, how)
     dev = task.splits.get("dev")
-    used = dev if dev is not None and dev.labelled and not settings.with_dev else None
+    used = dev if dev is not None and dev.labeled and not settings.with_dev else None
     test = task.splits.get("test")
     held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
     encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
@@ -223,7 +223,7 @@ def scores_of(
     task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
 ) -> dict[str, Score]:
     """The score of a split under every cut; none where it holds no labels."""
-    if not split.labelled:
+    if not split.labeled:
         return {}
     said = {cut: list(map(outputs.said, own, split.examples)) for cut, own in logits.items()}
     return {
@@ -311,10 +311,10 @@ def _renamed(encoded: Encoded, rows: Any) -> Encoded:
     return replace(encoded, views=views)
 
 
-def _labelled(split: Split) -> tuple[Example, ...]:
-    if not split.labelled:
+def _labeled(split: Split) -> tuple[Example, ...]:
+    if not split.labeled:
         raise InputError(
-            f"{split.path}: holds no labels to train on.", "Give labelled training examples."
+            f"{split.path}: holds no labels to train on.", "Give labeled training examples."
         )
     return split.examples
 
@@ -377,7 +377,7 @@ def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
     ones is told of.
     """
     test = task.splits.get("test")
-    held = labels_of(task.kind, test.examples) if test and test.labelled else frozenset()
+    held = labels_of(task.kind, test.examples) if test and test.labeled else frozenset()
     known = labels_of(task.kind, trained_on)
     if held and not held & known:
         raise InputError(
@@ -400,7 +400,7 @@ def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cut
             len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples
         )
         check_values(name, rows, len(outputs.names), cuts)
-        if split.labelled:
+        if split.labeled:
             check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
 
 

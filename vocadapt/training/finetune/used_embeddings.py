@@ -2,7 +2,7 @@
 vocabulary has.
 
 A row that no example uses has no gradient, and under Adam without weight decay it never moves.
-Leaving it out of the training therefore changes nothing, and saves the optimiser two more numbers
+Leaving it out of the training therefore changes nothing, and saves the optimizer two more numbers
 for every number of it, and every checkpoint three.
 """
 

@@ -49,7 +49,7 @@ def pretraining_cost(
     )
 
 
-def modelled_masked_pace(config: Mapping[str, Any], stage: str, settings: MaskedSettings) -> float:
+def modeled_masked_pace(config: Mapping[str, Any], stage: str, settings: MaskedSettings) -> float:
     """Wordpieces a second on two cores, from a model's layers, width, module and vocabulary, and
     from what the stage trains.
     """

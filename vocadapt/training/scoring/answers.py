@@ -15,7 +15,7 @@ NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
-def normalised(text: str) -> str:
+def normalized(text: str) -> str:
     """Lower case, no ASCII punctuation, no articles, single blanks: `The cat's  toy.` → `cats
     toy`.
     """
@@ -23,25 +23,25 @@ def normalised(text: str) -> str:
 
 
 def exact(gold: str, predicted: str) -> float:
-    """1 where both are the same text after normalisation."""
-    return float(normalised(gold) == normalised(predicted))
+    """1 where both are the same text after normalization."""
+    return float(normalized(gold) == normalized(predicted))
 
 
 def overlap(gold: str, predicted: str) -> float:
-    """F1 of the two bags of words after normalisation; where either is empty, 1 for both empty and
+    """F1 of the two bags of words after normalization; where either is empty, 1 for both empty and
     else 0.
     """
-    ours, theirs = normalised(gold).split(), normalised(predicted).split()
+    ours, theirs = normalized(gold).split(), normalized(predicted).split()
     if not ours or not theirs:
         return float(ours == theirs)
     return 2 * (Counter(ours) & Counter(theirs)).total() / (len(ours) + len(theirs))
 
 
 def substring(gold: str, predicted: str) -> float:
-    """1 where the prediction stands in the gold answer, both normalised; an empty prediction only
+    """1 where the prediction stands in the gold answer, both normalized; an empty prediction only
     where gold is empty.
     """
-    ours, theirs = normalised(gold), normalised(predicted)
+    ours, theirs = normalized(gold), normalized(predicted)
     return float(theirs in ours if theirs else not ours)
 
 

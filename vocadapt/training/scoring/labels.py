@@ -1,4 +1,4 @@
-"""Scores of labelled texts. Gold and predictions are a set of labels a text; where every text has
+"""Scores of labeled texts. Gold and predictions are a set of labels a text; where every text has
 one label, sets of one.
 """
 

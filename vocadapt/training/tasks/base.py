@@ -122,7 +122,7 @@ class Split:
         return len(self.examples)
 
     @property
-    def labelled(self) -> bool:
+    def labeled(self) -> bool:
         """Whether what is right is known of it."""
         return bool(self.examples) and self.examples[0].gold is not None
 
@@ -205,7 +205,7 @@ def _findings(task: Task) -> Iterable[str]:
     seen = labels_of(task.kind, task.splits["train"].examples) if "train" in task.splits else None
     for name, split in task.splits.items():
         held = labels_of(task.kind, split.examples)
-        if not split.labelled:
+        if not split.labeled:
             yield f"{name} holds no labels: it can be predicted on, not scored."
         elif task.kind != "qa" and len(held) == 1 and task.kind != "ner":
             yield f"{name} holds one class only ({_listed(held)}): a score on it says little."

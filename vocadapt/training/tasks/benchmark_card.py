@@ -1,5 +1,5 @@
 """Cards: what each benchmark of the papers is, as data: labels, version, splits and sizes, metric,
-licence, where to get it.
+license, where to get it.
 
 What neither the papers, their code nor the files say stays empty, and is shown as "not known here".
 """
@@ -51,7 +51,7 @@ class Card:
     scorer: str = ""
     negative: tuple[str, ...] = ()
     metric: str = ""
-    licence: str = ""
+    license: str = ""
     access: str = "bring"
     where: str = ""
     base: str = ""
@@ -124,7 +124,7 @@ def card_of(name: str) -> Card:
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Group → the Bio-LM tasks in it, for group means: sequence labelling, classification, PubMed,
+    """Group → the Bio-LM tasks in it, for group means: sequence labeling, classification, PubMed,
     clinical.
     """
     found: dict[str, list[str]] = {}

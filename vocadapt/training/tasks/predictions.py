@@ -87,7 +87,7 @@ def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list
 
 def _tags(path: Path, gold: Split) -> Predictions:
     predicted = read_sentences(path, iob2=False)
-    if not predicted.labelled:
+    if not predicted.labeled:
         raise InputError(
             f"{path}: has no tags, only words.", "Give a word and its predicted tag on each line."
         )

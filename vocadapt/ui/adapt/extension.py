@@ -9,7 +9,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures.extension import pieces_by_size, token_frequency
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.word_vectors import layers_of
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.recipe import EXTENSION, Recipe
@@ -61,7 +61,7 @@ def options(recipe: Recipe, model: str) -> Recipe:
 
 
 def module_line(recipe: Recipe, model: str) -> None:
-    """The module that every layer gets, and its realised share."""
+    """The module that every layer gets, and its realized share."""
     found = cache.model_of(model)
     size = ModuleSize.of(recipe.module, found.config)
     parameters = size.to_dict(layers_of(found))["parameters"]
@@ -72,7 +72,7 @@ def module_line(recipe: Recipe, model: str) -> None:
     )
 
 
-def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artefact) -> None:
+def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) -> None:
     """The curve to choose the extension size by: drawn on the press, for what the size chosen and
     the published one would add.
     """
@@ -112,9 +112,9 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artefact) ->
     st.code(shlex.join(command), language="bash", wrap_lines=True)
 
 
-def next_step(artefact: Artefact) -> None:
+def next_step(artifact: Artifact) -> None:
     """After an exBERT was made: what is to be pretrained, and the way there."""
-    numbers = artefact.manifest.numbers
+    numbers = artifact.manifest.numbers
     if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
         return
     stage = "extension" if numbers.get("module") else "continued"
@@ -128,7 +128,7 @@ def next_step(artefact: Artefact) -> None:
             f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{share}.",
             width="stretch",
         )
-        address = {"pretraining_model": artefact.name, "pretraining_stage": stage, **here()}
+        address = {"pretraining_model": artifact.name, "pretraining_stage": stage, **here()}
         st.page_link(
             PRETRAINING, label="Pretraining", icon=":material/arrow_forward:", query_params=address
         )

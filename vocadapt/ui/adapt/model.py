@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.packing import packed, packed_size
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
 from vocadapt.text.tokenization import encode
@@ -25,56 +25,56 @@ VERDICT = {
 }
 
 
-def adapted(workspace: Workspace, made: list[Artefact]) -> None:
+def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     """Draw one adapted model: figures, certificate, cut before and after, how to use it
     elsewhere.
     """
     columns = st.columns([1, 1, 1, 1.8])
     with columns[3]:
-        artefact = pickers.pick("Adapted model", made, "adapt_adapted", newest=True)
-    numbers = artefact.manifest.numbers
+        artifact = pickers.pick("Adapted model", made, "adapt_adapted", newest=True)
+    numbers = artifact.manifest.numbers
     columns[0].metric("Tokens added", count(numbers["added"]))
     columns[1].metric("Tokens now", count(numbers["tokens_after"]))
     columns[2].metric(
         "Made in",
-        duration(artefact.manifest.seconds),
+        duration(artifact.manifest.seconds),
         numbers["preset"],
         delta_color="off",
         delta_arrow="off",
     )
-    pickers.stale_note(artefact, workspace)
-    extension.next_step(artefact)
+    pickers.stale_note(artifact, workspace)
+    extension.next_step(artifact)
     if numbers.get("verdict") == "chance":
         st.warning(
             "**At chance.** The map behind these rows knows no more than luck: train on more text.",
             icon=":material/casino:",
         )
-    record = record_of(str(artefact.folder), artefact.stamp)
+    record = record_of(str(artifact.folder), artifact.stamp)
     words = new_words(record["plan"], FEW) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
-        before_and_after(artefact, " ".join(words))
+        before_and_after(artifact, " ".join(words))
         needed = (
             "transformers knows its modules from vocadapt"
             if numbers.get("module")
             else "no vocadapt needed"
         )
         st.markdown(f"**Use it anywhere**: an ordinary model folder, {needed}")
-        st.code(snippet(record, str(artefact.folder)), language="python", wrap_lines=True)
-        _download(workspace, artefact)
+        st.code(snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
+        _download(workspace, artifact)
     with right:
         certificate(record.get("certificate"), str(record.get("certified", "")))
         departures(numbers)
     export.details(
-        artefact, {"recipe.toml": lambda: (artefact.folder / "recipe.toml").read_bytes()}
+        artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
 
 
-def _download(workspace: Workspace, artefact: Artefact) -> None:
+def _download(workspace: Workspace, artifact: Artifact) -> None:
     """The folder as one file: packed on the click, in a temporary file beside the models, and gone
     again when it was sent.
     """
-    folder = artefact.folder
+    folder = artifact.folder
     st.download_button(
         f"Download as zip · {megabytes(packed_size(folder))}",
         lambda: packed(folder, workspace.root),
@@ -133,15 +133,15 @@ def departures(numbers: Mapping[str, Any]) -> None:
         )
 
 
-def before_and_after(artefact: Artefact, example: str) -> None:
+def before_and_after(artifact: Artifact, example: str) -> None:
     """How the model cut a typed text until now, by the tokenizer kept in base/, and how it does
     with the new words.
     """
-    text = st.text_input("Cut a text", value=example, key=f"cut_{artefact.name}")
+    text = st.text_input("Cut a text", value=example, key=f"cut_{artifact.name}")
     before, after = (
-        cache.model_of(str(folder)) for folder in (artefact.folder / BASE, artefact.folder)
+        cache.model_of(str(folder)) for folder in (artifact.folder / BASE, artifact.folder)
     )
-    name = pickers.shown_model(artefact.manifest.inputs["model"].paths[0])
+    name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
     st.markdown(f":small[before · {plain(name)}]")
     markup.cut(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vocadapt.lab.reports.pretraining import pretrained_models
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.settings import limits
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
@@ -31,9 +31,9 @@ class Chosen:
 
     recipe: Recipe
     model: str
-    vectors: Artefact | None = None
+    vectors: Artifact | None = None
     target: str | None = None
-    corpus: Artefact | None = None
+    corpus: Artifact | None = None
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
@@ -89,7 +89,7 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     return Chosen(recipe, model, vectors, target, corpus)
 
 
-NEEDED = {  # need → kind of artefact, its widget, and what to say where there is none
+NEEDED = {  # need → kind of artifact, its widget, and what to say where there is none
     "vectors": (
         "vectors",
         "Word vectors",
@@ -118,19 +118,19 @@ NEEDED = {  # need → kind of artefact, its widget, and what to say where there
 }
 
 
-def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
+def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
     """Pick what a recipe needs of the workspace; where there is none, say what to do."""
     if need not in recipe.needs:
         return None
     kind, label, what, how = NEEDED[need]
-    found = workspace.artefacts(kind)
+    found = workspace.artifacts(kind)
     if found:
         return pickers.pick(label, found, f"adapt_{kind}")
     pickers.nothing_yet(what, how, "pages/words/vectors.py", "Make word vectors")
     return None
 
 
-def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
+def _with_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
     """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors
     leave them open.
     """
@@ -269,7 +269,7 @@ def added_words(plan: VocabularyPlan) -> None:
     )
 
 
-def _map_for(vectors: Artefact, model: str) -> AlignmentSettings:
+def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
     """The map, of those that the anchors can carry; the paper's, with what is wrong, where there is
     no anchor at all.
     """

@@ -12,7 +12,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.reports.advice import Asked, command_of
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
@@ -67,7 +67,7 @@ def pick_task(workspace: Workspace) -> Path | None:
     return files[0] if files else None
 
 
-def not_counted(corpus: Artefact, name: str) -> bool:
+def not_counted(corpus: Artifact, name: str) -> bool:
     """Say that the text was not counted for this model, how long it takes; whether it was asked
     for.
     """
@@ -171,7 +171,7 @@ def _of(cuts: Cuts | None) -> str:
     )
 
 
-def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:
+def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     """Count a text, show how far it is, keep the counts, and draw the page again."""
     bar = st.progress(0.0, text="counting …")
 
@@ -188,7 +188,7 @@ def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def recipes(asked: Asked, corpus: Artefact, workspace: Workspace, model: str) -> None:
+def recipes(asked: Asked, corpus: Artifact, workspace: Workspace, model: str) -> None:
     """A card for each recipe, with its command line and the way to the Adapt page."""
     st.subheader("Worth a run")
     vectors = _vectors_of(corpus, workspace, model)
@@ -289,7 +289,7 @@ def gains(asked: Asked) -> None:
     st.dataframe(table, hide_index=True, key="gains", column_config=config)
 
 
-def details(asked: Asked, corpus: Artefact, model: str, task: Path | None) -> None:
+def details(asked: Asked, corpus: Artifact, model: str, task: Path | None) -> None:
     """The advice as a command line and as data."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same advice in a terminal")
@@ -316,11 +316,11 @@ def details(asked: Asked, corpus: Artefact, model: str, task: Path | None) -> No
                 )
 
 
-def _vectors_of(corpus: Artefact, workspace: Workspace, model: str) -> Artefact | None:
+def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
     """The newest word vectors that were trained on this text for this model."""
     fitting = (
         found
-        for found in workspace.artefacts("vectors")
+        for found in workspace.artifacts("vectors")
         if (text := found.manifest.inputs.get("text"))
         and text.paths == (f"corpora/{corpus.name}",)
         and pickers.model_behind(found, workspace) == model
@@ -328,7 +328,7 @@ def _vectors_of(corpus: Artefact, workspace: Workspace, model: str) -> Artefact 
     return next(fitting, None)
 
 
-def _prefilled(recipe: Suggestion, vectors: Artefact) -> dict[str, str]:
+def _prefilled(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     """The address of the Adapt page with the recipe filled in; a chosen workspace stays in it."""
     chosen = {
         "adapt_vectors": vectors.name,

@@ -1,5 +1,5 @@
 """The maps that the alignment page offers, their names, and what is known of each from the
-artefacts of the workspace.
+artifacts of the workspace.
 """
 
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vocadapt.lab.steps.spec import AlignmentStep
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.recipe import settings_from
 from vocadapt.spaces.alignment.anchors import AnchorFilter
@@ -72,7 +72,7 @@ def label(settings: AlignmentSettings) -> str:
     anchors = settings.anchors
     named = {
         "unit rows": settings.unit,
-        "centred": settings.centre,
+        "centered": settings.center,
         f"ridge {settings.ridge:g}": settings.ridge,
         f"{settings.weights} weights": settings.weights != "none",
         "no single characters": anchors.single_characters,
@@ -89,7 +89,7 @@ def offered(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, judged: Mapping[str, Row]
 ) -> dict[str, AlignmentSettings]:
     """Every map that so many anchors can carry, by its name: the paper's first, those of the
-    catalogue, what else was judged.
+    catalog, what else was judged.
     """
     cannot = left_out(source, target, anchors)
     known = {
@@ -100,18 +100,18 @@ def offered(
     return known | {name: row.settings for name, row in judged.items() if name not in known}
 
 
-def alignments_of(workspace: Workspace, vectors: Artefact, model: LanguageModel) -> list[Artefact]:
+def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel) -> list[Artifact]:
     """The alignments that follow from these vectors, as they are now, and this model; newest
     first.
     """
     return [
         found
-        for found in workspace.artefacts("alignments")
+        for found in workspace.artifacts("alignments")
         if _fits(found, workspace, vectors, model)
     ]
 
 
-def judged_maps(alignments: list[Artefact]) -> dict[str, Row]:
+def judged_maps(alignments: list[Artifact]) -> dict[str, Row]:
     """The held-out result of every map, by the map's name: of the newest table of all maps, else
     its newest own.
     """
@@ -132,7 +132,7 @@ def judged_maps(alignments: list[Artefact]) -> dict[str, Row]:
     return rows
 
 
-def detailed(alignments: list[Artefact], settings: AlignmentSettings) -> Artefact | None:
+def detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """The newest alignment whose kept map has these settings: the one that knows every anchor."""
     kept = (
         found for found in alignments if judged_of(found).maps[0]["settings"] == asdict(settings)
@@ -184,7 +184,7 @@ def table(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
     return [Scores(name, rows[name].values, name == chosen) for name in ordered]
 
 
-def _fits(found: Artefact, workspace: Workspace, vectors: Artefact, model: LanguageModel) -> bool:
+def _fits(found: Artifact, workspace: Workspace, vectors: Artifact, model: LanguageModel) -> bool:
     inputs = found.manifest.inputs
     same_model = (workspace.root / inputs["model"].paths[0]).resolve() == model.path.resolve()
     return same_model and inputs["vectors"].stamp == vectors.stamp

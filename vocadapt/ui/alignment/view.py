@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.alignments import COLUMNS, Judged, JudgedAnchor
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.comparison import left_out
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -91,8 +91,8 @@ def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
 
 
 @st.fragment
-def neighbours(
-    spaces: CrossSpace, model: LanguageModel, vectors: Artefact, workspace: Workspace
+def neighbors(
+    spaces: CrossSpace, model: LanguageModel, vectors: Artifact, workspace: Workspace
 ) -> None:
     """A word to type, its four lists and its lines; a fragment, so that a question does not draw
     the whole page again.
@@ -104,7 +104,7 @@ def neighbours(
         )
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input(
-            "Neighbours",
+            "Neighbors",
             3,
             50,
             8,
@@ -117,7 +117,7 @@ def neighbours(
     if word:
         with mistakes.shown():
             answer = word_query.across(spaces, model, word, settings)
-            markup.neighbour_cards(word_query.four_cards(answer, settings))
+            markup.neighbor_cards(word_query.four_cards(answer, settings))
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
@@ -126,11 +126,11 @@ def neighbours(
                 st.download_button(
                     "The four lists",
                     lambda: word_query.four_lists_table(answer, settings),
-                    "neighbours.tsv",
+                    "neighbors.tsv",
                     on_click="ignore",
                     icon=":material/download:",
                     type="tertiary",
-                    key="get_neighbours",
+                    key="get_neighbors",
                 )
         with st.expander("In the text", icon=":material/notes:"):
             keyword_in_context.of_vectors(word, vectors, workspace, str(model.path))
@@ -163,7 +163,7 @@ def held_out(
     judged: Mapping[str, Row],
     spaces: CrossSpace,
     settings: AlignmentSettings,
-    detail: Artefact | None,
+    detail: Artifact | None,
     judge: JudgeMaps,
 ) -> None:
     """Every map on the same held-out anchors, beside it true pairs against random ones, and each

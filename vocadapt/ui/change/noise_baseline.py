@@ -17,7 +17,7 @@ from vocadapt.lab.reports.noise_baselines import (
     spec_of,
 )
 from vocadapt.lab.steps.spec import Spec, VectorsStep
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE
 from vocadapt.ui.components.markup import plain
@@ -35,7 +35,7 @@ HELP = (
 class Chosen:
     """The null's two vectors, and how they came about; None where there is no null."""
 
-    pair: tuple[Artefact, Artefact] | None = None
+    pair: tuple[Artifact, Artifact] | None = None
     about: str = ""
 
 
@@ -43,8 +43,8 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
     """The null that is compared with: of those the workspace holds for either side, the first
     unless another was chosen.
     """
-    ours = [artefact for artefact in (made_here(before), made_here(after)) if artefact]
-    found = {name: pair for artefact in ours for name, pair in offered(artefact, workspace).items()}
+    ours = [artifact for artifact in (made_here(before), made_here(after)) if artifact]
+    found = {name: pair for artifact in ours for name, pair in offered(artifact, workspace).items()}
     if settings.among != "shared":
         st.markdown(
             f":gray[{NONE.capitalize()}. Among all words of each space there is none: their"
@@ -61,15 +61,15 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
     return Chosen(found[str(name)], str(name))
 
 
-def _none_yet(workspace: Workspace, ours: list[Artefact]) -> None:
+def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
     """The sentence, and where a side was trained here, the way to a null."""
     st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
-    for artefact in ours:
+    for artifact in ours:
         try:
-            spec = spec_of(artefact)
+            spec = spec_of(artifact)
         except InputError:
             continue
-        _make_one(workspace, artefact, spec)
+        _make_one(workspace, artifact, spec)
         return
     st.markdown(
         ":small[:gray[Neither side can be trained a second time here. On the command line: `change"
@@ -77,27 +77,27 @@ def _none_yet(workspace: Workspace, ours: list[Artefact]) -> None:
     )
 
 
-def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
+def _make_one(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     """Buttons that make a null as jobs: another seed, or the lines drawn anew, twice."""
-    about = duration(artefact.manifest.seconds)
+    about = duration(artifact.manifest.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":small[Make **{plain(artefact.name)}** a second time: about {about}]")
+        st.markdown(f":small[Make **{plain(artifact.name)}** a second time: about {about}]")
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
-            _start(workspace, next_seed(spec), f"{artefact.name}-seed")
+            _start(workspace, next_seed(spec), f"{artifact.name}-seed")
         if isinstance(spec.settings, VectorsStep):
             help = "Two trainings, on two draws of the lines: they are the null."
             if st.button(
                 "On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help
             ):
-                used = {one.manifest.settings["resample"] for one in draws(artefact, workspace)}
+                used = {one.manifest.settings["resample"] for one in draws(artifact, workspace)}
                 first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][
                     : max(1, 2 - len(used))
                 ]
                 for seed in others:
                     panel.launch(
-                        workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines")
+                        workspace, resampled(spec, seed), _name(workspace, f"{artifact.name}-lines")
                     )
-                _start(workspace, resampled(spec, first), f"{artefact.name}-lines")
+                _start(workspace, resampled(spec, first), f"{artifact.name}-lines")
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:

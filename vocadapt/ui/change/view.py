@@ -1,4 +1,4 @@
-"""Parts of the neighbourhood change page: the figures and the null, the histogram, the ranked list,
+"""Parts of the neighborhood change page: the figures and the null, the histogram, the ranked list,
 the cards of a word.
 """
 
@@ -11,12 +11,12 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.slices import LONGEST, save_slice
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
     AMONG,
     WITHOUT,
     ChangeSettings,
-    NeighbourhoodChange,
+    NeighborhoodChange,
     WordChange,
     estimate_seconds,
     kept_counts,
@@ -25,7 +25,7 @@ from vocadapt.spaces.neighbors.noise_baseline import Null, by_frequency
 from vocadapt.ui.components import word_query
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import tsv
-from vocadapt.ui.components.markup import Card, neighbour_cards, plain, visible
+from vocadapt.ui.components.markup import Card, neighbor_cards, plain, visible
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import cache, mistakes
 
@@ -39,31 +39,31 @@ HELP = {
     ),
     "chance": "The overlap of two spaces that know nothing of each other.",
     "changed": (
-        "Share of words that keep fewer neighbours than 95 % of the words of their frequency do in"
+        "Share of words that keep fewer neighbors than 95 % of the words of their frequency do in"
         " the null."
     ),
     "among": (
         "The words both have, or all words of each space: then words that only one has count as"
-        " changed neighbours."
+        " changed neighbors."
     ),
     "without": (
-        "Kinds of tokens that are neither asked nor anybody's neighbour: special tokens,"
+        "Kinds of tokens that are neither asked nor anybody's neighbor: special tokens,"
         " ##continuations, [unusedN]."
     ),
     "kept": (
-        "How many of its k nearest neighbours a word keeps: the bars and the list below show the"
+        "How many of its k nearest neighbors a word keeps: the bars and the list below show the"
         " words in this range."
     ),
 }
 
 
 def ask(k: int = 10) -> ChangeSettings:
-    """How many neighbours, among which words, and what is left out; all of it stands in the
+    """How many neighbors, among which words, and what is left out; all of it stands in the
     address.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         k = int(
-            st.number_input("Neighbours", 1, 100, k, key="change_k", bind="query-params", width=140)
+            st.number_input("Neighbors", 1, 100, k, key="change_k", bind="query-params", width=140)
         )
         among = st.segmented_control(
             "Among words",
@@ -89,9 +89,9 @@ def compared(
     before: str,
     after: str,
     settings: ChangeSettings,
-    null: tuple[Artefact, Artefact] | None,
+    null: tuple[Artifact, Artifact] | None,
     about: str,
-) -> tuple[NeighbourhoodChange, Null | None] | None:
+) -> tuple[NeighborhoodChange, Null | None] | None:
     """The comparison: at once where it is cheap, else behind a button that says how long it takes;
     None until it is pressed.
     """
@@ -111,7 +111,7 @@ def compared(
                 f" {format_estimate_bold(seconds)}."
             )
             if st.button(
-                "Compare the neighbours",
+                "Compare the neighbors",
                 type="primary",
                 icon=":material/compare_arrows:",
                 key="compare",
@@ -122,7 +122,7 @@ def compared(
     return cache.change_of(before, after, settings, null, about)
 
 
-def headline(change: NeighbourhoodChange, null: Null | None) -> None:
+def headline(change: NeighborhoodChange, null: Null | None) -> None:
     """The comparison in figures."""
     k, columns = change.settings.k, st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
@@ -174,7 +174,7 @@ def headline(change: NeighbourhoodChange, null: Null | None) -> None:
 
 
 @st.fragment
-def pictures_and_list(workspace: Workspace, change: NeighbourhoodChange, null: Null | None) -> None:
+def pictures_and_list(workspace: Workspace, change: NeighborhoodChange, null: Null | None) -> None:
     """The histogram with its range and the ranked list, beside them the cards of one word; the
     frequencies below.
     """
@@ -194,13 +194,13 @@ def pictures_and_list(workspace: Workspace, change: NeighbourhoodChange, null: N
     _frequencies(change, null)
 
 
-def within(change: NeighbourhoodChange, kept: tuple[int, int]) -> list[int]:
-    """Rows of the words that keep so many neighbours, most changed first."""
+def within(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
+    """Rows of the words that keep so many neighbors, most changed first."""
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
     return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
 
 
-def examples_of(change: NeighbourhoodChange, rows: Sequence[int]) -> list[str]:
+def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
     """Frequent longer words among the most changed fifth, where counts are known, else the first
     ones.
     """
@@ -227,11 +227,11 @@ def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
 
 
 def details(
-    change: NeighbourhoodChange,
+    change: NeighborhoodChange,
     null: Null | None,
     before: str,
     after: str,
-    pair: tuple[Artefact, Artefact] | None,
+    pair: tuple[Artifact, Artifact] | None,
 ) -> None:
     """Details & export: the settings, the same as a command, the whole list."""
     settings = change.settings
@@ -243,7 +243,7 @@ def details(
         st.markdown("The same in a terminal")
         st.code(shlex.join(command), language="bash", wrap_lines=True)
         st.markdown(
-            "Neighbours by cosine in the spaces as they are, nothing projected or aligned first;"
+            "Neighbors by cosine in the spaces as they are, nothing projected or aligned first;"
             f" among {AMONG[settings.among]}. Words whose vector is zero are left out. A word is"
             " called changed when its overlap is below the null's 5 % quantile among words of its"
             " own frequency."
@@ -263,7 +263,7 @@ def details(
         )
 
 
-def whole_list(change: NeighbourhoodChange, null: Null | None) -> str:
+def whole_list(change: NeighborhoodChange, null: Null | None) -> str:
     """Every word with its overlap, count, place in the null, and its three lists."""
     header = ["word", "overlap", *(["occurrences"] if change.counts is not None else [])]
     header += ["null overlap", "null quantile", "z", "changed"] if null else []
@@ -293,7 +293,7 @@ def _range(k: int) -> tuple[int, int]:
         held = None
     st.session_state["change_kept_k"] = k
     chosen = st.slider(
-        f"Neighbours kept, of {k}",
+        f"Neighbors kept, of {k}",
         0,
         k,
         held or (0, k),
@@ -304,13 +304,13 @@ def _range(k: int) -> tuple[int, int]:
     return int(chosen[0]), int(chosen[1])
 
 
-def _histogram(change: NeighbourhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
+def _histogram(change: NeighborhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
     bins = None if null is None else kept_counts(null.overlap, change.settings.k)
     picture = figures.overlap_histogram(change.histogram, bins, kept)
     st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
 
 
-def _frequencies(change: NeighbourhoodChange, null: Null | None) -> None:
+def _frequencies(change: NeighborhoodChange, null: Null | None) -> None:
     st.subheader("Against how often a word occurs")
     if change.counts is None:
         st.markdown("Neither space knows how often its words occur.")
@@ -330,7 +330,7 @@ def _frequencies(change: NeighbourhoodChange, null: Null | None) -> None:
 
 
 def _ranked(
-    change: NeighbourhoodChange, null: Null | None, rows: list[int], kept: tuple[int, int]
+    change: NeighborhoodChange, null: Null | None, rows: list[int], kept: tuple[int, int]
 ) -> None:
     """The list as a table; a selected row becomes the word of the cards."""
     ties = (
@@ -340,7 +340,7 @@ def _ranked(
     )
     how_many = (
         f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
-        " neighbours"
+        " neighbors"
     )
     st.markdown(f":small[:gray[{how_many}; of equal ones {ties}]]")
     chosen = np.array(rows, dtype=np.int64)
@@ -383,7 +383,7 @@ def _ranked(
 
 
 def _keep(
-    workspace: Workspace, change: NeighbourhoodChange, rows: list[int], kept: tuple[int, int]
+    workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
 ) -> None:
     """Form: the words of the list as a named slice, to be looked at on the map."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -402,10 +402,10 @@ def _keep(
             between = {
                 "before": change.before.name,
                 "after": change.after.name,
-                "neighbours kept": f"{kept[0]} to {kept[1]}",
+                "neighbors kept": f"{kept[0]} to {kept[1]}",
             }
             made = save_slice(workspace, name, [change.words[row] for row in rows], between)
-            st.toast(f"Kept {count(len(rows))} words as {plain(made.name)}: colour a map by it.")
+            st.toast(f"Kept {count(len(rows))} words as {plain(made.name)}: color a map by it.")
 
 
 def _take_selected(key: str, words: list[str]) -> None:
@@ -414,7 +414,7 @@ def _take_selected(key: str, words: list[str]) -> None:
         st.session_state["change_word"] = words[rows[0]]
 
 
-def _word(change: NeighbourhoodChange, null: Null | None, examples: list[str]) -> None:
+def _word(change: NeighborhoodChange, null: Null | None, examples: list[str]) -> None:
     """The three cards of the word that was typed or selected."""
     word = word_query.ask_for_word(
         "change_word", "Select a word on the left, or type one", examples, change.index
@@ -423,10 +423,10 @@ def _word(change: NeighbourhoodChange, null: Null | None, examples: list[str]) -
         return
     with mistakes.shown():
         found = change.word(word)
-        neighbour_cards(three_cards(found, (change.before.name, change.after.name)))
+        neighbor_cards(three_cards(found, (change.before.name, change.after.name)))
         row = change.index[word]
         times = "" if change.counts is None else f" · {count(int(change.counts[row]))} occurrences"
-        keeps = f"keeps **{len(found.both)} of {change.settings.k}** neighbours"
+        keeps = f"keeps **{len(found.both)} of {change.settings.k}** neighbors"
         st.markdown(f":small[**{plain(word)}** {keeps}{times}{_luck(null, row)}]")
 
 

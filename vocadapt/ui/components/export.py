@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from vocadapt.lab.steps.command_lines import command_of_made
-from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 
 Download = Callable[[], str | bytes]
 
 
-def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None) -> None:
+def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None) -> None:
     """Draw the folded block; `downloads` gives for each file name what makes its content, called on
     the click.
     """
-    manifest = artefact.manifest
+    manifest = artifact.manifest
     with st.expander("Details & export", icon=":material/data_object:"):
         if manifest.command:
             st.markdown("The same step in a terminal")
-            st.code(command_of_made(artefact), language="bash", wrap_lines=True)
+            st.code(command_of_made(artifact), language="bash", wrap_lines=True)
         st.markdown("Its folder")
-        st.code(str(artefact.folder), language=None, wrap_lines=True)
+        st.code(str(artifact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)
         left.markdown("Settings")
         left.code(_json(manifest.settings), language="json")
@@ -41,7 +41,7 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
         )
         with st.container(horizontal=True):
             for name, make in {
-                "manifest.json": lambda: _manifest(artefact),
+                "manifest.json": lambda: _manifest(artifact),
                 **(downloads or {}),
             }.items():
                 st.download_button(
@@ -59,8 +59,8 @@ def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     return format_tsv([header, *rows])
 
 
-def _manifest(artefact: Artefact) -> bytes:
-    return (artefact.folder / "manifest.json").read_bytes()
+def _manifest(artifact: Artifact) -> bytes:
+    return (artifact.folder / "manifest.json").read_bytes()
 
 
 def _json(value: object) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import context_command
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
 from vocadapt.ui.components import export, markup
@@ -26,7 +26,7 @@ AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds
 COLUMNS = ("file", "line", "left", "match", "right")
 
 
-def of_vectors(word: str, vectors: Artefact, workspace: Workspace, model: str | None) -> None:
+def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | None) -> None:
     """Draw the lines of a word in the text that word vectors were trained on, where that text is
     still there, unchanged.
     """

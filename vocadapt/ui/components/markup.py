@@ -1,4 +1,4 @@
-"""The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is
+"""The one place that writes HTML: tokens, the cut of a text, neighbor cards. Everything shown is
 escaped first.
 """
 
@@ -50,13 +50,13 @@ class Card:
     counts: bool = False  # scores are whole numbers
 
 
-def neighbour_cards(cards: Sequence[Card]) -> None:
+def neighbor_cards(cards: Sequence[Card]) -> None:
     """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
     scales = {what: _scale_of(what, cards) for what in dict.fromkeys(map(_measured, cards))}
     body = "".join(_card(card, scales[_measured(card)]) for card in cards)
     drawn = any(card.rows for card in cards)
     notes = " ".join(scale.note for scale in scales.values()) if drawn else ""
-    _write(f'<div class="va-cards" data-testid="neighbours">{body}</div>')
+    _write(f'<div class="va-cards" data-testid="neighbors">{body}</div>')
     _write_scale(notes)
 
 
@@ -173,7 +173,7 @@ def cut_lines(lines: Sequence[CutLine]) -> None:
 
 
 def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
-    """Draw the four counts of an error ledger: number, what it counts, its colour ("good", "bad" or
+    """Draw the four counts of an error ledger: number, what it counts, its color ("good", "bad" or
     ""); one is chosen.
     """
     _write(error_html.STYLE + error_html.counts(shown, chosen))
@@ -373,19 +373,19 @@ def _concordance_line(line: Line, widest: str) -> str:
 
 
 def _heat(cell: Heat) -> str:
-    """One cell; its colour is mixed into the page's, so that the text keeps its contrast."""
+    """One cell; its color is mixed into the page's, so that the text keeps its contrast."""
     style = ""
     if cell.value is not None:
-        share, colour = (
+        share, color = (
             60 * min(abs(cell.value), 1.0),
             FILL["source" if cell.value >= 0 else "domain"],
         )
-        style = f' style="background:color-mix(in srgb,{colour} {share:.0f}%,transparent)"'
+        style = f' style="background:color-mix(in srgb,{color} {share:.0f}%,transparent)"'
     return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
 
 
 def _bar(width: float, kind: str) -> str:
-    """A bar of `width` percent in the colour of a kind."""
+    """A bar of `width` percent in the color of a kind."""
     return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
 
 

@@ -1,6 +1,6 @@
-"""The colours and the style sheet of what `markup` writes.
+"""The colors and the style sheet of what `markup` writes.
 
-Colours come as light-dark() pairs, so the browser chooses with the theme and nothing flickers.
+Colors come as light-dark() pairs, so the browser chooses with the theme and nothing flickers.
 """
 
 INK = {

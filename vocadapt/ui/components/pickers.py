@@ -10,7 +10,7 @@ from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.artifacts.runs import passed_over as told_of
 from vocadapt.lab.jobs.queue import promised
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
@@ -75,13 +75,13 @@ TARGET_HELP = (
 
 
 def pick(
-    label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False
-) -> Artefact:
-    """Show a picker of artefacts by name, the newest by default; return the selected one.
+    label: str, found: Sequence[Artifact], key: str, help: str | None = None, newest: bool = False
+) -> Artifact:
+    """Show a picker of artifacts by name, the newest by default; return the selected one.
 
-    newest: select an artefact when a job has just created it, and mark it as new.
+    newest: select an artifact when a job has just created it, and mark it as new.
     """
-    names = [artefact.name for artefact in found]
+    names = [artifact.name for artifact in found]
     chosen = pick_name(label, names, key, names[0], newest=newest, help=help)
     return found[names.index(chosen)] if chosen in names else found[0]
 
@@ -329,7 +329,7 @@ def crowded_note(*names: str) -> None:
         if mean is not None and mean > CROWDED:
             st.warning(
                 f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
-                f" {fraction(mean)}: everything is near everything, and neighbours mean little."
+                f" {fraction(mean)}: everything is near everything, and neighbors mean little."
                 " Vectors of too little text look like this.",
                 icon=":material/compress:",
             )
@@ -343,7 +343,7 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
     where one goes on.
     """
     found = models_of(workspace)
-    if not workspace.artefacts("models") and demo.shipped():
+    if not workspace.artifacts("models") and demo.shipped():
         return {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL)), **found}
     return found
 
@@ -351,7 +351,7 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
 def name_for(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
-    """The name of an artefact to be made; by default one that is free, none of `taken`, and that no
+    """The name of an artifact to be made; by default one that is free, none of `taken`, and that no
     living job is to take.
     """
     free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
@@ -361,9 +361,9 @@ def name_for(
     ).strip()
 
 
-def stale_note(artefact: Artefact, workspace: Workspace) -> None:
-    """Say when what an artefact was made from has changed since."""
-    reasons = artefact.stale(workspace)
+def stale_note(artifact: Artifact, workspace: Workspace) -> None:
+    """Say when what an artifact was made from has changed since."""
+    reasons = artifact.stale(workspace)
     if reasons:
         st.warning(
             f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.",

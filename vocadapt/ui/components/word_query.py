@@ -164,7 +164,7 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
 
 
 def four_lists_table(answer: Answer, settings: ListSettings) -> str:
-    """The four lists as tab-separated lines, one for each neighbour, with what its score is."""
+    """The four lists as tab-separated lines, one for each neighbor, with what its score is."""
     across = {"to_pieces", "to_words"}
     lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
     rows: list[tuple[object, ...]] = [
@@ -172,14 +172,14 @@ def four_lists_table(answer: Answer, settings: ListSettings) -> str:
             answer.word,
             name,
             rank,
-            neighbour,
+            neighbor,
             score,
             "CSLS" if settings.csls and name in across else settings.metric,
         )
         for name, listed in lists.items()
-        for rank, (neighbour, score) in enumerate(listed or (), start=1)
+        for rank, (neighbor, score) in enumerate(listed or (), start=1)
     ]
-    return tsv(("word", "list", "rank", "neighbour", "score", "measure"), rows)
+    return tsv(("word", "list", "rank", "neighbor", "score", "measure"), rows)
 
 
 def _take_example(key: str) -> None:

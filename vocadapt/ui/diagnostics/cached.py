@@ -44,13 +44,13 @@ Key = tuple[str, ...]
 @dataclass(frozen=True, eq=False)
 class Seen:
     """A space on the page: the label it goes by, where it lies, which of its tokens count, and its
-    colour.
+    color.
     """
 
     label: str
     name: str
     tokens: str
-    colour: str = ""
+    color: str = ""
 
     @property
     def opened(self) -> Opened:

@@ -33,7 +33,7 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
     """
     st.subheader("Lexical relations")
     st.markdown(
-        "How near are the words of a pair, beyond what two random tokens of the space are? Grey:"
+        "How near are the words of a pair, beyond what two random tokens of the space are? Gray:"
         " the same words in random pairs."
     )
     source = st.segmented_control(
@@ -130,7 +130,7 @@ def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.Re
     own = cached.own_mean(seen) or 0.0
     null = [None if score.null_mean is None else score.null_mean - own for score in scores]
     corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
-    return figures.RelationMarks(name, seen.colour, corrected, sd, null)
+    return figures.RelationMarks(name, seen.color, corrected, sd, null)
 
 
 def _similarity(

@@ -35,7 +35,7 @@ ROWS, WORDS = (
         TARGET,
         GOOD,
     ),
-)  # colours of models, and of word vectors
+)  # colors of models, and of word vectors
 CONE, LEANING = 0.3, 0.1  # mean cosines from which the sentence changes
 UNEVEN = 3.0  # times that the median is longer than the 5th percentile, from which it is said
 HUBBY = 5.0  # skewness of N_k from which it does
@@ -99,9 +99,9 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
             seen = Seen(label if label in known else pickers.shown_model(label), name, tokens)
             if len(seen.space):  # opened now, so that a mistake shows here
                 kind = seen.opened.kind
-                colours = WORDS if kind == "word vectors" else ROWS
+                colors = WORDS if kind == "word vectors" else ROWS
                 before = sum(one.opened.kind == kind for one in found)
-                found.append(replace(seen, colour=colours[before % len(colours)]))
+                found.append(replace(seen, color=colors[before % len(colors)]))
     return found
 
 
@@ -109,8 +109,8 @@ def at_first(workspace: Workspace, known: dict[str, str]) -> list[str]:
     """What is shown at first: the newest model and the one it was made from; else models, then word
     vectors.
     """
-    for artefact in workspace.artefacts("models")[:1]:
-        pair = (str(artefact.folder), pickers.model_behind(artefact, workspace) or "")
+    for artifact in workspace.artifacts("models")[:1]:
+        pair = (str(artifact.folder), pickers.model_behind(artifact, workspace) or "")
         found = [
             label for path in pair for label, name in known.items() if Path(name) == Path(path)
         ]
@@ -326,9 +326,9 @@ def _hubs(found: Hubness | None) -> None:
         st.markdown(":small[Too few tokens for hubs.]")
         return
     strong = (
-        "A few tokens are neighbours of very many"
+        "A few tokens are neighbors of very many"
         if found.skewness > HUBBY
-        else "No token is everybody's neighbour"
+        else "No token is everybody's neighbor"
     )
     st.metric("Hubness", fraction(found.skewness, 2), help=HELP["hubness"])
     st.markdown(
@@ -336,7 +336,7 @@ def _hubs(found: Hubness | None) -> None:
         f" {fraction(found.never)} of the tokens are near none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
-    markup.neighbour_cards(
+    markup.neighbor_cards(
         [
             Card(
                 "Hubs",
@@ -357,7 +357,7 @@ def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
     bands = view.bands
     return figures.NormPanel(
         short([seen.label])[0],
-        seen.colour,
+        seen.color,
         axis,
         counted,
         place[some].astype(np.float32),

@@ -44,7 +44,7 @@ class Comparable:
     from, what changes with it.
 
     `cut` is "" and `gold` and `scorer` are set for predictions that were brought in; `task` is then
-    what tells their gold file. `of` is the artefact that it is of: one seed of it, under one cut;
+    what tells their gold file. `of` is the artifact that it is of: one seed of it, under one cut;
     `run` that seed, None of predictions that were brought in, whose number of examples is `told`.
     """
 
@@ -176,7 +176,7 @@ def bring(workspace: Workspace) -> None:
 
 
 def _handed_over(workspace: Workspace, given: dict[str, Path]) -> None:
-    """Forget the uploads: the artefacts hold copies."""
+    """Forget the uploads: the artifacts hold copies."""
     for role, file in given.items():
         intake.hand_over(f"brought_{role}")
         if is_upload(file, workspace):
@@ -202,7 +202,7 @@ def _shown(name: str) -> str:
 
 
 def _of_run(one: ChosenRun) -> Comparable:
-    stamp = one.of.artefact.stamp if one.of.artefact else ""
+    stamp = one.of.artifact.stamp if one.of.artifact else ""
     return Comparable(
         one.name, one.of.name, one.of.kind, one.of.task, one.run.folder, stamp, one.cut, run=one.run
     )
@@ -215,7 +215,7 @@ def _of_file(one: Brought) -> Comparable:
         one.kind,
         f"gold {one.of}",
         one.predicted,
-        one.artefact.stamp,
+        one.artifact.stamp,
         gold=str(one.gold),
         scorer=one.scorer,
         told=one.examples,

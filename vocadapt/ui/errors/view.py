@@ -26,7 +26,7 @@ from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 
 EACH = 5  # cards on a page of the list
-COLOURS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
+COLORS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
 SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
     "find": (
@@ -104,7 +104,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """The four counts; below them both scores, and whether chance alone makes their difference."""
     counts, asked = counted(entries), _fate()
     said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
-    cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
+    cards = [(counts[fate], about, COLORS[fate]) for fate, about in zip(FATES, said, strict=True)]
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
     of = (
         ""

@@ -23,8 +23,8 @@ FINDINGS = 4  # of what is to be known of the newest runs, told at once
 def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     """The newest runs: their scores under each cut, their learning curves, the way to Results."""
     newest = runs[0]
-    if newest.artefact:
-        pickers.stale_note(newest.artefact, workspace)
+    if newest.artifact:
+        pickers.stale_note(newest.artifact, workspace)
     n, folds = len(newest.seeds), f" × {newest.folds} folds" if newest.folds > 1 else ""
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     words.markdown(
@@ -59,8 +59,8 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         )
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
-    if newest.artefact:
-        export.details(newest.artefact)
+    if newest.artifact:
+        export.details(newest.artifact)
 
 
 def _scores(newest: RunSet) -> None:

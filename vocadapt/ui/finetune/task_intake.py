@@ -57,8 +57,8 @@ def _about(card: Card) -> str:
         f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
     )
     said = [card.about, f"sizes: {sizes}" if sizes else "", f"score: {card.metric or card.scorer}"]
-    licence = f"licence: {card.licence or UNKNOWN}"
-    return f":small[{' · '.join(plain(part) for part in (*said, licence) if part)}]"
+    license = f"license: {card.license or UNKNOWN}"
+    return f":small[{' · '.join(plain(part) for part in (*said, license) if part)}]"
 
 
 def _own(workspace: Workspace) -> None:

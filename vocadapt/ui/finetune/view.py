@@ -18,7 +18,7 @@ from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
-from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modelled_pace
+from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modeled_pace
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FREEZE, TRAININGS, FinetuneSettings
 from vocadapt.training.tasks.base import Task
@@ -163,7 +163,7 @@ def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
 
 def choose_task(workspace: Workspace) -> Path | None:
     """Ask for the task; one that has just come in is chosen. None where there is none yet."""
-    names = [artefact.name for artefact in workspace.artefacts("tasks")]
+    names = [artifact.name for artifact in workspace.artifacts("tasks")]
     address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
     typed = st.selectbox(
         "Task",
@@ -329,7 +329,7 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
     """Examples a second: measured in the newest run of this model on this kind of task, else
-    modelled from its shape.
+    modeled from its shape.
     """
     known = [
         one
@@ -342,8 +342,8 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
     return (
-        modelled_pace(wanted.task, wanted.step.finetune, config),
-        "modelled from its layers and width on two cores",
+        modeled_pace(wanted.task, wanted.step.finetune, config),
+        "modeled from its layers and width on two cores",
     )
 
 

@@ -1,9 +1,9 @@
-"""Keep the selections of a page in its address (URL query), so that a link opens the same artefacts
+"""Keep the selections of a page in its address (URL query), so that a link opens the same artifacts
 later.
 
 A setting's key is also its query parameter and begins with the name of its page (`map_space`); only
 the workspace is shared by all pages. Streamlit binds simple settings itself (`bind`). It cannot
-bind pickers of artefacts, models and spaces: it omits default values from the address, accepts any
+bind pickers of artifacts, models and spaces: it omits default values from the address, accepts any
 value from it, and may lose a value set by the server. For those, every run of a page does:
 
 1. `settle` chooses the value before the picker is drawn (see there for the order of precedence).
@@ -74,7 +74,7 @@ class Choice:
 
     allowed: whether a value may appear in the address.
     first: the default.
-    newest: the newest artefact, selected if it was created since the last run; "" to disable.
+    newest: the newest artifact, selected if it was created since the last run; "" to disable.
     named: maps a typed value to its display name.
     typed: whether the user may type other values.
     """
@@ -90,7 +90,7 @@ def settle(key: str, choice: Choice) -> None:
     """Set the value of a picker, before it is drawn.
 
     The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
-    artefact; 4. the previous selection; 5. `choice.first`.
+    artifact; 4. the previous selection; 5. `choice.first`.
     """
     asked = [value for value in [st.session_state.pop(f"{key}_next", None)] if value is not None]
     wanted = [value for value in (*asked, *_link(key, choice.allowed)) if choice.allowed(value)]
@@ -152,7 +152,7 @@ def show_next(key: str, value: str) -> None:
 
 
 def is_new(key: str, value: str) -> bool:
-    """Return whether the value is an artefact that was created while the page was open."""
+    """Return whether the value is an artifact that was created while the page was open."""
     return bool(value) and st.session_state.get(f"{key}_made") == value
 
 
@@ -187,7 +187,7 @@ def _is_arrival(key: str) -> bool:
 
 
 def _news(key: str, newest: str) -> bool:
-    """Return whether the workspace has a newer artefact than in the last run of the page."""
+    """Return whether the workspace has a newer artifact than in the last run of the page."""
     now = (st.session_state.get(WORKSPACE), newest)
     last = st.session_state.get(f"{key}_newest", now)
     st.session_state[f"{key}_newest"] = now

@@ -2,7 +2,7 @@
 a matrix.
 
 Streamlit hashes only a sample of a large array: a matrix as a key could give another model's
-neighbours.
+neighbors.
 """
 
 import os
@@ -17,7 +17,7 @@ from vocadapt.lab.artifacts.open_space import Opened, open_space
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.steps.compare_initializers import Compared, load_compared
 from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp, stamp_of
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
@@ -25,7 +25,7 @@ from vocadapt.spaces.diagnostics.evaluation import PairScore, casing, score_pair
 from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
 from vocadapt.spaces.diagnostics.word_pairs import bundled_pairs
 from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
-from vocadapt.spaces.neighbors.change import ChangeSettings, NeighbourhoodChange
+from vocadapt.spaces.neighbors.change import ChangeSettings, NeighborhoodChange
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.neighbors.noise_baseline import Null, Pair, change_with_null
 from vocadapt.spaces.space import EmbeddingSpace
@@ -44,9 +44,9 @@ FILES = (
 )
 
 
-def space_of(artefact: Artefact) -> EmbeddingSpace:
-    """The word vectors of an artefact."""
-    return _space(str(artefact.folder), artefact.stamp)
+def space_of(artifact: Artifact) -> EmbeddingSpace:
+    """The word vectors of an artifact."""
+    return _space(str(artifact.folder), artifact.stamp)
 
 
 def model_of(name: str) -> LanguageModel:
@@ -76,10 +76,10 @@ def change_of(
     before: str,
     after: str,
     settings: ChangeSettings,
-    null: tuple[Artefact, Artefact] | None = None,
+    null: tuple[Artifact, Artifact] | None = None,
     about: str = "",
-) -> tuple[NeighbourhoodChange, Null | None]:
-    """What became of the neighbours of the words that two spaces share, held against a null of two
+) -> tuple[NeighborhoodChange, Null | None]:
+    """What became of the neighbors of the words that two spaces share, held against a null of two
     word vectors.
     """
     stamps = (
@@ -97,23 +97,23 @@ def mean_cosine_of(name: str) -> float | None:
     return _mean_cosine(name, space_stamp(name), opened(name).space)
 
 
-def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
+def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
     """How the vectors agree with people on the bundled word pairs."""
     return _pair_scores(str(vectors.folder), vectors.stamp, space_of(vectors))
 
 
-def judged_of(artefact: Artefact) -> Judged:
-    """The held-out results of an alignment artefact."""
-    return _judged(str(artefact.folder), artefact.stamp)
+def judged_of(artifact: Artifact) -> Judged:
+    """The held-out results of an alignment artifact."""
+    return _judged(str(artifact.folder), artifact.stamp)
 
 
-def compared_of(artefact: Artefact) -> Compared:
-    """The leaderboard of initialisers that an artefact keeps."""
-    return _compared(str(artefact.folder), artefact.stamp)
+def compared_of(artifact: Artifact) -> Compared:
+    """The leaderboard of initializers that an artifact keeps."""
+    return _compared(str(artifact.folder), artifact.stamp)
 
 
 def crossing(
-    vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None
+    vectors: Artifact, model: str, settings: AlignmentSettings, kept: Artifact | None = None
 ) -> CrossSpace:
     """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept,
     else fitted here.
@@ -123,7 +123,7 @@ def crossing(
     return _crossing(key, settings, saved, space_of(vectors), model_of(model))
 
 
-def anchors_of(vectors: Artefact, model: str) -> int:
+def anchors_of(vectors: Artifact, model: str) -> int:
     """How many words the vectors share with the model, its special tokens aside; raises InputError
     where there is none.
     """
@@ -134,7 +134,7 @@ def anchors_of(vectors: Artefact, model: str) -> int:
     )
 
 
-def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
+def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
     """The text that word vectors were trained on; None where it is not known any more, or was
     changed since.
     """
@@ -185,14 +185,14 @@ def _opened(name: str, stamp: str) -> Opened:
     return open_space(name, offline=True)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Comparing the neighbours of every word …")
+@st.cache_resource(max_entries=8, show_spinner="Comparing the neighbors of every word …")
 def _change(
     key: tuple[str, ...],
     settings: ChangeSettings,
     _before: Opened,
     _after: Opened,
     _pair: Pair | None,
-) -> tuple[NeighbourhoodChange, Null | None]:
+) -> tuple[NeighborhoodChange, Null | None]:
     return change_with_null(
         _before.space, _after.space, settings, _pair, _before.special | _after.special
     )
@@ -208,7 +208,7 @@ def _judged(folder: str, stamp: str) -> Judged:
     return load_judged(Path(folder))
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing with human judgement …")
+@st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …")
 def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, PairScore]:
     splitter = casing(_words)
     return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in bundled_pairs()}

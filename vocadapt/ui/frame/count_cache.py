@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
 from vocadapt.lab.reports.advice import Asked, advise_on, places_of_counts
-from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, plan_for
 from vocadapt.recipe import Recipe
@@ -40,9 +40,9 @@ from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped
 def plan_of(
     recipe: Recipe,
     model: str,
-    vectors: Artefact | None,
+    vectors: Artifact | None,
     target: str | None,
-    corpus: Artefact | None,
+    corpus: Artifact | None,
     root: Path,
 ) -> VocabularyPlan:
     """The plan that a recipe gives for this model.
@@ -65,7 +65,7 @@ def plan_of(
     return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
 
 
-def extension_of(recipe: Recipe, model: str, corpus: Artefact, root: Path) -> ExtensionCurve:
+def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
     """What more and more tokens of an extension do to a text, up to those that the recipe adds."""
     plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
     return _extension(
@@ -79,7 +79,7 @@ def extension_of(recipe: Recipe, model: str, corpus: Artefact, root: Path) -> Ex
     )
 
 
-def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
+def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
     """The word counts that the workspace keeps of a corpus under a model's splitter; None where it
     was not counted.
     """
@@ -94,7 +94,7 @@ def cutter_of(model: str, name: str) -> Cutter:
     return Cutter(name, found.vocabulary, found.splitter)
 
 
-def words_of(corpus: Artefact, splitter: Splitter, root: Path) -> Counts | None:
+def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
     """The words of a corpus and their counts, kept under this splitter or following from those kept
     under BERT's cased one.
     """
@@ -105,7 +105,7 @@ def words_of(corpus: Artefact, splitter: Splitter, root: Path) -> Counts | None:
     return _recounted(str(corpus.folder), corpus.stamp, splitter, finer.counts) if finer else None
 
 
-def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
+def figures_of(corpus: Artifact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
     """How a model cuts a corpus; None where the corpus was not counted in such words."""
     counts = words_of(corpus, cutter.splitter, root)
     return (
@@ -117,7 +117,7 @@ def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutF
     )
 
 
-def reducer_of(corpus: Artefact, model: str, root: Path) -> Reducer | None:
+def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
     """A model's vocabulary with the words of a corpus, ready to be reduced; None where they were
     not counted in such words.
     """
@@ -146,7 +146,7 @@ def longest_half(model: str) -> NDArray[np.bool_]:
 
 
 def changes_of(
-    corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path
+    corpus: Artifact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path
 ) -> list[Change] | None:
     """The words of a corpus that two models cut otherwise; None where the corpus was not counted in
     such words.
@@ -160,7 +160,7 @@ def changes_of(
     )
 
 
-def advice_of(corpus: Artefact, model: str, root: Path, task: Path | None) -> Asked | None:
+def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> Asked | None:
     """The advice on a corpus of the workspace; None where it was not counted in the model's words.
     Never counts.
     """
@@ -200,7 +200,7 @@ def _extension(
     return extension_curve(_plan, _counts)
 
 
-def _kept(corpus: Artefact, splitter: Splitter, root: Path) -> WordCounts | None:
+def _kept(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
     """The counts that the workspace keeps; whether they are there is looked up each time: a job may
     have counted since.
     """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.workspace.workspace import ARTEFACTS, Workspace, check_name
+from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace, check_name
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.address import WORKSPACE as HERE
@@ -70,5 +70,5 @@ def _siblings(start: Path) -> set[str]:
     return {
         folder.name
         for folder in folders
-        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTEFACTS)
+        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
     }

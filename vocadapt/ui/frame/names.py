@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
 
@@ -17,18 +17,18 @@ LONGEST_NAME = 100  # characters of a hub name
 SPACE_KINDS = {
     "vectors": "word vectors",
     "models": "model",
-}  # kind of artefact → how a space of it is shown
+}  # kind of artifact → how a space of it is shown
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
     """List the models that pickers offer: display name -> folder or hub name.
 
     1. Models of the workspace: those adapted or trained here before others, newest first.
-    2. Models that other artefacts of the workspace were made for.
+    2. Models that other artifacts of the workspace were made for.
     3. Common models in the local cache; other hub names, which may need a network, can be typed.
     """
     used = models_in_use(workspace)
-    models = workspace.artefacts("models")
+    models = workspace.artifacts("models")
     models.sort(
         key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1])
     )
@@ -47,7 +47,7 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
     found = {
         f"{shown} · {one.name}": str(one.folder)
         for kind, shown in SPACE_KINDS.items()
-        for one in workspace.artefacts(kind)
+        for one in workspace.artifacts(kind)
     }
     there = {Path(folder).resolve() for folder in found.values()}
     return found | {
@@ -63,16 +63,16 @@ def resolve(
     offered: Mapping[str, str],
     kinds: tuple[str, ...] = ("models",),
 ) -> str:
-    """Resolve a display name, an artefact's name, `models/NAME`, a path or a hub name; return ""
+    """Resolve a display name, an artifact's name, `models/NAME`, a path or a hub name; return ""
     for none.
 
-    kinds: kinds of artefacts to look up, in order of precedence.
+    kinds: kinds of artifacts to look up, in order of precedence.
     """
     typed = typed.strip()
     if typed in offered:
         return offered[typed]
     for kind in kinds:
-        names = {f"{kind}/{one.name}": one for one in workspace.artefacts(kind)}
+        names = {f"{kind}/{one.name}": one for one in workspace.artifacts(kind)}
         names |= {f"{SPACE_KINDS.get(kind, kind)} · {one.name}": one for one in names.values()}
         names |= {one.name: one for one in names.values()}
         if typed in names:
@@ -84,7 +84,7 @@ def resolve(
 def build_address_filter(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
 ) -> Callable[[str], bool]:
-    """Build a predicate: may a value be used from an address? True for offered names, artefacts and
+    """Build a predicate: may a value be used from an address? True for offered names, artifacts and
     hub names.
 
     False for paths, because a link must not open files of the user who follows it; a hub name that
@@ -119,18 +119,18 @@ def models_in_use(workspace: Workspace) -> list[str]:
     first.
     """
     made = [
-        artefact
+        artifact
         for kind in ("vectors", "alignments", "corpora")
-        for artefact in workspace.artefacts(kind)
+        for artifact in workspace.artifacts(kind)
     ]
     return list(
-        dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made)))
+        dict.fromkeys(filter(None, (model_behind(artifact, workspace) for artifact in made)))
     )
 
 
-def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
-    """Return the model that an artefact was made for, None if there is none."""
-    given = artefact.manifest.inputs.get("model")
+def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
+    """Return the model that an artifact was made for, None if there is none."""
+    given = artifact.manifest.inputs.get("model")
     return str(workspace.root / given.paths[0]) if given else None
 
 

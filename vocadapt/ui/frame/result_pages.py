@@ -16,9 +16,9 @@ SPACE_ROLES = (
 )  # inputs that the embeddings of new tokens were transferred from
 
 VECTORS, ALIGNMENT = "pages/words/vectors.py", "pages/words/alignment.py"
-LENS, INITIALISERS, ADAPT = (
+LENS, INITIALIZERS, ADAPT = (
     "pages/vocabulary/lens.py",
-    "pages/vocabulary/initialisers.py",
+    "pages/vocabulary/initializers.py",
     "pages/vocabulary/adapt.py",
 )
 MAP, PRETRAINING, RESULTS = (
@@ -40,7 +40,7 @@ def find_result_page(job: Job) -> tuple[str, Address] | None:
 
 
 def _named(key: str) -> Callable[[Job], Address]:
-    """Return a function that builds the query parameters that select the artefact in the picker of
+    """Return a function that builds the query parameters that select the artifact in the picker of
     this key.
     """
     return lambda job: {key: job.target.name}
@@ -58,8 +58,8 @@ def _alignment(job: Job) -> Address:
 
 def _leaderboard(job: Job) -> Address:
     given = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
-    target = {"initialisers_target": label_of(given, spaces_of(job.workspace))}
-    return {**target, **_model(job, "initialisers_model"), "initialisers_board": job.target.name}
+    target = {"initializers_target": label_of(given, spaces_of(job.workspace))}
+    return {**target, **_model(job, "initializers_model"), "initializers_board": job.target.name}
 
 
 def _map(job: Job) -> Address:
@@ -93,7 +93,7 @@ VIEWS: dict[str, tuple[str, Callable[[Job], Address]]] = {
     "import": (VECTORS, _named("vectors_vectors")),
     "alignment": (ALIGNMENT, _alignment),
     "model": (ADAPT, _named("adapt_adapted")),
-    "leaderboard": (INITIALISERS, _leaderboard),
+    "leaderboard": (INITIALIZERS, _leaderboard),
     "pretrain": (LENS, _named("lens_models")),
     "further": (PRETRAINING, _named("pretraining_pretrained")),
     "finetune": (RESULTS, _run),

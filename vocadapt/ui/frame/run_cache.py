@@ -12,7 +12,7 @@ from vocadapt.lab.artifacts.run_sources import corpus_of
 from vocadapt.lab.artifacts.runs import RunSet, open_runs, runs_of
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.base import Example, Task
@@ -43,7 +43,7 @@ def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, s
 
 
 def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
-    """Two predictions opened for their errors; `stamps` are those of their artefacts."""
+    """Two predictions opened for their errors; `stamps` are those of their artifacts."""
     return _run_pair(stamps, asked)
 
 
@@ -83,8 +83,8 @@ def _task(path: str, fold: int, stamp: str) -> Task:
     return read_task(Path(path), fold)
 
 
-def _opening(artefact: Artefact) -> RunSet:
-    return _runs(str(artefact.folder), artefact.stamp)
+def _opening(artifact: Artifact) -> RunSet:
+    return _runs(str(artifact.folder), artifact.stamp)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

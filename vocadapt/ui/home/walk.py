@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vocadapt.analysis.results.tables import figure_name
-from vocadapt.lab.workspace.workspace import Artefact, Workspace, adapted_models
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, adapted_models
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 
@@ -20,7 +20,7 @@ STATES = {
 
 @dataclass(frozen=True)
 class Stop:
-    """One step of the walk: its name, the kind of artefact it leaves, the page that makes it."""
+    """One step of the walk: its name, the kind of artifact it leaves, the page that makes it."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ WALK = (
 
 
 def strip(workspace: Workspace) -> None:
-    """Draw the steps side by side, each with its state, its newest artefact and the way to its
+    """Draw the steps side by side, each with its state, its newest artifact and the way to its
     page.
     """
     for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
@@ -64,43 +64,43 @@ def strip(workspace: Workspace) -> None:
             st.page_link(stop.page, label="Open", icon=":material/arrow_forward:")
 
 
-def made_by(stop: Stop, workspace: Workspace) -> list[Artefact]:
+def made_by(stop: Stop, workspace: Workspace) -> list[Artifact]:
     """What a step has left so far, newest first; a converted model is no adapted one."""
-    return adapted_models(workspace) if stop.kind == "models" else workspace.artefacts(stop.kind)
+    return adapted_models(workspace) if stop.kind == "models" else workspace.artifacts(stop.kind)
 
 
-def state_of(found: list[Artefact], workspace: Workspace) -> str:
-    """done, stale or missing, judged by the newest artefact of a step."""
+def state_of(found: list[Artifact], workspace: Workspace) -> str:
+    """done, stale or missing, judged by the newest artifact of a step."""
     if not found:
         return "missing"
     return "stale" if found[0].stale(workspace) else "done"
 
 
-def headline(artefact: Artefact) -> str:
-    """An artefact in half a line of Markdown: its name and its main figure."""
-    numbers, figure = artefact.manifest.numbers, ""
-    if artefact.kind == "corpora" and "words" in numbers:
+def headline(artifact: Artifact) -> str:
+    """An artifact in half a line of Markdown: its name and its main figure."""
+    numbers, figure = artifact.manifest.numbers, ""
+    if artifact.kind == "corpora" and "words" in numbers:
         figure = f"{count(numbers['words'])} words"
-    elif artefact.kind == "vectors":
+    elif artifact.kind == "vectors":
         figure = f"{count(numbers['words'])} words × {numbers['dim']}"
-    elif artefact.kind == "alignments":
+    elif artifact.kind == "alignments":
         beside = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
         figure = f"held-out P@5 {fraction(numbers['p@5'])} ({beside})"
-    elif artefact.kind == "models" and "added" in numbers:
+    elif artifact.kind == "models" and "added" in numbers:
         figure = f"{count(numbers['added'])} words added"
-    elif artefact.kind == "runs" and numbers.get("mean"):
+    elif artifact.kind == "runs" and numbers.get("mean"):
         figure = (
             f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
             f" ({plain(numbers['cut'])})"
         )
         figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""
-    return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
+    return f"{plain(artifact.name)} · {figure}" if figure else plain(artifact.name)
 
 
 def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
-    """The newest artefacts of all steps, as lines of a table."""
-    made = (artefact for stop in WALK for artefact in made_by(stop, workspace))
-    everything = sorted(made, key=lambda artefact: artefact.manifest.created, reverse=True)
+    """The newest artifacts of all steps, as lines of a table."""
+    made = (artifact for stop in WALK for artifact in made_by(stop, workspace))
+    everything = sorted(made, key=lambda artifact: artifact.manifest.created, reverse=True)
     names = {stop.kind: stop.name for stop in WALK}
     return [
         {"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")}

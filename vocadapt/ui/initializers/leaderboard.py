@@ -1,4 +1,4 @@
-"""The leaderboard of initialisers on a page: the last comparison of a transfer, and the form that
+"""The leaderboard of initializers on a page: the last comparison of a transfer, and the form that
 starts another.
 """
 
@@ -13,7 +13,7 @@ from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.command_lines import command_of_made
 from vocadapt.lab.steps.compare_initializers import Compared
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.estimates import format_estimate
@@ -26,10 +26,10 @@ from vocadapt.ui.initializers.view import Transfer
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import RowSettings
 
-MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
+MEANS = ("centered cosine", "P@1", "MRR", "length ratio", "masked loss")
 NO_TEXT = "none: not asked"
 HELP = {
-    "centred cosine": (
+    "centered cosine": (
         "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing"
         " in common."
     ),
@@ -38,14 +38,14 @@ HELP = {
     "median rank": "Half of the true rows come nearer than this place.",
     "length ratio": "Length of the made rows by that of the model's own. 1 is as long.",
     "kept": (
-        "How many of a token's nearest neighbours in the target are near its new row in the model,"
+        "How many of a token's nearest neighbors in the target are near its new row in the model,"
         " too."
     ),
     "masked loss": (
         "Nats per character on hidden words of a text that nothing was trained on: lower is better."
         " Only a model with a masked-word head can be asked."
     ),
-    "filled otherwise": "Rows that the initialiser could not make: another one did.",
+    "filled otherwise": "Rows that the initializer could not make: another one did.",
 }
 
 
@@ -62,7 +62,7 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     panel.job_panel(workspace, ("leaderboard",))
     made = boards_of(workspace, transfer)
     if made:
-        kept = pickers.pick("Comparison", made, "initialisers_board", newest=True)
+        kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
         pickers.stale_note(kept, workspace)
         _standings(cache.compared_of(kept))
         _export(kept)
@@ -70,17 +70,17 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         _start(workspace, transfer)
 
 
-def boards_of(workspace: Workspace, transfer: Transfer) -> list[Artefact]:
+def boards_of(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
     """The leaderboards that were made of these inputs, newest first."""
     wanted = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
     return [
         board
-        for board in workspace.artefacts("leaderboards")
+        for board in workspace.artifacts("leaderboards")
         if _drawn_on(board, workspace) == wanted
     ]
 
 
-def _drawn_on(board: Artefact, workspace: Workspace) -> dict[str, Path]:
+def _drawn_on(board: Artifact, workspace: Workspace) -> dict[str, Path]:
     inputs = board.manifest.inputs.items()
     return {
         role: (workspace.root / given.paths[0]).resolve()
@@ -100,7 +100,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
                 0,
                 "500",
                 step=100,
-                key="initialisers_hidden",
+                key="initializers_hidden",
                 bind="query-params",
                 help=about,
             )
@@ -110,30 +110,30 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
                 "Seed",
                 *limits(LeaderboardSettings, "seed"),
                 1,
-                key="initialisers_seed",
+                key="initializers_seed",
                 bind="query-params",
             )
         )
         about = "Also at the old rows' median length."
         matched = st.toggle(
-            "Norm-matched too", key="initialisers_matched", bind="query-params", help=about
+            "Norm-matched too", key="initializers_matched", bind="query-params", help=about
         )
     asked = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed)
     )
-    corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artefacts("corpora")}
+    corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(
         "Text for the masked-word loss",
         [NO_TEXT, *corpora],
-        key="initialisers_loss_text",
+        key="initializers_loss_text",
         help=HELP["masked loss"],
     )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
     time = format_estimate(estimate_seconds(transfer.materials, asked))
-    st.markdown(f"{len(asked.named)} initialisers take about {time}{more}.")
+    st.markdown(f"{len(asked.named)} initializers take about {time}{more}.")
     if st.button(
-        "Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"
+        "Compare the initializers", type="primary", icon=":material/leaderboard:", key="compare"
     ):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))
@@ -148,10 +148,10 @@ def _standings(compared: Compared) -> None:
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
     names, cosines = (
-        [row.initialiser for row in board.rows],
-        [row.centred_cosine for row in board.rows],
+        [row.initializer for row in board.rows],
+        [row.centered_cosine for row in board.rows],
     )
-    kept = f"neighbours kept, of {board.k}"
+    kept = f"neighbors kept, of {board.k}"
     errors, floors = (
         [2 * row.standard_error for row in board.rows],
         [row.floor for row in board.rows],
@@ -163,15 +163,15 @@ def _standings(compared: Compared) -> None:
     )
     st.dataframe(
         {
-            "initialiser": [
-                f"{row.initialiser} (floor)" if row.floor else row.initialiser for row in board.rows
+            "initializer": [
+                f"{row.initializer} (floor)" if row.floor else row.initializer for row in board.rows
             ],
-            "centred cosine": cosines,
+            "centered cosine": cosines,
             "P@1": [row.p1 for row in board.rows],
             "MRR": [row.mrr for row in board.rows],
             "median rank": [row.median_rank for row in board.rows],
             "length ratio": [row.norm_ratio for row in board.rows],
-            kept: [row.neighbour_overlap for row in board.rows],
+            kept: [row.neighbor_overlap for row in board.rows],
             **({"masked loss": [row.masked_loss for row in board.rows]} if compared.masked else {}),
             "filled otherwise": [row.fallbacks for row in board.rows],
         },
@@ -192,8 +192,8 @@ def _standings(compared: Compared) -> None:
     st.markdown(
         f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens hidden; their"
         f" true rows among {count(board.candidates)}, chance P@1 {fraction(board.chance['p@1'])},"
-        f" MRR {fraction(board.chance['mrr'])}. Lengths and neighbours of {count(board.judged)} of"
-        f" {count(board.added)} new tokens, among {count(board.neighbour_candidates)}. Whiskers: ±"
+        f" MRR {fraction(board.chance['mrr'])}. Lengths and neighbors of {count(board.judged)} of"
+        f" {count(board.added)} new tokens, among {count(board.neighbor_candidates)}. Whiskers: ±"
         " 2 standard errors.]]"
     )
     st.markdown(f":small[:gray[{_about_loss(compared)}]]")
@@ -213,7 +213,7 @@ def _about_loss(compared: Compared) -> str:
     )
 
 
-def _export(kept: Artefact) -> None:
+def _export(kept: Artifact) -> None:
     compared = cache.compared_of(kept)
     rows = [row.to_dict() for row in compared.board.rows]
     with st.expander("Details & export", icon=":material/data_object:"):

@@ -1,4 +1,4 @@
-"""Parts of the initialisers page: what is transferred, and one token under every initialiser."""
+"""Parts of the initializers page: what is transferred, and one token under every initializer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from vocadapt.analysis.leaderboard.inputs import materials_from_target, material
 from vocadapt.analysis.leaderboard.leaderboard import made_for
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -19,12 +19,12 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.markup import Card, neighbour_cards, visible
+from vocadapt.ui.components.markup import Card, neighbor_cards, visible
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALISERS,
+    INITIALIZERS,
     Materials,
     RowSettings,
     provenance_line,
@@ -48,7 +48,7 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What initialisers draw on, its key between reruns, and the inputs of the step that draws on
+    """What initializers draw on, its key between reruns, and the inputs of the step that draws on
     the same, by role.
     """
 
@@ -57,20 +57,20 @@ class Transfer:
     inputs: Mapping[str, str]
 
 
-def targets(workspace: Workspace) -> dict[str, Artefact]:
+def targets(workspace: Workspace) -> dict[str, Artifact]:
     """What rows can be transferred from: word vectors and models of the workspace, by the name they
     are shown under.
     """
     found = {
-        f"word vectors · {artefact.name}": artefact for artefact in workspace.artefacts("vectors")
+        f"word vectors · {artifact.name}": artifact for artifact in workspace.artifacts("vectors")
     }
     return found | {
-        f"model · {artefact.name}": artefact for artefact in workspace.artefacts("models")
+        f"model · {artifact.name}": artifact for artifact in workspace.artifacts("models")
     }
 
 
-def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfer | None:
-    """What initialisers draw on, kept between reruns; None while a bare vocabulary waits for the
+def transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfer | None:
+    """What initializers draw on, kept between reruns; None while a bare vocabulary waits for the
     text it is to be trained on.
 
     Raises InputError where nothing is new to the model.
@@ -78,11 +78,11 @@ def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfe
     base = cache.model_of(name)
     inputs = {"model": str(base.path)}
     key: Key = (str(base.path), cache.model_stamp(name))
-    if isinstance(target, Artefact) and _is_vectors(target):
+    if isinstance(target, Artifact) and _is_vectors(target):
         key = (*key, str(target.folder), target.stamp)
         materials = _materials(key, base, cache.space_of(target), None)
         return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
-    given = str(target.folder) if isinstance(target, Artefact) else target
+    given = str(target.folder) if isinstance(target, Artifact) else target
     other = cache.model_of(given)
     inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
     if other.path.is_dir():
@@ -111,23 +111,23 @@ def headline(materials: Materials) -> None:
 
 @st.fragment
 def token_inspector(transfer: Transfer) -> None:
-    """Table 6.11 of the thesis for any token: its neighbours in the target space, in the model, and
-    under each initialiser.
+    """Table 6.11 of the thesis for any token: its neighbors in the target space, in the model, and
+    under each initializer.
     """
-    st.subheader("One token under each initialiser")
+    st.subheader("One token under each initializer")
     key, materials = transfer.key, transfer.materials
     space = materials.similar
     examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][
         : word_query.EXAMPLES
     ]
     token = word_query.ask_for_word(
-        "initialisers_token", "Type a token of the target", examples, space
+        "initializers_token", "Type a token of the target", examples, space
     )
     methods = st.multiselect(
-        "Initialisers",
-        list(INITIALISERS),
+        "Initializers",
+        list(INITIALIZERS),
         list(SHOWN),
-        key="initialisers_methods",
+        key="initializers_methods",
         bind="query-params",
     )
     if not token:
@@ -138,23 +138,23 @@ def token_inspector(transfer: Transfer) -> None:
                 f"{token[:60]!r} is neither in the target space nor in the model.",
                 "Try another, or an example.",
             )
-        neighbour_cards(_cards(key, materials, token, tuple(methods)))
+        neighbor_cards(_cards(key, materials, token, tuple(methods)))
         st.markdown(
-            ":small[:gray[The 5 nearest tokens, by cosine. Under each initialiser's name: what its"
-            " row is made of (its donors and their weights). A good row has neighbours of the same"
+            ":small[:gray[The 5 nearest tokens, by cosine. Under each initializer's name: what its"
+            " row is made of (its donors and their weights). A good row has neighbors of the same"
             " meaning.]]"
         )
 
 
-def _is_vectors(target: Artefact) -> bool:
+def _is_vectors(target: Artifact) -> bool:
     return target.folder.parent.name == "vectors"
 
 
-def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artefact | None:
+def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artifact | None:
     """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one
     and the button was pressed.
     """
-    corpora = workspace.artefacts("corpora")
+    corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.nothing_yet(
             "A bare vocabulary has no vectors of its tokens.",
@@ -164,7 +164,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
         )
         return None
     corpus = pickers.pick(
-        "Text that vectors of its tokens are trained on", corpora, "initialisers_corpus"
+        "Text that vectors of its tokens are trained on", corpora, "initializers_corpus"
     )
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
@@ -211,7 +211,7 @@ def _materials(
 
 
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:
-    """The lists of a token: target space, model, each initialiser with what its row is made of."""
+    """The lists of a token: target space, model, each initializer with what its row is made of."""
     space, model = materials.similar, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:

@@ -37,12 +37,12 @@ ICONS = {
     "running": ":material/play_circle:",
     "done": ":material/check_circle:",
     "failed": ":material/error:",
-    "cancelled": ":material/cancel:",
+    "canceled": ":material/cancel:",
     "interrupted": ":material/power_off:",
 }
-COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
+COLORS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
 CHIPS = {
-    state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
+    state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
 
 Told = Callable[[Job, Status], None]  # draws the job that runs
@@ -160,8 +160,8 @@ def bar(status: Status) -> None:
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
     """Ask a job to stop; one that has been asked for a while may be stopped by force."""
     asked = job.asked_since
-    label = "Cancel" if asked is None else "Cancelling …" if asked < BY_FORCE else "Stop by force"
-    waits = label == "Cancelling …"
+    label = "Cancel" if asked is None else "Canceling …" if asked < BY_FORCE else "Stop by force"
+    waits = label == "Canceling …"
     st.button(
         label,
         key=f"{key}_{job.id}",
@@ -245,9 +245,9 @@ def _small(shown: list[Job], alive: set[str]) -> None:
 
 
 def ended(workspace: Workspace, job: Job, status: Status) -> None:
-    """A job that failed, was cancelled or was interrupted, and the way on."""
+    """A job that failed, was canceled or was interrupted, and the way on."""
     with st.container(border=True, key="job_panel"):
-        say = st.info if status.state == "cancelled" else st.error
+        say = st.info if status.state == "canceled" else st.error
         say(
             f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}",
             icon=":material/info:",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.steps.spec import CorpusStep, Spec
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.estimates import format_estimate
@@ -30,7 +30,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
     """
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
     head.subheader("On a whole text")
-    corpora = workspace.artefacts("corpora")
+    corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.nothing_yet(
             "There is no text in this workspace yet.",
@@ -59,7 +59,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
 
 
 @st.fragment
-def changed_words(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) -> None:
+def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
     """The words that another model cuts otherwise than the first; the one selected is shown in
     every model's cut.
     """
@@ -170,7 +170,7 @@ def _table(rows: Sequence[CutFigures]) -> None:
     )  # two sizes where some models keep capital letters apart
 
 
-def not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) -> None:
+def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
     """Say which models wait for a count of the text in their own words, and offer to count."""
     if not models:
         return

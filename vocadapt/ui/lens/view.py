@@ -83,11 +83,11 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     vocabularies, common ones.
     """
     offered: dict[str, str] = {}
-    for artefact in adapted_models(workspace):
-        before = before_of(LanguageModel(artefact.folder, artefact.name))
+    for artifact in adapted_models(workspace):
+        before = before_of(LanguageModel(artifact.folder, artifact.name))
         if before:
-            offered[f"{artefact.name} · before"] = str(before.path)
-        offered[artefact.name] = str(artefact.folder)
+            offered[f"{artifact.name} · before"] = str(before.path)
+        offered[artifact.name] = str(artifact.folder)
     for label, name in pickers.models_of(workspace, common=()).items():
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
@@ -176,7 +176,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
         st.markdown("The same in a terminal")
         named = [argument for seen in models for argument in ("--model", seen.name)]
         corpora = {
-            artefact.name: str(artefact.folder) for artefact in workspace.artefacts("corpora")
+            artifact.name: str(artifact.folder) for artifact in workspace.artifacts("corpora")
         }
         asked = [text] if text.strip() else []
         for given in (

@@ -10,7 +10,7 @@ from vocadapt.analysis.gates import KINDS
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.gates import LINES, GateSettings, GatesOnText, gates_on
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import limits
@@ -22,11 +22,11 @@ from vocadapt.ui.frame import cache
 NOTHING = 0.02  # of two shares: untrained gates of the demo's exBERT are .013 apart
 
 
-def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
+def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
     """Choose an exBERT of the workspace and a text; on the press its gates are read, and drawn by
     layer and kind of token.
     """
-    able = [one for one in workspace.artefacts("models") if _has_gates(one)]
+    able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
     st.subheader("How much each layer listens to the extension")
@@ -108,9 +108,9 @@ def listening(added: float, all: float) -> str:
     )
 
 
-def _has_gates(artefact: Artefact) -> bool:
+def _has_gates(artifact: Artifact) -> bool:
     """Whether a model of the workspace has modules; one that cannot be read has none."""
-    return _modules(str(artefact.folder), artefact.stamp)
+    return _modules(str(artifact.folder), artifact.stamp)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -121,7 +121,7 @@ def _modules(folder: str, stamp: str) -> bool:
         return False
 
 
-def _read(model: Artefact, corpus: Artefact, lines: int) -> GatesOnText:
+def _read(model: Artifact, corpus: Artifact, lines: int) -> GatesOnText:
     """Read the gates, and show how far it is."""
     bar = st.progress(0.0, text="Reading the gates …")
 

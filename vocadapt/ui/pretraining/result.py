@@ -25,18 +25,18 @@ def result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedM
     """The model that is looked at: its figures, what moved, the way to fine-tuning."""
     pick, link = st.columns([2.2, 1], vertical_alignment="bottom")
     with pick:
-        artefact = pickers.pick(
+        artifact = pickers.pick(
             "Pretrained model",
-            [one.artefact for one in made],
+            [one.artifact for one in made],
             "pretraining_pretrained",
             newest=True,
         )
-    looked_at = next(one for one in made if one.name == artefact.name)
-    address = {"finetune_models": artefact.name, **here()}
+    looked_at = next(one for one in made if one.name == artifact.name)
+    address = {"finetune_models": artifact.name, **here()}
     link.page_link(
         FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address
     )
-    pickers.stale_note(artefact, workspace)
+    pickers.stale_note(artifact, workspace)
     figures(looked_at)
     return looked_at
 
@@ -200,4 +200,4 @@ def details(one: PretrainedModel) -> None:
     rows: list[tuple[object, ...]] = [
         (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
     ]
-    export.details(one.artefact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})
+    export.details(one.artifact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})

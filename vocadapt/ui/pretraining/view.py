@@ -12,12 +12,12 @@ from vocadapt.lab.jobs.estimates import job_seconds
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_masked_word_head, stages_for
 from vocadapt.lab.steps.command_lines import command_of
 from vocadapt.lab.steps.spec import FurtherStep, Spec
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.settings import limits
 from vocadapt.training.masked.continued import FurtherSettings
-from vocadapt.training.masked.estimates import modelled_masked_pace, pretraining_cost
+from vocadapt.training.masked.estimates import modeled_masked_pace, pretraining_cost
 from vocadapt.training.masked.stages import PRETRAININGS
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.components import pickers
@@ -57,7 +57,7 @@ class Wanted:
 
     label: str
     model: str
-    corpus: Artefact
+    corpus: Artifact
     further: FurtherSettings
 
     @property
@@ -76,7 +76,7 @@ class Wanted:
         )
 
 
-def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
+def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     """The widgets; None for a model that cannot be pretrained, and the page says why."""
     left, right = st.columns([1, 1.25], gap="large")
     with left:
@@ -266,10 +266,10 @@ def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
 
 def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str]:
     """Wordpieces a second: measured in the newest pretraining of this model in this stage, else
-    modelled from its shape.
+    modeled from its shape.
     """
     config = cache.model_of(wanted.model).config
-    modelled = modelled_masked_pace(config, wanted.further.stage, wanted.further.training)
+    modeled = modeled_masked_pace(config, wanted.further.stage, wanted.further.training)
     for one in made:
         same = one.numbers["stage"] == wanted.further.stage and one.model in (
             wanted.label,
@@ -277,7 +277,7 @@ def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str
         )
         if same and one.numbers.get("tokens_per_second"):
             return float(one.numbers["tokens_per_second"]), f"measured in {plain(one.name)}"
-    return modelled, "modelled from its layers and width on two cores"
+    return modeled, "modeled from its layers and width on two cores"
 
 
 def start(workspace: Workspace, wanted: Wanted) -> None:

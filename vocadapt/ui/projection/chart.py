@@ -35,7 +35,7 @@ ALONE, PAIR = (
 )  # pixels of a map alone, and of each of two: height and, about, width
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
-COLOURS = {"source": SOURCE, "domain": DOMAIN, "target": TARGET}
+COLORS = {"source": SOURCE, "domain": DOMAIN, "target": TARGET}
 CONFIG = {
     "displaylogo": False,
     "scrollZoom": True,
@@ -46,7 +46,7 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a map is looked at: colours, whether regions are named, how near; for two spaces how, and
+    """How a map is looked at: colors, whether regions are named, how near; for two spaces how, and
     how far between.
     """
 
@@ -174,14 +174,14 @@ def figure(
     labels: Sequence[tuple[float, float, str]] = (),
     still: bool = False,
 ) -> go.Figure:
-    """The figure of one layout (n, 2), in the colours of the theme."""
+    """The figure of one layout (n, 2), in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
     height, width = ALONE if len(shown.spaces) == 1 or look.overlaid else PAIR
-    colour = COLOURS[shown.kinds[round(look.moved) if look.overlaid else number]]
+    color = COLORS[shown.kinds[round(look.moved) if look.overlaid else number]]
     return map_figure(
         points,
-        Drawing(look.column, colour, rings, labels, window, height, width, ink, paper, still),
+        Drawing(look.column, color, rings, labels, window, height, width, ink, paper, still),
     )
 
 
@@ -222,18 +222,18 @@ def regions(shown: Shown, look: Look, xy: Matrix) -> list[tuple[float, float, st
 
 
 def _window(shown: Shown, look: Look, rings: Rings, xy: Matrix) -> Window | None:
-    centre = () if rings.word is None else np.flatnonzero(shown.map.rows == rings.word)
-    return window_of(xy, look.zoom, centre)
+    center = () if rings.word is None else np.flatnonzero(shown.map.rows == rings.word)
+    return window_of(xy, look.zoom, center)
 
 
-def window_of(xy: Matrix, zoom: int, centre: Sequence[int] | np.ndarray = ()) -> Window | None:
+def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
     """The part of a layout that is seen at a zoom: round the point of this number, else the middle;
     None: all of it.
     """
     if zoom <= 1:
         return None
     low, high = xy.min(axis=0), xy.max(axis=0)
-    x, y = xy[centre[0]] if len(centre) else (low + high) / 2
+    x, y = xy[center[0]] if len(center) else (low + high) / 2
     width, height = (high - low) * 1.05 / zoom / 2
     return float(x - width), float(x + width), float(y - height), float(y + height)
 

@@ -1,4 +1,4 @@
-"""The colours of a map: what a workspace offers to colour its tokens by, and the column that is
+"""The colors of a map: what a workspace offers to color its tokens by, and the column that is
 chosen.
 """
 
@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis import token_columns
 from vocadapt.analysis.token_columns import Column
 from vocadapt.lab.workspace.slices import load_slice, slices_of
-from vocadapt.lab.workspace.workspace import UPLOADS, Artefact, Workspace, adapted_models
+from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, adapted_models
 from vocadapt.ui.adapt import model as model_view
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
@@ -18,7 +18,7 @@ from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.projection.sources import Shown
 
-PLAIN = "one colour"
+PLAIN = "one color"
 TABLES = f"{UPLOADS}/tables"  # tables of one's own, by token
 HELP = (
     "Length, id, frequency, the regions of the map, what became of a token, a slice of yours, or a"
@@ -26,13 +26,13 @@ HELP = (
 )
 
 
-def pick_colour(workspace: Workspace, shown: Shown) -> Column | None:
-    """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it
+def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
+    """Choose what the tokens are colored by; the choice stands in the address. Shows why where it
     cannot be done.
     """
     offered = _offered(workspace, shown)
     chosen = st.selectbox(
-        "Colour", list(offered), key="map_colour", bind="query-params", help=HELP, width=210
+        "Color", list(offered), key="map_color", bind="query-params", help=HELP, width=210
     )
     column = None
     with mistakes.shown():
@@ -48,12 +48,12 @@ def matched(column: Column | None, shown: Shown) -> None:
 
 
 def take_table(workspace: Workspace) -> None:
-    """Form: a table of one's own, token and value, kept in the workspace as something to colour
+    """Form: a table of one's own, token and value, kept in the workspace as something to color
     by.
     """
     st.markdown(
         ":small[A line for each token: token,value. Numbers become a scale, words up to eight"
-        " colours.]"
+        " colors.]"
     )
     turn = st.session_state.setdefault("map_table_turn", 0)
     given = st.file_uploader(
@@ -70,12 +70,12 @@ def take_table(workspace: Workspace) -> None:
         except BaseException:
             saved.unlink()
             raise
-        st.session_state["map_colour"] = f"table · {saved.name}"
+        st.session_state["map_color"] = f"table · {saved.name}"
         st.rerun()
 
 
 def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
-    """Everything to colour by, by the name it is shown under."""
+    """Everything to color by, by the name it is shown under."""
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
         "length": lambda: token_columns.length(shown.words, shown.continuation),
@@ -105,7 +105,7 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
         counts = opened.space.counts
         found["frequency"] = lambda: token_columns.frequency(counts[shown.map.rows])
     if opened.model:
-        for text in workspace.artefacts("corpora"):
+        for text in workspace.artifacts("corpora"):
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
                 found[f"frequency · {text.name}"] = lambda text=text: _in_text(
                     workspace, shown, text
@@ -113,7 +113,7 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
     return found
 
 
-def _in_text(workspace: Workspace, shown: Shown, text: Artefact) -> Column | None:
+def _in_text(workspace: Workspace, shown: Shown, text: Artifact) -> Column | None:
     reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
     return token_columns.frequency(reducer.token_counts[shown.map.rows]) if reducer else None
 
@@ -143,12 +143,12 @@ def _read_table(path: str, stamp: str) -> dict[str, str]:
     return token_columns.read_table(Path(path))
 
 
-def _plan(model: Artefact) -> dict[str, object]:
+def _plan(model: Artifact) -> dict[str, object]:
     plan: dict[str, object] = model_view.record_of(str(model.folder), model.stamp)["plan"]
     return plan
 
 
-def _concerns(model: Artefact, shown: Shown, workspace: Workspace) -> bool:
+def _concerns(model: Artifact, shown: Shown, workspace: Workspace) -> bool:
     """Whether a map is of an adapted model, or of the one it was made from."""
     given = model.manifest.inputs.get("model")
     known = {

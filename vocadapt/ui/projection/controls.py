@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
 from vocadapt.ui.components import pickers
@@ -29,7 +29,7 @@ HELP = {
         " once, and it stays here."
     ),
     "other": "The same tokens in a second space, laid over the first: what moved, and what stayed.",
-    "example": "The neighbourhood of *cancer*, as in figure 3.6 of the thesis.",
+    "example": "The neighborhood of *cancer*, as in figure 3.6 of the thesis.",
 }
 
 
@@ -68,21 +68,21 @@ def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
     known.
     """
     folders = {Path(name).resolve(): label for label, name in known.items()}
-    newest = workspace.artefacts("maps")[:1]
+    newest = workspace.artifacts("maps")[:1]
     found = [
         folders.get(folder, "") for made in newest for folder in sources.folders_of(workspace, made)
     ]
     return found if all(found) else []
 
 
-def pick_view(made: list[Artefact]) -> Artefact | None:
+def pick_view(made: list[Artifact]) -> Artifact | None:
     """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at
     once (None).
 
     A map that a job has just finished, and the last one of spaces just chosen, are shown without
     being asked for.
     """
-    names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
+    names = {AT_ONCE: None, **{artifact.name: artifact for artifact in made}}
     last = made[0].name if made else AT_ONCE
     address.settle("map_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
@@ -92,7 +92,7 @@ def pick_view(made: list[Artefact]) -> Artefact | None:
     return names.get(str(chosen or last))
 
 
-def pick_tokens(view: Artefact | None = None) -> TokenChoice:
+def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a
     choice that cannot be.
 
@@ -173,7 +173,7 @@ def pick_tokens(view: Artefact | None = None) -> TokenChoice:
 
 
 def show_example() -> None:
-    """Callback: the neighbourhood of the example."""
+    """Callback: the neighborhood of the example."""
     st.session_state.update(
         {
             "map_view": AT_ONCE,

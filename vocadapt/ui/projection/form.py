@@ -89,18 +89,18 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
     if method == "tsne":
         least, highest = limits(STANDARD, "perplexity")
         most = min(max(least, float((tokens - 1) // 3)), highest)
-        about = "Neighbours that count, about."
+        about = "Neighbors that count, about."
         perplexity = st.number_input(
             "Perplexity", least, most, min(STANDARD.perplexity, most), help=about
         )
         settings = replace(STANDARD, method=method, perplexity=perplexity)
     else:
-        fewest, highest = limits(STANDARD, "neighbours")
+        fewest, highest = limits(STANDARD, "neighbors")
         most_near = min(max(fewest, tokens - 1), highest)
-        neighbours = st.number_input(
-            "Neighbours", fewest, most_near, min(STANDARD.neighbours, most_near)
+        neighbors = st.number_input(
+            "Neighbors", fewest, most_near, min(STANDARD.neighbors, most_near)
         )
-        settings = replace(STANDARD, method=method, neighbours=int(neighbours))
+        settings = replace(STANDARD, method=method, neighbors=int(neighbors))
     with st.expander("All parameters"):
         if method == "tsne":
             settings = replace(

@@ -13,15 +13,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.stopMarks?.();
   const style = getComputedStyle(parentElement);
   const [ink, paper] = ["text", "background"].map((name) => style.getPropertyValue(`--st-${name}-color`).trim());
-  const colours = { ink, paper, dimmed: parseInt(paper.slice(1, 3), 16) < 128 ? DIMMED.dark : DIMMED.light };
-  const stops = data.map((map) => mark(map, colours, (id) => setTriggerValue("clicked", id)));
+  const colors = { ink, paper, dimmed: parseInt(paper.slice(1, 3), 16) < 128 ? DIMMED.dark : DIMMED.light };
+  const stops = data.map((map) => mark(map, colors, (id) => setTriggerValue("clicked", id)));
   parentElement.stopMarks = () => stops.forEach((stop) => stop());
   return () => parentElement.stopMarks();
 }
 
-function mark(map, colours, onClick) {
+function mark(map, colors, onClick) {
   let chart, canvas, places, pressed;
-  const redraw = () => chart && draw(chart, canvas, map, places, colours);
+  const redraw = () => chart && draw(chart, canvas, map, places, colors);
   const leave = () => {
     chart?.removeListener?.("plotly_afterplot", redraw);
     chart?.removeListener?.("plotly_relayouting", redraw);
@@ -88,16 +88,16 @@ function nearest(chart, event) {
   return best;
 }
 
-function draw(chart, canvas, map, places, colours) {
+function draw(chart, canvas, map, places, colors) {
   const { xaxis: x, yaxis: y } = chart._fullLayout, scale = devicePixelRatio, project = projector(chart);
   Object.assign(canvas.style, { left: `${x._offset}px`, top: `${y._offset}px`, width: `${x._length}px`, height: `${y._length}px` });
   [canvas.width, canvas.height] = [Math.round(x._length * scale), Math.round(y._length * scale)];
   const points = chart.querySelector(".gl-container");
-  if (points) points.style.opacity = map.word === null ? 1 : colours.dimmed;
+  if (points) points.style.opacity = map.word === null ? 1 : colors.dimmed;
 
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
-  pen.strokeStyle = pen.fillStyle = colours.ink;
+  pen.strokeStyle = pen.fillStyle = colors.ink;
   pen.lineWidth = 1.6;
   const at = (ids) => ids.filter((id) => places.has(id)).map((id) => project(places.get(id)));
   const word = map.word === null ? [] : [map.word], taken = [];
@@ -109,7 +109,7 @@ function draw(chart, canvas, map, places, colours) {
   const named = [...word, ...map.near].filter((id) => places.has(id) && id in map.names);
   const names = named.map((id) => [project(places.get(id)), map.names[id], map.size + 10, id === map.word]);
   for (const [px, py, text] of map.regions) names.push([project([px, py]), text, 0, false]);
-  write(pen, names, taken, x._length, y._length, colours);
+  write(pen, names, taken, x._length, y._length, colors);
 }
 
 function square(pen, x, y, radius) {
@@ -138,7 +138,7 @@ function star(pen, x, y, radius) {
 }
 
 /** Names on slips of paper, the first ones first: none covers another, or what is `taken`, or stands outside what is seen. */
-function write(pen, names, taken, width, height, colours) {
+function write(pen, names, taken, width, height, colors) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (const [[x, y], text, above, bold] of names) {
@@ -148,10 +148,10 @@ function write(pen, names, taken, width, height, colours) {
     if (x < 0 || y < 0 || x > width || y > height || taken.some(meets)) continue;
     taken.push(box);
     pen.globalAlpha = 0.8;
-    pen.fillStyle = colours.paper;
+    pen.fillStyle = colors.paper;
     pen.fillRect(box[0], box[1], 2 * half, 18);
     pen.globalAlpha = 1;
-    pen.fillStyle = colours.ink;
+    pen.fillStyle = colors.ink;
     pen.fillText(text, x, middle);
   }
 }

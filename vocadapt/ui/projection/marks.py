@@ -1,4 +1,4 @@
-"""Marks over the map: the word that was asked for, its neighbours, what is selected, the names of
+"""Marks over the map: the word that was asked for, its neighbors, what is selected, the names of
 regions; and clicks on points.
 
 They are no part of plotly's figure, which takes a browser half a second and more to draw anew: see

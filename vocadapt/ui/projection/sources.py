@@ -12,7 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import Opened
 from vocadapt.lab.steps.projection import Drawn, DrawnMap, draw_map, load_map
 from vocadapt.lab.steps.spec import MapStep
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
@@ -48,7 +48,7 @@ class Shown:
     key: str
     spaces: tuple[Named, ...]
     map: DrawnMap
-    kept: Artefact | None = None
+    kept: Artifact | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Shown:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of token of each space, as the lab colours it; the second of two alike is shown
+        """The kind of token of each space, as the lab colors it; the second of two alike is shown
         as what is aimed at.
         """
         found = ["source" if space.opened.model else "domain" for space in self.spaces]
@@ -88,30 +88,30 @@ def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
     return Shown(f"{stamps} {choice}", spaces, _at_once(stamps, spaces, choice))
 
 
-def kept(spaces: tuple[Named, ...], artefact: Artefact) -> Shown:
+def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
     """A map that a job made; raises InputError where it is damaged, and where its space was made
     anew with other tokens.
     """
-    found = _kept(str(artefact.folder), artefact.stamp)
+    found = _kept(str(artifact.folder), artifact.stamp)
     space = spaces[0].opened.space
     if any(
         row >= len(space) or space.words[row] != word
         for row, word in zip(found.rows.tolist(), found.words, strict=True)
     ):
         raise InputError(
-            f"{artefact.name} shows other tokens than {spaces[0].label} has now.",
+            f"{artifact.name} shows other tokens than {spaces[0].label} has now.",
             "Make the map again.",
         )
-    return Shown(f"{artefact.folder} {artefact.stamp}", spaces, found, artefact)
+    return Shown(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
 
 
-def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artefact]:
+def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
     """The finished maps of these spaces, newest first."""
     asked = [one.opened.folder.resolve() for one in spaces]
-    return [made for made in workspace.artefacts("maps") if folders_of(workspace, made) == asked]
+    return [made for made in workspace.artifacts("maps") if folders_of(workspace, made) == asked]
 
 
-def folders_of(workspace: Workspace, made: Artefact) -> list[Path]:
+def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
     """Where the spaces of a map lie."""
     given = (made.manifest.inputs.get(role) for role in ("space", "other"))
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]

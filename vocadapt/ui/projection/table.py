@@ -116,7 +116,7 @@ def show(
 
 def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.DataFrame":
     """The table of some tokens by id: id, token, length, frequency where it is known, and the
-    column of the colours.
+    column of the colors.
     """
     import pandas as pd
 

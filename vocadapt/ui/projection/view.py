@@ -1,4 +1,4 @@
-"""The map page's heart: the map, the word that was asked for with its neighbours, the quality of
+"""The map page's heart: the map, the word that was asked for with its neighbors, the quality of
 the picture, the selection.
 """
 
@@ -12,11 +12,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.search import nearest
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.markup import Card, neighbour_cards, plain
+from vocadapt.ui.components.markup import Card, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, export, marks, table
-from vocadapt.ui.projection.colors import matched, pick_colour, take_table
+from vocadapt.ui.projection.colors import matched, pick_color, take_table
 from vocadapt.ui.projection.selection import (
     BY_HAND,
     PICKED,
@@ -29,7 +29,7 @@ from vocadapt.ui.projection.sources import Named, Shown
 
 HELP = {
     "trust": (
-        "1: what lies together on the map is near in the space. Each false neighbour costs by how"
+        "1: what lies together on the map is near in the space. Each false neighbor costs by how"
         " far off it truly is."
     ),
     "kept": "Share of a token's nearest in the space that are among its nearest on the map, too.",
@@ -45,10 +45,10 @@ def explore(workspace: Workspace, shown: Shown) -> None:
     """
     left, right = st.columns([2.5, 1], gap="medium")
     with left, st.container(horizontal=True, vertical_alignment="bottom"):
-        column = pick_colour(workspace, shown)
+        column = pick_color(workspace, shown)
         with (
             st.popover(
-                "Table", icon=":material/upload_file:", help="Colour by a table of your own."
+                "Table", icon=":material/upload_file:", help="Color by a table of your own."
             ),
             mistakes.shown(),
         ):
@@ -67,7 +67,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
 
 @st.fragment
 def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: chart.Standing) -> None:
-    """The word that is asked for, its neighbours, and the marks on the map; a word or a click draws
+    """The word that is asked for, its neighbors, and the marks on the map; a word or a click draws
     nothing else again.
     """
     word, k = _ask_word()
@@ -99,14 +99,14 @@ def quality(shown: Shown) -> None:
         kept = picture.projection.explained
         variance = f" · variance kept **{fraction(kept)}**" if kept is not None else ""
         st.markdown(
-            f"{label}trustworthiness **{fraction(judged.trustworthiness)}** · neighbourhood"
+            f"{label}trustworthiness **{fraction(judged.trustworthiness)}** · neighborhood"
             f" preservation **{fraction(judged.preservation)}** (chance"
-            f" {fraction(judged.chance)}){variance} :small[:gray[at {judged.k} neighbours, {of}]]",
+            f" {fraction(judged.chance)}){variance} :small[:gray[at {judged.k} neighbors, {of}]]",
             help=f"{HELP['trust']} {HELP['kept']}",
         )
 
 
-def neighbours(space: Named, word: str, k: int) -> Found:
+def neighbors(space: Named, word: str, k: int) -> Found:
     """A word of a space, then its k nearest by cosine, exact, in the space itself; raises
     InputError for a word it lacks.
     """
@@ -146,7 +146,7 @@ def _ask_word() -> tuple[str, int]:
 
 
 def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
-    """The neighbours of a word in each space, in the first one's order of asking; None where no
+    """The neighbors of a word in each space, in the first one's order of asking; None where no
     word is asked for.
     """
     if not word:
@@ -154,14 +154,14 @@ def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
     found: list[Found] = []
     for space in shown.spaces:
         try:
-            found.append(neighbours(space, word, k))
+            found.append(neighbors(space, word, k))
         except InputError:
             found.append([])
     return found
 
 
 def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
-    """What stands out on a map: a word and its neighbours in the map's own space, by their ids in
+    """What stands out on a map: a word and its neighbors in the map's own space, by their ids in
     the first space.
     """
     index = shown.space.index
@@ -173,9 +173,9 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
 
 
 def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
-    """The neighbours as cards, one a space: those in the original space, never those on the map."""
+    """The neighbors as cards, one a space: those in the original space, never those on the map."""
     if found is None:
-        neighbour_cards([])  # the browser fetches what draws cards now, not with the first word
+        neighbor_cards([])  # the browser fetches what draws cards now, not with the first word
         st.markdown(
             ":small[:gray[Find a token, or click a point: its nearest in the space itself appear"
             " here. To select many, take the lasso beside the map.]]"
@@ -198,7 +198,7 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
         title = f"{title} · {space.label}" if len(found) > 1 else title
         missing = f"{word[:60]} is none of its tokens"
         cards.append(Card(title[:80], note, kind, rows, frozenset(both), missing))
-    neighbour_cards(cards)
+    neighbor_cards(cards)
     st.markdown(":small[:gray[On the map: ★ the word · ○ near it in the space · □ selected]]")
     if found[0] and found[0][0][1] not in on_map:
         st.markdown(

@@ -35,7 +35,7 @@ def taken_for(task: str) -> None:
     with mistakes.shown():
         found = _confusion(
             str(chosen.run.folder),
-            chosen.of.artefact.stamp if chosen.of.artefact else "",
+            chosen.of.artifact.stamp if chosen.of.artifact else "",
             chosen.cut,
             chosen,
         )

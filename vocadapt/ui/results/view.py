@@ -89,7 +89,7 @@ def pick_score(kind: str) -> str:
 
 def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str) -> Results:
     """The results of runs; kept between reruns by the stamps of what they are read from."""
-    key = tuple(f"{one.folder} {one.artefact.stamp if one.artefact else ''}" for one in runs)
+    key = tuple(f"{one.folder} {one.artifact.stamp if one.artifact else ''}" for one in runs)
     return _results(key, baseline, scorer, list(runs))
 
 

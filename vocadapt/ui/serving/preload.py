@@ -64,7 +64,7 @@ def wait() -> None:
 def _import_libraries(workspace: Workspace) -> None:
     _page_drawn.wait()
     _requested.wait(PAUSE)
-    if not workspace.artefacts("runs"):
+    if not workspace.artifacts("runs"):
         return
     with _lock:
         if _needed.is_set():

@@ -1,4 +1,4 @@
-"""Parts of the page Try it: a file of unlabelled text predicted line by line, and the same as
+"""Parts of the page Try it: a file of unlabeled text predicted line by line, and the same as
 commands.
 """
 
@@ -22,7 +22,7 @@ FILES = {"ner": "predictions.tsv"}
 
 def on_a_file(folder: str, run: SavedRun) -> None:
     """Take a text file, a sentence on each line, and give its predictions back as a download."""
-    st.subheader("A file of unlabelled text")
+    st.subheader("A file of unlabeled text")
     if run.kind in ("qa", "nli"):
         what = "Questions and contexts" if run.kind == "qa" else "Pairs of sentences"
         st.markdown(

@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import job_seconds
 from vocadapt.lab.steps.spec import ContextualStep, Spec
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
@@ -47,7 +47,7 @@ def form(workspace: Workspace) -> None:
             " what the thesis calls contextual embeddings, need no text: choose the model itself"
             " above.)"
         )
-        corpora = workspace.artefacts("corpora")
+        corpora = workspace.artifacts("corpora")
         if not corpora:
             pickers.nothing_yet(
                 "There is no text in this workspace yet.",
@@ -60,7 +60,7 @@ def form(workspace: Workspace) -> None:
             _form(workspace, corpora)
 
 
-def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
+def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left, st.container(horizontal=True):
         name = pickers.pick_model(workspace, "change_contextual_model")
@@ -127,7 +127,7 @@ def _settings(model: LanguageModel) -> ContextualSettings:
 def _foreseen(
     workspace: Workspace,
     model: str,
-    corpus: Artefact,
+    corpus: Artifact,
     found: LanguageModel,
     settings: ContextualSettings,
     counts: Counts | None,

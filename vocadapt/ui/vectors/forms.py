@@ -12,7 +12,7 @@ from vocadapt.files import expand_path
 from vocadapt.lab.jobs.estimates import job_seconds
 from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.workspace.uploads import is_upload
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
@@ -65,7 +65,7 @@ def take_text(workspace: Workspace, model: str) -> None:
         panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
-def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+def train(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Form: a corpus → word vectors; says how many words are learned and how long it will take."""
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
@@ -76,7 +76,7 @@ def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
 
 
 def _start_training(
-    workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings
+    workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
 ) -> None:
     st.markdown(foreseen(workspace, model, corpus, settings))
     name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
@@ -85,7 +85,7 @@ def _start_training(
         panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
 
 
-def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
+def foreseen(workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings) -> str:
     """What a training will learn and take, where the text was counted in this model's words."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
@@ -147,7 +147,7 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     )
 
 
-def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+def bring_vectors(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Form: vectors of another program → ours."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import as_known
 from vocadapt.spaces.space import EmbeddingSpace
@@ -23,7 +23,7 @@ SPEARMAN = (
 )
 
 
-def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
+def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     """The vectors in use, and their size and origin in figures."""
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
@@ -57,7 +57,7 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 
 
 @st.fragment
-def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
+def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
     """The similar-words probe, and the word's lines; its examples are words that the model cuts,
     where there is one.
     """
@@ -70,7 +70,7 @@ def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> No
             word = as_known(typed, here.splitter, space) if here else typed
             listed = word_query.similar(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
-            markup.neighbour_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
+            markup.neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
         keyword_in_context.of_vectors(typed, vectors, workspace, model if here else None)
 
 
@@ -100,9 +100,9 @@ def word_table(space: EmbeddingSpace) -> None:
     )
 
 
-def judgement(vectors: Artefact, space: EmbeddingSpace) -> None:
+def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
     """Compare with what people say of word pairs, when asked to."""
-    if st.button("Compare with human judgement", key="evaluate", icon=":material/groups:"):
+    if st.button("Compare with human judgment", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
     if st.session_state.get("evaluated") == vectors.stamp:
         for column, (name, score) in zip(
@@ -119,7 +119,7 @@ def judgement(vectors: Artefact, space: EmbeddingSpace) -> None:
             )
 
 
-def details(vectors: Artefact, space: EmbeddingSpace) -> None:
+def details(vectors: Artifact, space: EmbeddingSpace) -> None:
     """Details & export, with the vectors themselves."""
     folder = vectors.folder
     export.details(

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -23,7 +23,7 @@ KEPT = (0.25, 0.5, 0.75)  # shares of the vocabulary at which a reduction by `la
 LISTED = 12  # unreachable tokens that are named
 
 
-def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None) -> None:
+def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
     """Overlap and figures of each vocabulary, then the pictures."""
     st.subheader("Vocabularies beside each other")
     _overlap(models)
@@ -115,11 +115,11 @@ def _short(label: str) -> str:
     return label if len(label) <= WIDEST else f"…{label[1 - WIDEST :]}"
 
 
-def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
+def _texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
     """The texts whose tokens are counted, a row each: the page's own, and those that are chosen
     beside it.
     """
-    others = {one.name: one for one in workspace.artefacts("corpora") if one.name != corpus.name}
+    others = {one.name: one for one in workspace.artifacts("corpora") if one.name != corpus.name}
     st.markdown(
         "**How often a text has each token**, by its id: tokens were numbered as they were learned."
         " Marked, whatever the slider says: the half that *longest* takes out."
@@ -136,7 +136,7 @@ def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
     return [corpus, *(others[name] for name in chosen if name in others)]
 
 
-def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artefact]) -> None:
+def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]) -> None:
     """How often each token stands in each text, a row a text and a column a model; what was not
     counted is said.
     """

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import size_of
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import nearest
 from vocadapt.ui.components import export, keyword_in_context, markup
 from vocadapt.ui.components.markup import Card, Chip, CutLine
@@ -42,7 +42,7 @@ HELP = {
 
 
 @st.fragment
-def reduction(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer) -> None:
+def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
     """The slider, what it does, the curves of all heuristics, and the tokens."""
     st.subheader("Make it smaller")
     settings = _ask(reducer.vocabulary)
@@ -56,7 +56,7 @@ def reduction(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reduc
         _tokens(workspace, corpus, seen, reducer, gone)
 
 
-def details(corpus: Artefact, models: Sequence[Seen], reducer: Reducer) -> None:
+def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
     """Details & export: the same as commands, and every token as a table."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
@@ -246,7 +246,7 @@ def _draw_up(reducer: Reducer) -> Curves:
 
 
 def _tokens(
-    workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer, gone: Mask
+    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, gone: Mask
 ) -> None:
     """Every token with what becomes of it; the one selected is shown closer."""
     vocabulary = reducer.vocabulary
@@ -288,9 +288,9 @@ def _tokens(
 
 
 def _token(
-    workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer, gone: Mask, i: int
+    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, gone: Mask, i: int
 ) -> None:
-    """One token: its cut without itself, its count, its neighbours, its lines."""
+    """One token: its cut without itself, its count, its neighbors, its lines."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
     others = {vocabulary.tokens[k] for k in np.flatnonzero(gone).tolist() if k != i}
@@ -319,7 +319,7 @@ def _token(
                 (space.words[row], float(score))
                 for row, score in zip(found.rows[0], found.scores[0], strict=True)
             ]
-            markup.neighbour_cards(
+            markup.neighbor_cards(
                 [
                     Card(
                         "Nearest wordpieces",

@@ -31,7 +31,7 @@ SHOWN = 200  # most frequent cut words
 # On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
 # of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 lie beside their
 # kind, against .02, .05, .12 (benchmarks/domain_words.py).
-BETTER_MAP = AlignmentSettings(unit=True, centre=True)
+BETTER_MAP = AlignmentSettings(unit=True, center=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 

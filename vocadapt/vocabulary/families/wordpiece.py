@@ -3,7 +3,7 @@ Vocabulary.
 
 WordPiece today. Byte-level BPE and Unigram will come here and nowhere else; until then they are
 refused by name. The tokenizer.json of a folder is believed before its tokenizer class: transformers
-5 rebuilds a BertTokenizer from the vocabulary and would drop a custom normaliser that the model was
+5 rebuilds a BertTokenizer from the vocabulary and would drop a custom normalizer that the model was
 trained with.
 """
 
@@ -89,7 +89,7 @@ class Vocabulary:
         return marked and token not in self.special and token not in self.whole
 
     def cut(self, word: str) -> tuple[str, ...]:
-        """The wordpieces of one word that is already normalised: "hypertension" → ("hyper",
+        """The wordpieces of one word that is already normalized: "hypertension" → ("hyper",
         "##tension").
         """
         if word in self.whole:

@@ -27,7 +27,7 @@ class Trainer:
     """One order of merging: the sentence that explains it, its formula, its source.
 
     `by_parts`: the score depends on how often the pieces of a pair occur, too. `min_share`: how
-    often a pair must at least occur to be merged, against the running words. A score that favours
+    often a pair must at least occur to be merged, against the running words. A score that favors
     rare pieces needs such a floor, or the vocabulary fills with rare words and their beginnings. On
     11 M words of Wikipedia and 1.7 M of abstracts, higher floors gave fewer wordpieces per word,
     and 1 in 50 000 was about the highest that still gave 16 000 and 13 600 tokens.

@@ -65,7 +65,7 @@ class Cuts:
 
 
 def cut_words(vocabulary: Vocabulary, words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The pieces of every word, which are words already: normalised, one each."""
+    """The pieces of every word, which are words already: normalized, one each."""
     return {word: vocabulary.cut(word) for word in words}
 
 

@@ -1,4 +1,4 @@
-"""The initialiser that asks the network itself: rows under which it reads a new token as it read
+"""The initializer that asks the network itself: rows under which it reads a new token as it read
 the token's old pieces.
 """
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.vocabulary.initializers.materials import (
-    Initialiser,
+    Initializer,
     Made,
     Materials,
     Provenance,
@@ -76,7 +76,7 @@ def distilled(materials: Materials, settings: "RowSettings") -> Made:
 
 
 DISTILLED: Registered = {
-    "distilled": Initialiser(
+    "distilled": Initializer(
         distilled,
         "the mean of its pieces, moved until the network's hidden states are those it had with the"
         " pieces; needs a text",

@@ -1,6 +1,6 @@
 """Plan + spaces → Rows: one row per new token, with its provenance.
 
-An initialiser is one function from Materials to rows, registered where it stands; it appears in
+An initializer is one function from Materials to rows, registered where it stands; it appears in
 recipes, on the command line and on the page by that.
 """
 
@@ -14,7 +14,7 @@ from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.distilled import DISTILLED, DistilSettings
 from vocadapt.vocabulary.initializers.materials import (
-    Initialiser,
+    Initializer,
     Materials,
     Provenance,
     Registered,
@@ -30,26 +30,26 @@ from vocadapt.vocabulary.overlap import position
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 __all__ = [
-    "INITIALISERS",
+    "INITIALIZERS",
     "DistilSettings",
-    "Initialiser",
+    "Initializer",
     "Materials",
     "Provenance",
     "RowSettings",
     "Rows",
-    "initialise",
+    "initialize",
     "match_norms",
     "mean_row",
     "provenance_line",
 ]
 
-INITIALISERS: Registered = {**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED}
+INITIALIZERS: Registered = {**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED}
 
 
 @dataclass(frozen=True)
 class RowSettings:
-    """Which initialiser makes the rows, and what it needs: the seed and standard deviation of
-    random rows; how many `neighbours` (0: the method's own, semantic 3, wechsel 10); the
+    """Which initializer makes the rows, and what it needs: the seed and standard deviation of
+    random rows; how many `neighbors` (0: the method's own, semantic 3, wechsel 10); the
     `temperature` of wechsel; the `atoms` of omp, at most; the settings of distilled.
 
     `norm_matched` brings every new row to the median length of the old rows of its position class
@@ -59,26 +59,26 @@ class RowSettings:
     method: str = "aligned"
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the new embeddings")
     sd: float = bounded(0.02, 0, 1000, "Standard deviation of random embeddings")  # BERT's
-    neighbours: int = bounded(0, 0, 10_000, "Neighbors of a new token")
+    neighbors: int = bounded(0, 0, 10_000, "Neighbors of a new token")
     temperature: float = bounded(0.1, SMALLEST, 1e6, "Temperature")
     atoms: int = bounded(64, 1, 10_000, "Atoms")
     norm_matched: bool = False
     distil: DistilSettings = field(default_factory=DistilSettings)
 
     def __post_init__(self) -> None:
-        if self.method not in INITIALISERS:
+        if self.method not in INITIALIZERS:
             raise InputError(
-                f"Unknown initialiser {self.method!r}.",
-                f"Choose one of: {', '.join(INITIALISERS)}.",
+                f"Unknown initializer {self.method!r}.",
+                f"Choose one of: {', '.join(INITIALIZERS)}.",
             )
         check_settings(self)
 
 
-def initialise(materials: Materials, settings: RowSettings) -> Rows:
+def initialize(materials: Materials, settings: RowSettings) -> Rows:
     """Make the row of every token the plan needs one for; raises InputError when the materials do
     not suffice.
     """
-    matrix, provenance = INITIALISERS[settings.method].make(materials, settings)
+    matrix, provenance = INITIALIZERS[settings.method].make(materials, settings)
     rows = Rows(materials.plan.new_rows, matrix, provenance)
     return match_norms(rows, materials.plan, materials.model) if settings.norm_matched else rows
 

@@ -1,4 +1,4 @@
-"""What initialisers draw on and what they give: the materials, the rows, and where each row came
+"""What initializers draw on and what they give: the materials, the rows, and where each row came
 from.
 """
 
@@ -63,7 +63,7 @@ class Donors(Sequence[tuple[str, float]]):
 class Provenance:
     """What a row is made of: a sentence's worth of how, and its donors with their weights.
 
-    `fallback`: the initialiser could not make this row, and another one did, as `how` says.
+    `fallback`: the initializer could not make this row, and another one did, as `how` says.
     """
 
     how: str
@@ -83,7 +83,7 @@ class Rows:
 
     @property
     def fallbacks(self) -> int:
-        """How many rows another initialiser had to make."""
+        """How many rows another initializer had to make."""
         return sum(source.fallback for source in self.provenance)
 
 
@@ -95,7 +95,7 @@ Distil = Callable[
 
 @dataclass(frozen=True, eq=False)
 class Materials:
-    """What initialisers draw on: the plan, the model's own rows, and other vectors with their map
+    """What initializers draw on: the plan, the model's own rows, and other vectors with their map
     where there are any.
 
     `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the
@@ -147,8 +147,8 @@ class Materials:
 
 
 @dataclass(frozen=True)
-class Initialiser:
-    """An initialiser, the sentence that explains it, its formula, its source, and what it needs
+class Initializer:
+    """An initializer, the sentence that explains it, its formula, its source, and what it needs
     beside the model.
 
     `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of
@@ -163,7 +163,7 @@ class Initialiser:
     needs: str = ""
 
 
-Registered = Mapping[str, Initialiser]
+Registered = Mapping[str, Initializer]
 
 
 def ordinary(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rows as weighted sums of old rows, which most initialisers make: who gives, how much, and the
+"""Rows as weighted sums of old rows, which most initializers make: who gives, how much, and the
 same as provenance.
 """
 

@@ -1,4 +1,4 @@
-"""Initialisers that need no likeness between tokens: a vector taken over, random rows, means."""
+"""Initializers that need no likeness between tokens: a vector taken over, random rows, means."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.materials import (
-    Initialiser,
+    Initializer,
     Made,
     Materials,
     Provenance,
@@ -122,7 +122,7 @@ def _taken_over(
 
 
 SIMPLE: Registered = {
-    "aligned": Initialiser(
+    "aligned": Initializer(
         aligned,
         "the word's vector (or the target's row), sent through the fitted map",
         "W · w",
@@ -130,43 +130,43 @@ SIMPLE: Registered = {
         needs_alignment=True,
         needs="similar",
     ),
-    "identity": Initialiser(
+    "identity": Initializer(
         identity,
         "the word's vector as it is, not mapped",
         "w",
         "Poerner et al. 2020, ablation W = 1",
         needs="words",
     ),
-    "target": Initialiser(
+    "target": Initializer(
         target,
         "the target model's own row as it is",
         "E_target(t)",
         "thesis 4.4.5, naive",
         needs="target",
     ),
-    "random-normal": Initialiser(
+    "random-normal": Initializer(
         random_normal,
         "random rows that mean nothing: the floor",
         "N(0, sd²)",
         "Poerner et al. 2020, ablation; thesis 4.4.5",
     ),
-    "random-uniform": Initialiser(
+    "random-uniform": Initializer(
         random_uniform,
         "random rows, evenly spread, of the same deviation",
         "U(−√3·sd, √3·sd)",
         "thesis 4.4.3",
     ),
-    "global-mean": Initialiser(
+    "global-mean": Initializer(
         global_mean, "the mean of all old rows, the same for every token", "mean E", "a floor"
     ),
-    "common-mean": Initialiser(
+    "common-mean": Initializer(
         common_mean,
         "the mean of the common tokens' rows, the same for every token",
         "mean E(o)",
         "a floor",
         needs="similar",
     ),
-    "syntactic": Initialiser(
+    "syntactic": Initializer(
         syntactic,
         "the mean of the rows of its pieces; a continuation is cut as one; a token that no pieces"
         " spell, such as one with a character that the model does not know, gets the mean of all"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.materials import (
-    Initialiser,
+    Initializer,
     Made,
     Materials,
     Registered,
@@ -106,7 +106,7 @@ def _pursue_one(
 
 
 SPARSE: Registered = {
-    "omp": Initialiser(
+    "omp": Initializer(
         omp,
         "the target's vector as a sum of at most k common tokens' vectors, carried over to their"
         " rows",

@@ -1,4 +1,4 @@
-"""Initialisers that mix the rows of common tokens, by how alike these are to the new token in a
+"""Initializers that mix the rows of common tokens, by how alike these are to the new token in a
 target space.
 
 A common token is one that the model keeps with its row and that the target space knows; its own row
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.neighbors.search import select_top_k
 from vocadapt.spaces.space import Matrix
-from vocadapt.vocabulary.initializers.materials import Initialiser, Made, Materials, Registered
+from vocadapt.vocabulary.initializers.materials import Initializer, Made, Materials, Registered
 from vocadapt.vocabulary.initializers.mixing import Mix, folded_maxima, shortlist, where_alike
 
 if TYPE_CHECKING:
     from vocadapt.vocabulary.initializers.initialize import RowSettings
 
-SEMANTIC, WECHSEL = 3, 10  # neighbours, of the thesis and of the paper
+SEMANTIC, WECHSEL = 3, 10  # neighbors, of the thesis and of the paper
 ROUNDING = 1e-6  # of a cosine in float32
 
 
 def semantic(materials: Materials, settings: "RowSettings") -> Made:
     """The mean of the rows of the m nearest common tokens."""
-    m = min(settings.neighbours or SEMANTIC, len(materials.donors))
+    m = min(settings.neighbors or SEMANTIC, len(materials.donors))
 
     def choose(closeness: Matrix) -> Mix:
         donors, _ = _nearest(closeness, m)
@@ -42,7 +42,7 @@ def wechsel(materials: Materials, settings: "RowSettings") -> Made:
     """A mix of the nearest common tokens' rows, weighted by the softmax of their cosines over a
     temperature.
     """
-    k = min(settings.neighbours or WECHSEL, len(materials.donors))
+    k = min(settings.neighbors or WECHSEL, len(materials.donors))
 
     def choose(closeness: Matrix) -> Mix:
         donors, cosines = _nearest(closeness, k)
@@ -93,21 +93,21 @@ def _nearest(closeness: Matrix, k: int) -> tuple[NDArray[np.int64], Matrix]:
 
 
 TRANSFER: Registered = {
-    "semantic": Initialiser(
+    "semantic": Initializer(
         semantic,
         "the mean of the m nearest common tokens' rows, by cosine in the target space",
         "1/m Σ E(o), o in the m nearest",
         "thesis 4.4.5",
         needs="similar",
     ),
-    "focus": Initialiser(
+    "focus": Initializer(
         focus,
         "a convex mix of common tokens' rows, few of them, by cosine in the target space",
         "Σ sparsemax(cos(t, o)) · E(o)",
         "Dobler and de Melo 2023, FOCUS",
         needs="similar",
     ),
-    "wechsel": Initialiser(
+    "wechsel": Initializer(
         wechsel,
         "a mix of the 10 nearest common tokens' rows; no dictionary, common tokens keep their own",
         "Σ softmax(cos(t, o) / 0.1) · E(o)",

@@ -1,4 +1,4 @@
-"""Which tokens can ever come out of a model: what its normaliser and pre-tokenizer let through, and
+"""Which tokens can ever come out of a model: what its normalizer and pre-tokenizer let through, and
 how long a word may be.
 """
 
@@ -6,7 +6,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 SPECIAL = "a special token"
-CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
+CANNOT_FIRE = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model cuts"
 # what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits

@@ -69,7 +69,7 @@ def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def replacement(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
     """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id;
-    normaliser and template stay.
+    normalizer and template stay.
 
     Tokens that only match whole words stay such, under their new ids; those of a vocabulary taken
     over come as such.

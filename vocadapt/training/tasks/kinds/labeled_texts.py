@@ -48,9 +48,9 @@ def has_pair(text: str) -> bool:
 
 
 def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -> Split:
-    """Read labelled texts; `chosen` names columns (role → column) that are not called as usual.
+    """Read labeled texts; `chosen` names columns (role → column) that are not called as usual.
 
-    A file in which no row has a label is unlabelled (predict only). Raises InputError, with the
+    A file in which no row has a label is unlabeled (predict only). Raises InputError, with the
     line, for labels in some rows only, for a label that is none, and what `rows_of` refuses.
     """
     examples: list[Text] = []

@@ -1,7 +1,7 @@
 """Everything that can be chosen by name, in one list: what the command line, the pages and the
 tests iterate.
 
-A new alignment, initialiser, plan, tokenizer mode, preset, task or scorer registers beside its
+A new alignment, initializer, plan, tokenizer mode, preset, task or scorer registers beside its
 siblings and appears here by that.
 """
 
@@ -18,20 +18,20 @@ from vocadapt.training.masked.stages import PRETRAININGS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
-from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 
-def catalogue() -> Mapping[str, Mapping[str, str]]:
+def catalog() -> Mapping[str, Mapping[str, str]]:
     """Group → name → the sentence that explains it."""
     return {
         "preset": {name: recipe.about for name, recipe in PRESETS.items()},
         "alignment": {name: method.about for name, method in METHODS.items()},
         "projection": {name: method.about for name, method in PROJECTIONS.items()},
-        "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
+        "initializer": {name: initializer.about for name, initializer in INITIALIZERS.items()},
         "reduction": {name: reduction.about for name, reduction in REDUCTIONS.items()},
         "augmentation": {name: augmentation.about for name, augmentation in AUGMENTATIONS.items()},
         "trainer": {name: trainer.about for name, trainer in TRAINERS.items()},

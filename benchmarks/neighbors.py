@@ -3,7 +3,7 @@ argpartition.
 
 Budget: one query at most 15 ms warm; 1 000 queries, also by CSLS, at most 1.3 × the baseline, which
 holds all similarities at once, or blocks of rows as our search does. Both are timed in alternation.
-Run it as `python -m benchmarks.neighbours` on an idle machine.
+Run it as `python -m benchmarks.neighbors` on an idle machine.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Initialisers: which rows new tokens start from, compared before any training, and one token under
+"""Initializers: which rows new tokens start from, compared before any training, and one token under
 each of them.
 """
 
@@ -9,9 +9,9 @@ from vocadapt.ui.frame import frame
 from vocadapt.ui.initializers import leaderboard, view
 
 workspace = frame.workspace()
-st.title("Initialisers")
+st.title("Initializers")
 st.markdown(
-    "Which row should a :green[**new token**] start from? See what each initialiser makes of it,"
+    "Which row should a :green[**new token**] start from? See what each initializer makes of it,"
     " and judge all of them before any training, on tokens whose true rows are known."
 )
 
@@ -21,7 +21,7 @@ with st.container(horizontal=True):
         workspace,
         "Target: where new tokens come from",
         {label: str(one.folder) for label, one in targets.items()},
-        "initialisers_target",
+        "initializers_target",
         next(iter(targets), ""),
         "Type a model folder, or a vocab.txt",
         view.HELP["target"],
@@ -30,7 +30,7 @@ with st.container(horizontal=True):
     target = next((one for one in targets.values() if str(one.folder) == shown), None)
     name = pickers.pick_model(
         workspace,
-        "initialisers_model",
+        "initializers_model",
         default=pickers.model_behind(target, workspace) if target else None,
     )
 if not shown:

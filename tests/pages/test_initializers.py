@@ -1,4 +1,4 @@
-"""The initialisers page: empty, by word vectors and by a model, the leaderboard, one token, hostile
+"""The initializers page: empty, by word vectors and by a model, the leaderboard, one token, hostile
 tokens.
 """
 
@@ -12,7 +12,7 @@ from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
 
-PAGE = "pages/vocabulary/initialisers.py"
+PAGE = "pages/vocabulary/initializers.py"
 
 
 def markup(app):
@@ -28,19 +28,19 @@ def test_an_empty_workspace_says_what_to_do(open_page):
     assert not app.exception and any("nothing to transfer" in text for text in texts(app))
 
 
-def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load(
+def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load(
     open_page, seeded, tiny_bert
 ):
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
-    app.text_input(key="initialisers_token").set_value("aspirin").run()
+    app.text_input(key="initializers_token").set_value("aspirin").run()
     assert (
         not app.exception
         and "aspirin = 1/3 " in markup(app)
         and "In the target space" in markup(app)
     )
     assert not app.dataframe
-    app.text_input(key="initialisers_token").set_value("heart").run()
+    app.text_input(key="initializers_token").set_value("heart").run()
     assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace(
         "its word vector", ""
     )
@@ -50,7 +50,7 @@ def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load
 def compared(tmp_path_factory, tiny_bert):
     """A workspace with a leaderboard, its masked-word loss asked."""
     workspace = seed_workspace(tmp_path_factory.mktemp("compared") / "w", tiny_bert)
-    [vectors] = workspace.artefacts("vectors")
+    [vectors] = workspace.artifacts("vectors")
     unseen = write_text(workspace.root.parent / "unseen.txt", seed=7)
     inputs = {"model": tiny_bert, "vectors": vectors.folder, "held_out": unseen}
     step = LeaderboardStep(LeaderboardSettings(held_out=8, methods=("semantic", "focus")))
@@ -62,23 +62,23 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     app = open_page(PAGE, compared)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert {"semantic", "focus", "global-mean (floor)"} <= set(table["initialiser"])
+    assert {"semantic", "focus", "global-mean (floor)"} <= set(table["initializer"])
     assert (table["masked loss"] > 0).all() and any(
         "before any change" in text for text in texts(app)
     )
     assert any("8 of" in text and "chance P@1" in text for text in texts(app))
     assert any(("Best on 8" in text or "None beats" in text) for text in texts(app))
     assert any(
-        "vocadapt initialisers --model" in block.value and "--held-out 8" in block.value
+        "vocadapt initializers --model" in block.value and "--held-out 8" in block.value
         for block in app.code
     )
 
 
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
-    app = open_page(PAGE, workspace, initialisers_hidden="8")
+    app = open_page(PAGE, workspace, initializers_hidden="8")
     assert any(
-        f"{len(LeaderboardSettings().named)} initialisers take about" in text for text in texts(app)
+        f"{len(LeaderboardSettings().named)} initializers take about" in text for text in texts(app)
     )
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
@@ -90,14 +90,14 @@ def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
 
 
 def test_a_board_of_another_transfer_is_not_shown(open_page, compared, tiny_bert):
-    app = open_page(PAGE, compared, initialisers_target="model · trials-model")
+    app = open_page(PAGE, compared, initializers_target="model · trials-model")
     assert not app.exception and not app.dataframe
 
 
 @pytest.mark.parametrize("token", ["<img src=x onerror=alert(1)>", "\u202eab", ":red[x]", "[MASK]"])
 def test_a_hostile_token_is_a_message(open_page, seeded, token):
     app = open_page(PAGE, seeded)
-    app.text_input(key="initialisers_token").set_value(token).run()
+    app.text_input(key="initializers_token").set_value(token).run()
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
 
 
@@ -106,11 +106,11 @@ def test_hostile_words_are_no_markup(open_page, tmp_path, tiny_bert):
 
     workspace: Workspace = seed_hostile(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace)
-    app.text_input(key="initialisers_token").set_value(HOSTILE[0]).run()
+    app.text_input(key="initializers_token").set_value(HOSTILE[0]).run()
     assert not app.exception and "<img" not in markup(app)
 
 
 def test_a_model_of_the_workspace_is_a_target(open_page, seeded):
-    app = open_page(PAGE, seeded, initialisers_target="model · trials-model")
+    app = open_page(PAGE, seeded, initializers_target="model · trials-model")
     assert not app.exception
     assert [metric.label for metric in app.metric][:2] == ["New tokens", "Common tokens"]

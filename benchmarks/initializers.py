@@ -1,4 +1,4 @@
-"""Every initialiser on a target of 30 522 tokens at width 768: seconds, and FOCUS against the
+"""Every initializer on a target of 30 522 tokens at width 768: seconds, and FOCUS against the
 published package's loop.
 
 Random data with the thesis' overlap: 12 000 of the tokens are the model's, 18 522 are new. Budgets:
@@ -6,7 +6,7 @@ syntactic and aligned < 1 s, semantic ≤ 4 s, focus < 10 s and at most 1/3 of t
 the same input, omp for 5 000 tokens < 60 s.
 Baseline: `focus_additional_token_initialization` of PyPI's deepfocus (with entmax and fastdist)
 where FOCUS_AT names the folder it is installed in; else its loop written again, a full sort and a
-mix for one token at a time. Run it as `python -m benchmarks.initialisers` on a quiet machine.
+mix for one token at a time. Run it as `python -m benchmarks.initializers` on a quiet machine.
 """
 
 import os
@@ -22,10 +22,10 @@ from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALISERS,
+    INITIALIZERS,
     Materials,
     RowSettings,
-    initialise,
+    initialize,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -115,12 +115,12 @@ def main():
     material = replace(material, alignment=fit_alignment(material.target, material.model))
     print(f"  fitting the map   {time.perf_counter() - start:6.2f} s")
     few = replace(material, plan=replace(material.plan, added=material.plan.added[:OMP]))
-    for method in INITIALISERS:
+    for method in INITIALIZERS:
         if method in LEFT_OUT:
             continue
         given = few if method == "omp" else material
         start = time.perf_counter()
-        initialise(given, RowSettings(method))
+        initialize(given, RowSettings(method))
         budget = f"budget {BUDGETS[method]} s" if method in BUDGETS else ""
         print(
             f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_rows):,}"
@@ -137,7 +137,7 @@ def compare_focus(material, rounds=2):
     ours, slow = [], []
     for _ in range(rounds):
         start = time.perf_counter()
-        rows = initialise(material, RowSettings("focus"))
+        rows = initialize(material, RowSettings("focus"))
         ours.append(time.perf_counter() - start)
         seconds, found, name = published(material)
         slow.append(seconds)
