@@ -61,7 +61,6 @@ def test_alignment_solves_a_small_system(monkeypatch, capsys):
     assert "condition" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_exbert_takes_a_step_of_each_way(tmp_path, monkeypatch):
     """One step of the plain model and one of stage 1, on a few sentences."""
     module = load("exbert")

@@ -29,7 +29,9 @@ def test_the_python_lines_give_what_they_show(
     assert not report, "".join(report)
 
 
-def test_the_commands_run_in_their_order(minilm: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [6, pytest.param(None, marks=pytest.mark.slow, id="all")])
+def test_the_commands_run_in_their_order(number: int | None, minilm: str, tmp_path: Path) -> None:
+    """The first commands, up to the adapted model; all of them take minutes."""
     from gensim.test.utils import datapath
 
     news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
@@ -41,7 +43,7 @@ def test_the_commands_run_in_their_order(minilm: str, tmp_path: Path) -> None:
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
     commands = re.findall(r"^    python -m (vocadapt .*)$", README, re.MULTILINE)
     assert len(commands) >= 6
-    for command in commands:
+    for command in commands[:number]:
         arguments = [
             sys.executable,
             "-m",

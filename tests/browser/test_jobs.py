@@ -69,6 +69,7 @@ def test_a_job_is_started_seen_found_again_canceled_and_resumed(serve, page, wor
     assert page.get_by_test_id("stException").count() == 0
 
 
+@pytest.mark.slow
 def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
     job = start_endless(workspace, tiny_bert)
     address = serve(workspace.root)

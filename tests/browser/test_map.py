@@ -133,6 +133,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     assert page.get_by_test_id("stException").count() == 0
 
 
+@pytest.mark.slow
 def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")

@@ -86,6 +86,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     assert WORDS[-1] not in (folder / "tokenizer.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"
     target.write_text("".join(f"{token}\n" for token in [*TINY_TOKENS, *NEW]), encoding="utf-8")

@@ -95,6 +95,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     ]
 
 
+@pytest.mark.slow
 def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
@@ -110,6 +111,7 @@ def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
     page.get_by_role("button", name="Resume").wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_a_neighbor_query_answers_within_half_a_second(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)

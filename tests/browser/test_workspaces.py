@@ -69,7 +69,6 @@ def test_both_start_buttons_in_a_second_workspace(serve, page, tmp_path, by_addr
     assert not (tmp_path / "first" / "models").exists()
 
 
-@pytest.mark.slow
 def test_all_pages_of_a_second_workspace(serve, page, tmp_path):
     enter(page, serve(tmp_path / "first"), by_address=True)
     page.get_by_role("button", name="Open the demo").click()

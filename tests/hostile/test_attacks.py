@@ -22,7 +22,7 @@ def test_every_twentieth_attack_holds():
     attack("--every", "20")
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_every_attack_holds():
     attack()
 

@@ -23,7 +23,6 @@ from vocadapt.text.corpus import CorpusSettings
 PASSAGES = 300  # looked at
 LIMIT = 1536 * MEGABYTE
 TIMES = 256  # members of a bomb, 8 MB each: 2 GB unpacked
-pytestmark = pytest.mark.slow
 SETTINGS = CorpusSettings(max_line_mb=4)  # the usual 64 would be as safe, and slower
 LINES = "longer than 4 MB"
 USUAL = "longer than 64 MB"

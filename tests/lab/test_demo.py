@@ -241,6 +241,7 @@ def test_the_shipped_map_is_what_its_inputs_give(tmp_path):
     assert kept["verdict"] != "chance"
 
 
+@pytest.mark.slow
 def test_the_shipped_demo_walks_to_the_end(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "w"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

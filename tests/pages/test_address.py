@@ -192,7 +192,6 @@ def own_of(app, prefix):
     }
 
 
-@pytest.mark.slow
 def test_settings_stay_whatever_other_page_is_visited(open_page, seeded):
     """Once from each page to each."""
     app = open_page(HOME, seeded)

@@ -63,7 +63,7 @@ def test_a_hostile_address_opens_nothing(open_page, seeded, page, value):
     check_page(open_page, seeded, page, value)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("value", VALUES)
 def test_no_hostile_address_opens_anything(open_page, seeded, page, value):

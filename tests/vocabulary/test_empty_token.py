@@ -91,11 +91,21 @@ def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_e
 @pytest.mark.parametrize(
     "command",
     [
-        ("vocabulary", "reduce", "--keep", "0.9", "--heuristic", "longest"),
-        ("adapt", "--preset", "combined-last-10", "--target", "TARGET"),
-        ("adapt", "--preset", "green-bert", "--method", "ridge", "--vectors", "VECTORS"),
+        pytest.param(
+            ("vocabulary", "reduce", "--keep", "0.9", "--heuristic", "longest"),
+            marks=pytest.mark.slow,
+            id="reduced",
+        ),
+        pytest.param(
+            ("adapt", "--preset", "combined-last-10", "--target", "TARGET"),
+            marks=pytest.mark.slow,
+            id="combined",
+        ),
+        pytest.param(
+            ("adapt", "--preset", "green-bert", "--method", "ridge", "--vectors", "VECTORS"),
+            id="appended",
+        ),
     ],
-    ids=["reduced", "combined", "appended"],
 )
 def test_it_is_trimmed_adapted_and_certified(
     model: LanguageModel,
