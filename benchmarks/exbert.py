@@ -29,10 +29,11 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 
 from vocadapt.models.add_extension import extended
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading, pack
+from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.masked.blocks import MaskedBlockDataset, pack
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import begin
-from vocadapt.training.masked.trainer import dropping_out, moving
+from vocadapt.training.masked.trainer import override_dropout, trainable_parameters
 from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000
@@ -88,7 +89,7 @@ class Ours:
         self.network, self.optimizer = network, optimizer_of(network)
         vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, True))
         blocks = pack(folder / "sentences.txt", vocabulary, LENGTH)
-        self.reading, self.place = MaskedReading(blocks, 10**9, SHARE, 1), 0
+        self.reading, self.place = MaskedBlockDataset(blocks, 10**9, SHARE, 1), 0
 
     def step(self):
         """One step; gives the wordpieces it read."""
@@ -134,7 +135,7 @@ class Public:
         """Wordpiece after wordpiece: 15 % of all but the first are asked; 80 % of these hidden, 10
         % another one.
         """
-        labels = [NOT_ASKED] * len(ids)
+        labels = [IGNORE_INDEX] * len(ids)
         for place in range(1, len(ids)):
             if self.rng.random() < SHARE:
                 labels[place], fate = ids[place], self.rng.random()
@@ -147,7 +148,7 @@ class Public:
         """One step; gives the wordpieces it read, padding left out."""
         ids, labels = (
             torch.zeros(BATCH, LENGTH, dtype=torch.long),
-            torch.full((BATCH, LENGTH), NOT_ASKED),
+            torch.full((BATCH, LENGTH), IGNORE_INDEX),
         )
         for row in range(BATCH):
             pieces = self.tokenizer.tokenize(self.strings[(self.place + row) % len(self.strings)])[
@@ -163,7 +164,7 @@ class Public:
 
 def optimizer_of(network):
     """AdamW over what moves."""
-    return torch.optim.AdamW(moving(network).values(), lr=1e-4, fused=True)
+    return torch.optim.AdamW(trainable_parameters(network).values(), lr=1e-4, fused=True)
 
 
 def advance(optimizer):
@@ -201,7 +202,7 @@ def measured(ways, steps, dropout):
     seconds, read = {name: [] for name in ways}, dict.fromkeys(ways, 0)
     for turn in range(steps + 1):
         for name, way in ways.items():
-            with dropping_out(way.network, dropout):
+            with override_dropout(way.network, dropout):
                 start = time.process_time()
                 pieces = way.step()
                 took = time.process_time() - start

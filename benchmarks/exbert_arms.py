@@ -29,7 +29,7 @@ import numpy as np
 
 from vocadapt.models.contextual.masked_loss import WindowSettings, masked_word_loss, windows
 from vocadapt.models.language_model import open_model
-from vocadapt.training.masked.validation import evenly
+from vocadapt.training.masked.validation import select_evenly
 
 HERE = Path(__file__).resolve().parents[1]
 SHARED, DEMO = HERE.parent / "shared" / "data", HERE / "assets" / "demo" / "models" / "demo-bert"
@@ -197,7 +197,7 @@ def asked_of(model: Path, articles: list[list[str]], most: int) -> tuple[np.ndar
     share = most / sum(map(len, asked))
     nats, characters = np.zeros(len(articles)), np.zeros(len(articles))
     for place, cut in enumerate(asked):
-        for window in evenly(cut, max(1, round(share * len(cut)))):
+        for window in select_evenly(cut, max(1, round(share * len(cut)))):
             if window.hidden.any():
                 lost = masked_word_loss(network, opened.vocabulary, [window])
                 nats[place], characters[place] = (

@@ -18,7 +18,7 @@ import torch
 
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
-from vocadapt.training.callbacks import own_randomness
+from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.finetune import _fit, prepare
 from vocadapt.training.finetune.mixture import batch_of
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -65,7 +65,7 @@ def padded(network, prepared):
 
 def ours(network, prepared):
     """One epoch as fine-tuning does it; seconds."""
-    with TemporaryDirectory() as folder, own_randomness():
+    with TemporaryDirectory() as folder, preserve_random_state():
         start = time.perf_counter()
         _fit(network, prepared, 1, Path(folder), lambda fraction, message="": None)
         return time.perf_counter() - start

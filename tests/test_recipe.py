@@ -21,8 +21,8 @@ from vocadapt.recipe import (
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
-from vocadapt.training.finetune.settings import TRAININGS
-from vocadapt.training.masked.stages import PRETRAININGS, STAGES
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
@@ -131,9 +131,9 @@ def test_the_catalog_holds_a_sentence_for_everything() -> None:
         TOKENIZER_MODES,
         SIZES,
         TASKS,
-        TRAININGS,
+        FINETUNING_PRESETS,
         STAGES,
-        PRETRAININGS,
+        PRETRAINING_PRESETS,
         TOKENIZATIONS,
         SLICES,
         SCORERS,

@@ -13,8 +13,8 @@ from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment.alignment import METHODS
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
-from vocadapt.training.finetune.settings import TRAININGS
-from vocadapt.training.masked.stages import PRETRAININGS, STAGES
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
@@ -39,9 +39,11 @@ def catalog() -> Mapping[str, Mapping[str, str]]:
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
         "module": {name: size.about for name, size in SIZES.items()},
         "task": TASKS,
-        "training": {name: training.about for name, training in TRAININGS.items()},
+        "training": {name: training.about for name, training in FINETUNING_PRESETS.items()},
         "stage": STAGES,
-        "pretraining": {name: pretraining.about for name, pretraining in PRETRAININGS.items()},
+        "pretraining": {
+            name: pretraining.about for name, pretraining in PRETRAINING_PRESETS.items()
+        },
         "tokenization": TOKENIZATIONS,
         "slice": {name: one.about for name, one in SLICES.items()},
         "scorer": {name: scorer.about for name, scorer in SCORERS.items()},

@@ -81,7 +81,7 @@ def adapt(
 
     `scratch` is a folder for what is needed meanwhile; without it the system's, often in memory.
     Raises InputError when the sources do not hold what the recipe needs, and for one that trains
-    the model afterwards: the step of the lab does both, here `training.further.pretrain_further`
+    the model afterwards: the step of the lab does both, here `training.further.continue_pretraining`
     follows.
     """
     if recipe.further.stage:

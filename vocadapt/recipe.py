@@ -14,7 +14,7 @@ from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.settings import show_value
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.stages import STAGES
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
@@ -43,7 +43,7 @@ class Recipe:
     rows: RowSettings = field(default_factory=RowSettings)
     tokenizer: str = "exact-word"
     module: ModuleSettings = field(default_factory=ModuleSettings)
-    further: FurtherSettings = field(default_factory=lambda: FurtherSettings(stage=""))
+    further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
 
     def __post_init__(self) -> None:
         if self.further.stage and self.further.stage not in STAGES:
@@ -106,7 +106,7 @@ class Recipe:
     @property
     def untrained(self) -> "Recipe":
         """The same recipe, but no masked-word training follows."""
-        return replace(self, further=FurtherSettings(stage=""))
+        return replace(self, further=ContinuedSettings(stage=""))
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain values."""
@@ -188,7 +188,7 @@ def with_mlm(recipe: Recipe, stage: str = "embeddings") -> Recipe:
         f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
         " (--stage continued)"
     )
-    return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=FurtherSettings(stage))
+    return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=ContinuedSettings(stage))
 
 
 def _exbert(

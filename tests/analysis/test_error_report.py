@@ -14,7 +14,7 @@ from vocadapt.analysis.errors.report import LISTED, Report, overall
 from vocadapt.analysis.errors.slicing import Slicing
 from vocadapt.analysis.errors.word_tokenizations import WordBook
 from vocadapt.analysis.results.tables import points
-from vocadapt.training.scoring.counts import USUAL
+from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import Draws, compare
 from vocadapt.training.tasks.base import Sentence, Split
@@ -40,7 +40,7 @@ def report():
     book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
     test = compare(scorer, SPLIT.gold, FIRST, SECOND, draws=Draws(100))
     notes = {entry.id: ("<b>note</b>", ("tag",)) for entry in book.entries}
-    slicing = Slicing(book, WordBook(), scorer, USUAL)
+    slicing = Slicing(book, WordBook(), scorer, DEFAULT_RULES)
     return Report(slicing, ("<run>", "b"), test, notes, command="compare '<x>'")
 
 

@@ -6,7 +6,7 @@ from vocadapt.analysis.errors.kinds import Judging
 from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, judging_of, ledger
 from vocadapt.analysis.errors.outcomes import fates
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import USUAL, Rules
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
 
@@ -150,15 +150,17 @@ def test_questions():
 
 def test_the_score_says_which_class_is_none():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
-    assert judging_of("relations", split, USUAL, scorer_of("relations")).negative == set(
-        USUAL.negative
+    assert judging_of("relations", split, DEFAULT_RULES, scorer_of("relations")).negative == set(
+        DEFAULT_RULES.negative
     )
-    assert judging_of("relations", split, USUAL, scorer_of("relations", "binary-f1")).negative == {
+    assert judging_of(
+        "relations", split, DEFAULT_RULES, scorer_of("relations", "binary-f1")
+    ).negative == {
         "0",
         "false",
     }
     assert (
-        judging_of("classification", split, USUAL, scorer_of("classification")).negative
+        judging_of("classification", split, DEFAULT_RULES, scorer_of("classification")).negative
         == frozenset()
     )
     assert judging_of("ner", SPLIT, Rules(untyped=True), scorer_of("ner")).untyped

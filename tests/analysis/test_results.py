@@ -32,7 +32,7 @@ from vocadapt.lab.artifacts.runs import open_runs, runs_of
 from vocadapt.lab.reports.results import results_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.summary import over_seeds
+from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
 from vocadapt.training.tasks.base import Sentence, Text
 
@@ -98,15 +98,15 @@ def test_means_deviations_and_differences_by_hand(workspace):
 
 
 def test_a_claim_needs_more_than_noise_and_a_test():
-    many, few = over_seeds([0.80, 0.81, 0.82]), over_seeds([0.80, 0.81])
-    better = over_seeds([0.90, 0.91, 0.92])
+    many, few = summarize_seeds([0.80, 0.81, 0.82]), summarize_seeds([0.80, 0.81])
+    better = summarize_seeds([0.90, 0.91, 0.92])
     assert verdict(better, many, 0.01) == BETTER and verdict(many, better, 0.01) == WORSE
     assert verdict(better, many, 0.05) == "p ≥ .05: no claim"
-    assert verdict(over_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE  # .01 apart, sd .01
+    assert verdict(summarize_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE  # .01 apart, sd .01
     assert verdict(better, few, 0.001) == "2 seeds: no claim"
-    assert verdict(over_seeds([0.9]), many, 0.001) == "one seed: no claim"
+    assert verdict(summarize_seeds([0.9]), many, 0.001) == "one seed: no claim"
     assert (
-        verdict(over_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
+        verdict(summarize_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
         == "collapsed runs: no claim"
     )
 

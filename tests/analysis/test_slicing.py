@@ -10,7 +10,7 @@ from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, Sliced, SliceSet
 from vocadapt.analysis.errors.word_tokenizations import Trained, WordBook, WordCut
 from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import USUAL
+from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.base import Sentence, Split, Text
 
@@ -48,7 +48,7 @@ class Words(WordBook):
 def slicing(settings=None, words=None):
     book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
     held = Words(trained=Trained(Counter(), Counter({"fever": 4}))) if words is None else words
-    return Slicing(book, held, scorer_of("ner"), USUAL, settings or SliceSettings())
+    return Slicing(book, held, scorer_of("ner"), DEFAULT_RULES, settings or SliceSettings())
 
 
 def test_each_slice_holds_what_its_words_say():
@@ -153,7 +153,7 @@ def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
         Side("b", [("ill",), ("ill",), ("ill",)]),
         Judging("classification"),
     )
-    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
+    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
     suffix, rest = found.scores()
     assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (
         2,
@@ -181,7 +181,7 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
         "pooled": [("O", "B-D", "O", "B-D", "B-D"), ("O",)],  # predicted media; right none
     }
     book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("ner"))
-    found = Slicing(book, WordBook(), scorer_of("ner"), USUAL)
+    found = Slicing(book, WordBook(), scorer_of("ner"), DEFAULT_RULES)
     figures = {
         cut: (one.values["precision"], one.values["recall"])
         for cut, one in found.by_cut("suffix").items()
@@ -196,7 +196,9 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
     assert (suffix.first, suffix.second) == (found.by_cut("suffix")["base"].value, 0.0)
     assert (
-        Slicing(book, WordBook(), scorer_of("ner"), USUAL, SliceSettings("zzz")).by_cut("suffix")
+        Slicing(book, WordBook(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_cut(
+            "suffix"
+        )
         == {}
     )
 
@@ -215,7 +217,7 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
     book = ledger(
         split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("classification")
     )
-    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
+    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
     assert [one.value for one in found.by_cut("suffix").values()] == [0.5, 1.0, 0.5]
     assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
 

@@ -14,7 +14,7 @@ from tests.material.finetuning import sentences, write_conll
 from vocadapt.lab.jobs.queue import list_jobs, resume, start
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.callbacks import begun
+from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 
@@ -44,7 +44,7 @@ def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
     folder, seen = job.folder / "checkpoint" / "seed-1", ""
     for moment in ("any", "checkpoint", "any"):
         end = time.monotonic() + 2 * LONG
-        while (begun(folder) or "") == seen:
+        while (find_checkpoint(folder) or "") == seen:
             assert time.monotonic() < end and job.status().alive, job.log()
             time.sleep(0.01)
         if moment == "checkpoint":
@@ -55,7 +55,7 @@ def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
         else:
             time.sleep(rng.random())
         kill(job)
-        seen = begun(folder) or ""
+        seen = find_checkpoint(folder) or ""
         resume(workspace, job)
     assert job.wait(4 * LONG).state == "done", job.log()
     assert [state for state, _ in job.status().past] == ["interrupted"] * 3

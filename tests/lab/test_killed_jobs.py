@@ -19,7 +19,7 @@ from vocadapt.lab.jobs.status import read_status
 from vocadapt.lab.steps.spec import PretrainStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.callbacks import begun
+from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.trainer import MaskedSettings
 
@@ -178,5 +178,5 @@ def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspa
 
 def _step(job):
     """The step of the newest whole checkpoint of a job; 0 before there is one."""
-    newest = begun(job.folder / "checkpoint")
+    newest = find_checkpoint(job.folder / "checkpoint")
     return int(newest.rpartition("-")[2]) if newest else 0

@@ -42,7 +42,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
-from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.stages import pretraining_preset
 from vocadapt.vocabulary.initializers.initialize import RowSettings
 
@@ -424,7 +424,7 @@ SPECS = [
         "further",
         FurtherStep(
             CorpusSettings(sample=0.05),
-            FurtherSettings(
+            ContinuedSettings(
                 "extension", True, keep_minutes=5.0, training=pretraining_preset("exbert", lr=2e-4)
             ),
         ),
@@ -434,7 +434,7 @@ SPECS = [
         Spec(
             "further",
             FurtherStep(
-                further=FurtherSettings("whole", training=pretraining_preset("exbert", **budget))
+                further=ContinuedSettings("whole", training=pretraining_preset("exbert", **budget))
             ),
             {"model": "m", "text": ["a"]},
         )

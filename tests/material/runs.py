@@ -14,18 +14,18 @@ from safetensors.numpy import save_file
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.scoring.counts import USUAL
+from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.base import Example, Split
 from vocadapt.training.tasks.predictions import tally_of
 
-Said = Mapping[str, Sequence[Any]]  # what is said of each example, by cut
+Prediction = Mapping[str, Sequence[Any]]  # what is said of each example, by cut
 
 
 def write_run(
     folder: Path,
     examples: Sequence[Example],
-    said: Said,
+    said: Prediction,
     seed: int = 1,
     kind: str = "ner",
     task: str = "toy",
@@ -45,7 +45,7 @@ def write_run(
         "kind": kind,
         "outputs": outputs,
         "scorer": scorer.name,
-        "rules": asdict(USUAL),
+        "rules": asdict(DEFAULT_RULES),
         "model": "base",
         "seed": seed,
         "tokenization": "mixed" if len(said) > 1 else "base",
@@ -80,7 +80,7 @@ def write_runs(
     workspace: Workspace,
     name: str,
     examples: Sequence[Example],
-    seeds: Mapping[int, Said],
+    seeds: Mapping[int, Prediction],
     model: str = "",
     **record: Any,
 ) -> Path:

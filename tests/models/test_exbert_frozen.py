@@ -18,7 +18,7 @@ from vocadapt.models.loading import align_memory
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.masked.continued import FurtherSettings, further_in
+from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 from vocadapt.training.masked.stages import begin, new_ids
 from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
@@ -49,8 +49,8 @@ def pair(request, tmp_path_factory, documents):  # noqa: F811
     source = build_tiny_bert(place / "bert", head=head)
     extended = made("exbert-s3", place / "exbert", source, documents)
     (place / "read").mkdir()
-    settings = FurtherSettings("extension", nsp=nsp, training=QUICK)
-    further_in(open_model(extended), open_corpus([documents]), settings, place / "read")
+    settings = ContinuedSettings("extension", nsp=nsp, training=QUICK)
+    continue_and_save(open_model(extended), open_corpus([documents]), settings, place / "read")
     return source, extended, place / "read"
 
 
@@ -125,8 +125,8 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     before = {name: value.clone() for name, value in network.state_dict().items()}
     new = new_ids(open_model(extended))
     apart = begin(network.train(), "extension", new)
-    moving = [value for value in network.parameters() if value.requires_grad]
-    optimizer = torch.optim.AdamW(moving, lr=1e-2, weight_decay=0.1)
+    trainable_parameters = [value for value in network.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(trainable_parameters, lr=1e-2, weight_decay=0.1)
     ids = torch.randint(
         5, network.config.vocab_size, (4, 12), generator=torch.Generator().manual_seed(2)
     )

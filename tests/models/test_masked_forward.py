@@ -9,7 +9,7 @@ import transformers
 from vocadapt.models.add_extension import extended
 from vocadapt.models.contextual.masked_forward import states_at
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.training.masked.trainer import dropping_out
+from vocadapt.training.masked.trainer import override_dropout
 
 SIZES = {
     "vocab_size": 50,
@@ -49,7 +49,7 @@ def batch(rows):
 def test_it_is_the_whole_layer_at_these_places(kind, attention):
     network, (ids, attended, places) = network_of(kind, attention), batch(4)
     weights = torch.randn(int(places.sum()), 48, generator=torch.Generator().manual_seed(2))
-    with dropping_out(network, 0.0):
+    with override_dropout(network, 0.0):
         whole = network.base_model(ids, attention_mask=attended)[0][places]
         (whole * weights).sum().backward()
         expected = {
@@ -99,6 +99,6 @@ def test_a_layer_that_fails_has_its_own_way_again():
 
 def test_dropout_drops_there_too():
     network, (ids, attended, places) = network_of("exbert"), batch(4)
-    with dropping_out(network, 0.5):
+    with override_dropout(network, 0.5):
         first, second = (states_at(network.base_model, ids, attended, places) for _ in range(2))
     assert not torch.allclose(first, second)

@@ -22,8 +22,8 @@ from vocadapt.lab.steps.spec import CorpusStep, FurtherStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.training.masked.continued import FurtherSettings
-from vocadapt.training.masked.estimates import modeled_masked_pace, pretraining_cost
+from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.pretraining.gates import listening
 
@@ -52,7 +52,7 @@ def pretrained(tmp_path_factory, tiny_bert):
             ("x-ext", exbert, "extension"),
             ("x-cont", tiny_bert, "continued"),
         ):
-            step = FurtherStep(further=FurtherSettings(stage, training=QUICK, keep_minutes=1e-6))
+            step = FurtherStep(further=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6))
             run_step(
                 Spec("further", step, {"model": str(model), "text": str(corpus)}),
                 workspace.folder("models", name),
@@ -271,15 +271,19 @@ def test_the_cost_by_hand():
     settings = MaskedSettings(length=12, batch=5, epochs=2.0)
     # 1 000 wordpieces, 990 of them to train on: 99 blocks of 10 and two specials; 198 blocks in 2
     # passes: 39.6 steps
-    found = pretraining_cost(1000, settings, 100.0, "here")
+    found = estimate_pretraining_cost(1000, settings, 100.0, "here")
     assert (found.steps, found.tokens, found.seconds) == (40, 40 * 60, 24.0)
     assert found.epochs == pytest.approx(2400 / (99 * 12))
     assert (
-        pretraining_cost(1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, "").steps
+        estimate_pretraining_cost(
+            1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, ""
+        ).steps
         == 10
     )
     assert (
-        pretraining_cost(1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, "").seconds
+        estimate_pretraining_cost(
+            1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, ""
+        ).seconds
         == 360
     )
 
@@ -294,10 +298,10 @@ def test_the_modeled_pace_knows_what_is_frozen_and_what_stands_beside():
     extended = config | {"extension_hidden_size": 84, "extension_intermediate_size": 341}
     settings = MaskedSettings()
     plain, rows = (
-        modeled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings")
+        estimate_pretraining_pace(config, stage, settings) for stage in ("continued", "embeddings")
     )
     stage_1, whole = (
-        modeled_masked_pace(extended, stage, settings) for stage in ("extension", "whole")
+        estimate_pretraining_pace(extended, stage, settings) for stage in ("extension", "whole")
     )
     assert rows > plain > whole and stage_1 > whole
     # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at

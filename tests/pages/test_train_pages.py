@@ -17,7 +17,11 @@ from vocadapt.lab.artifacts.runs import runs_of
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
-from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modeled_pace
+from vocadapt.training.finetune.estimates import (
+    estimate,
+    estimate_finetuning_pace,
+    examples_of_epoch,
+)
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
 from vocadapt.ui.components.pickers import runs_to_pick
@@ -295,19 +299,21 @@ def test_an_estimate_by_hand():
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
-    assert modeled_pace(task, settings, small) == pytest.approx(
-        2 * modeled_pace(task, settings, large)
+    assert estimate_finetuning_pace(task, settings, small) == pytest.approx(
+        2 * estimate_finetuning_pace(task, settings, large)
     )
     beside = small | {
         "model_type": "vocadapt-exbert",
         "extension_hidden_size": 384,
         "extension_intermediate_size": 4 * 384,
     }
-    assert modeled_pace(task, settings, small) == pytest.approx(
-        2 * modeled_pace(task, settings, beside)
+    assert estimate_finetuning_pace(task, settings, small) == pytest.approx(
+        2 * estimate_finetuning_pace(task, settings, beside)
     )  # s5: a layer more
     texts_task = Task("t", "classification", {"train": Split((Text("1", "a b", ("x",)),))}, ("x",))
-    assert modeled_pace(texts_task, settings, small) > modeled_pace(task, settings, small)
+    assert estimate_finetuning_pace(texts_task, settings, small) > estimate_finetuning_pace(
+        task, settings, small
+    )
 
 
 def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.masked.blocks import NOT_ASKED, Blocks, MaskedReading, pack
+from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
 from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
@@ -48,7 +49,7 @@ def test_whole_words_are_asked_and_special_tokens_never():
     blocks = blocks_of(CLS, PAIN, S, HEART, PAIN, FUL, S, A, 1, SEP)
     for seed in range(200):
         ids, labels = blocks.masked(0, np.random.default_rng(seed), 0.5)
-        asked = labels != NOT_ASKED
+        asked = labels != IGNORE_INDEX
         assert asked[1] == asked[2] and asked[4] == asked[5] == asked[6]
         assert not asked[[0, 8, 9]].any()
         assert (labels[asked] == blocks.ids[0][asked]).all()
@@ -58,12 +59,12 @@ def test_whole_words_are_asked_and_special_tokens_never():
 
 def test_a_block_that_begins_inside_a_word():
     _, labels = blocks_of(CLS, S, A, SEP).masked(0, np.random.default_rng(0), 0.999)
-    assert labels.tolist() == [NOT_ASKED, S, A, NOT_ASKED]
+    assert labels.tolist() == [IGNORE_INDEX, S, A, IGNORE_INDEX]
 
 
 def test_eighty_ten_ten():
     ids, labels = blocks_of(CLS, *[HEART] * 20_000, SEP).masked(0, np.random.default_rng(1), 0.999)
-    asked = labels != NOT_ASKED
+    asked = labels != IGNORE_INDEX
     share = {name: float((ids[asked] == i).mean()) for name, i in (("mask", MASK), ("same", HEART))}
     assert share["mask"] == pytest.approx(0.8, abs=0.02)
     assert share["same"] == pytest.approx(
@@ -74,16 +75,17 @@ def test_eighty_ten_ten():
 def test_a_place_is_always_read_alike_and_every_pass_holds_every_block():
     ids = np.array([[CLS, HEART, PAIN, i, SEP] for i in (S, FUL, A)], dtype=np.int32)
     blocks = Blocks(ids, VOCABULARY)
-    reading = MaskedReading(blocks, 6, 0.5, seed=3)
+    reading = MaskedBlockDataset(blocks, 6, 0.5, seed=3)
     forward = [reading[place]["input_ids"].tolist() for place in range(6)]
     backward = [reading[place]["input_ids"].tolist() for place in reversed(range(6))]
     assert forward == backward[::-1]
-    whole = MaskedReading(blocks, 6, 0.0, seed=3)
+    whole = MaskedBlockDataset(blocks, 6, 0.0, seed=3)
     for start in (0, 3):
         assert sorted(
             whole[place]["input_ids"].tolist() for place in range(start, start + 3)
         ) == sorted(ids.tolist())
     other = [
-        MaskedReading(blocks, 6, 0.5, seed=4)[place]["input_ids"].tolist() for place in range(6)
+        MaskedBlockDataset(blocks, 6, 0.5, seed=4)[place]["input_ids"].tolist()
+        for place in range(6)
     ]
     assert other != forward

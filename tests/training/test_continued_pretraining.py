@@ -25,10 +25,14 @@ from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.continued import FurtherSettings, further_in, pretrain_further
+from vocadapt.training.masked.continued import (
+    ContinuedSettings,
+    continue_and_save,
+    continue_pretraining,
+)
 from vocadapt.training.masked.stages import STAGES, begin, new_ids, pretraining_preset
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.training.masked.validation import Listener
+from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -49,10 +53,10 @@ def folders(tmp_path_factory, tiny_bert, long_text):
 def trained(folder, long_text, out, stage, **options):
     training = options.pop("training", QUICK)
     out.mkdir()
-    return further_in(
+    return continue_and_save(
         open_model(folder),
         open_corpus([long_text]),
-        FurtherSettings(stage, training=training, **options),
+        ContinuedSettings(stage, training=training, **options),
         out,
     )
 
@@ -202,10 +206,10 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
 def test_a_run_stopped_twice_ends_as_one_that_was_not(
     name, stage, how, folders, long_text, tmp_path
 ):
-    settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6, **how))
+    settings = ContinuedSettings(stage, training=replace(QUICK, save_minutes=1e-6, **how))
     model, corpus = folders[name], open_corpus([long_text])
     (tmp_path / "whole").mkdir()
-    expected = pretrain_further(
+    expected = continue_pretraining(
         open_model(model), corpus, settings, tmp_path / "whole"
     ).loaded.network.state_dict()
     folder = tmp_path / "stopped"
@@ -217,7 +221,7 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(
                 raise Canceled
 
         try:
-            done = pretrain_further(open_model(model), corpus, settings, folder, progress)
+            done = continue_pretraining(open_model(model), corpus, settings, folder, progress)
         except Canceled:
             assert list(folder.glob("checkpoint-*/moving.safetensors"))
     for key, value in done.loaded.network.state_dict().items():
@@ -227,12 +231,12 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(
 def test_models_saved_on_the_way_outlive_a_save_that_fails(
     folders, long_text, tmp_path, monkeypatch
 ):
-    settings = FurtherSettings(
+    settings = ContinuedSettings(
         "continued", keep_minutes=1e-6, training=replace(QUICK, tokens=16 * 8 * 2)
     )
     for name in ("work", "full", "out"):
         (tmp_path / name).mkdir()
-    done = pretrain_further(
+    done = continue_pretraining(
         open_model(folders["bert"]), open_corpus([long_text]), settings, tmp_path / "work"
     )
     with monkeypatch.context() as patched, pytest.raises(OSError, match="full"):
@@ -400,7 +404,11 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
         "0.000001",
     ]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
-    kept, once, ask = [*command, "--checkpoints", str(tmp_path / "kept")], Listener.__call__, []
+    kept, once, ask = (
+        [*command, "--checkpoints", str(tmp_path / "kept")],
+        HeldOutValidator.__call__,
+        [],
+    )
 
     def stop(self, step):
         once(self, step)
@@ -409,7 +417,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Listener, "__call__", stop)
+        patched.setattr(HeldOutValidator, "__call__", stop)
         assert main([*kept, "--out", str(tmp_path / "m")]) != 0
     assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
     capsys.readouterr()
@@ -417,7 +425,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
     assert "does not hold the checkpoints of this command" in capsys.readouterr().err
     with monkeypatch.context() as patched:
         patched.setattr(
-            Listener, "__call__", lambda self, step: (once(self, step), ask.append(step))[0]
+            HeldOutValidator, "__call__", lambda self, step: (once(self, step), ask.append(step))[0]
         )
         assert main([*kept, "--out", str(tmp_path / "m")]) == 0
     assert ask == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
@@ -449,7 +457,7 @@ def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, t
 
 
 def test_its_command_line_is_the_step(tmp_path):
-    further = FurtherSettings(
+    further = ContinuedSettings(
         "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
     )
     spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
@@ -540,10 +548,10 @@ def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp
     source = make_bert(head="BertModel")
     for stage in ("continued", "embeddings"):
         with pytest.raises(InputError, match="no masked-word head"):
-            pretrain_further(
+            continue_pretraining(
                 open_model(source),
                 open_corpus([long_text]),
-                FurtherSettings(stage, training=QUICK),
+                ContinuedSettings(stage, training=QUICK),
                 tmp_path,
             )
 

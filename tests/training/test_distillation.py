@@ -22,8 +22,8 @@ from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.distillation import Distiller, Fitting, Reader, contexts_of, schedule
-from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.distillation import Distiller, Fitting, Reader, sample_contexts, schedule
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import (
     DistilSettings,
@@ -109,7 +109,7 @@ def test_words_round_a_new_one_fill_the_length_from_both_sides(model):
 
 def test_every_token_is_met_equally_often_and_rare_ones_again(model, sentences):
     plan = plan_of(model, "hypertension", "tachycard", "lymphoma")
-    found = contexts_of(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    found = sample_contexts(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
     assert [len(own) for own in found] == [8, 1, 0]  # of 40, 1 and 0
     batches = list(schedule(found, SETTINGS))
     met = [reading for batch in batches for reading in batch]
@@ -119,7 +119,7 @@ def test_every_token_is_met_equally_often_and_rare_ones_again(model, sentences):
         == sum(reading in found[0] for reading in met)
         == 32
     )
-    again = contexts_of(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    again = sample_contexts(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
     assert [[own.old for own in token] for token in again] == [
         [own.old for own in token] for token in found
     ]
@@ -147,7 +147,7 @@ def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
     from vocadapt.models.contextual.word_vectors import network_until
 
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
-    reading = contexts_of(sentences, Reader(model, plan, True, 16), 1, SETTINGS)[0]
+    reading = sample_contexts(sentences, Reader(model, plan, True, 16), 1, SETTINGS)[0]
     true = model.space.matrix[model.space.rows(["drug"])]
     size = len(model.vocabulary)
     assert Fitting(network_until(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
@@ -281,7 +281,7 @@ def test_the_bar_of_the_step_with_and_without_vectors_and_training(
 ):
     vocabulary = PlanSettings(kind, max_added=2) if kind == "append" else RECIPE.vocabulary
     recipe = replace(RECIPE, vocabulary=vocabulary, vectors=QUICK)
-    further = FurtherSettings(stage, training=MaskedSettings(length=16, batch=8, tokens=256))
+    further = ContinuedSettings(stage, training=MaskedSettings(length=16, batch=8, tokens=256))
     step = ModelStep(replace(recipe, further=further), certify=stage == "continued")
     spec = Spec("model", step, {"model": str(tiny_bert), "text": str(text)})
     bar = Bar()

@@ -24,12 +24,17 @@ from vocadapt.training.finetune.encoding import (
     NO_PIECES,
     EncodingSettings,
     View,
-    cuts_of,
+    load_tokenizers,
 )
 from vocadapt.training.finetune.encodings import encode
-from vocadapt.training.finetune.mixture import Reading, batch_of, check_tokenization, pooled
+from vocadapt.training.finetune.mixture import (
+    FinetuningDataset,
+    batch_of,
+    check_tokenization,
+    pooled,
+)
 from vocadapt.training.finetune.outputs import SEQUENCE, Outputs
-from vocadapt.training.prediction.predict import joined, logits_of
+from vocadapt.training.prediction.predict import compute_logits, joined
 from vocadapt.training.tasks.base import Question, Sentence, Text
 
 EMPTY = Text("", "", None)
@@ -43,7 +48,7 @@ def adapted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cuts(adapted):
-    return cuts_of(adapted)
+    return load_tokenizers(adapted)
 
 
 def tokens(adapted, view):
@@ -244,7 +249,7 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
     words = ("tachycardia", "heart", "tachycardia", "of")
     examples = [Sentence(words, None), Sentence((), None), Sentence(("heart",) * 40, None)]
     echo = Echo()
-    logits = logits_of(echo, encode(examples, cuts, EncodingSettings(64, 30)), 0)
+    logits = compute_logits(echo, encode(examples, cuts, EncodingSettings(64, 30)), 0)
     ids = adapted.vocabulary.ids
     assert logits["base"][0].tolist() == [
         [ids["tachy"], 1],
@@ -273,7 +278,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
         random.seed(disturb)
         np.random.seed(disturb)  # noqa: NPY002
         torch.manual_seed(disturb)
-        reading = Reading(encoded, targets, "mixed", 0, 16, 3, seed)
+        reading = FinetuningDataset(encoded, targets, "mixed", 0, 16, 3, seed)
         return [item.cut for item in reading.drawn(epoch)], reading.epoch(epoch)
 
     first, batches = draws(1, 0, 5)
@@ -287,7 +292,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
 
 def test_both_reads_every_example_in_both_cuts(cuts):
     encoded = encode(sentences(10), cuts, EncodingSettings())
-    reading = Reading(encoded, [NER.targets(("O",) * 8)] * 10, "both", 0, 8, 2, 1)
+    reading = FinetuningDataset(encoded, [NER.targets(("O",) * 8)] * 10, "both", 0, 8, 2, 1)
     items = [item for batch in reading.epoch(1) for item in batch]
     assert sorted(items) == sorted(
         (chunk, cut) for chunk in range(10) for cut in ("base", "adapted")
@@ -308,7 +313,7 @@ def test_grouping_by_length_saves_padding_and_loses_nothing(cuts):
     real = sum(len(view.ids) for view in encoded.views["base"])
 
     def padded(grouped):
-        reading = Reading(encoded, targets, "base", 0, 8, 1, 1, grouped)
+        reading = FinetuningDataset(encoded, targets, "base", 0, 8, 1, 1, grouped)
         batches = [reading[step] for step in range(len(reading))]
         assert sum(int(batch["attention_mask"].sum()) for batch in batches) == real
         return sum(batch["input_ids"].numel() for batch in batches)
@@ -329,7 +334,7 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
         make_bert("big", tokens=[*TINY_TOKENS, *(f"word{place}" for place in range(300))])
     )
     folder = adapt(preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
-    there = list(cuts_of(open_model(folder)))
+    there = list(load_tokenizers(open_model(folder)))
     assert there == ["adapted"]
     with pytest.raises(InputError, match="no rows for all tokens of its original vocabulary"):
         check_tokenization(asked, there)
@@ -345,6 +350,6 @@ def test_moved_rows_are_found_by_their_tokens(adapted, cuts, tmp_path):
 @pytest.mark.parametrize("name", ["exbert-no-vocabulary", "reinit-normal"])
 def test_a_model_with_the_vocabulary_it_had_has_one_cut(name, tiny_bert, tmp_path):
     adapt(preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
-    assert list(cuts_of(open_model(tmp_path / "same"))) == ["base"]
+    assert list(load_tokenizers(open_model(tmp_path / "same"))) == ["base"]
     with pytest.raises(InputError, match="no adapted cut: no token was added"):
         check_tokenization("adapted", ["base"])

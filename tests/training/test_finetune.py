@@ -19,9 +19,13 @@ from vocadapt.training.callbacks import read_live
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
 from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
-from vocadapt.training.finetune.settings import TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.finetune.settings import (
+    FINETUNING_PRESETS,
+    FinetuneSettings,
+    training_preset,
+)
 from vocadapt.training.finetune.trainer import loss_of
-from vocadapt.training.finetune.used_embeddings import rows_in_use
+from vocadapt.training.finetune.used_embeddings import restrict_embeddings
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -175,7 +179,7 @@ def test_rows_in_use_give_the_same_outputs(adapted):
     with torch.inference_mode():
         whole = network(ids).logits
     embeddings = network.get_input_embeddings()
-    with rows_in_use(network, ids.numpy(), 0) as renamed, torch.inference_mode():
+    with restrict_embeddings(network, ids.numpy(), 0) as renamed, torch.inference_mode():
         assert network.get_input_embeddings().num_embeddings == 5
         hidden = network.base_model(torch.from_numpy(renamed)[ids])[0]
     assert network.get_input_embeddings() is embeddings
@@ -468,7 +472,9 @@ def test_settings_without_sense_are_refused(wrong):
 
 
 def test_presets_are_the_papers():
-    poerner, exbert, thesis = (TRAININGS[name].settings for name in ("poerner", "exbert", "thesis"))
+    poerner, exbert, thesis = (
+        FINETUNING_PRESETS[name].settings for name in ("poerner", "exbert", "thesis")
+    )
     assert (poerner.epochs, poerner.batch, poerner.lr, poerner.warm_up, poerner.chunk) == (
         100,
         32,
@@ -476,10 +482,10 @@ def test_presets_are_the_papers():
         0.1,
         30,
     )
-    assert poerner.with_dev and len(TRAININGS["poerner"].seeds) == 8
+    assert poerner.with_dev and len(FINETUNING_PRESETS["poerner"].seeds) == 8
     assert (exbert.epochs, exbert.batch, exbert.lr, exbert.top) == (3, 20, 1e-5, 3)
     assert (thesis.epochs, thesis.batch, thesis.lr, thesis.length) == (10, 8, 2e-5, 512)
-    assert TRAININGS["thesis"].seeds == (142,)
+    assert FINETUNING_PRESETS["thesis"].seeds == (142,)
     assert training_preset("quick", epochs=2).epochs == 2
     with pytest.raises(InputError, match="no training settings 'slow'"):
         training_preset("slow")

@@ -16,7 +16,7 @@ from tests.models.test_adapted_model import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings, cuts_of
+from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.mixture import batch_of
 from vocadapt.training.finetune.outputs import QUESTION, Outputs
@@ -26,7 +26,7 @@ from vocadapt.training.finetune.question_encoding import (
     encode_questions,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.prediction.predict import LOWEST, logits_of
+from vocadapt.training.prediction.predict import LOWEST, compute_logits
 from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -42,7 +42,7 @@ def adapted(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cuts(adapted):
-    return cuts_of(adapted)
+    return load_tokenizers(adapted)
 
 
 class Echo(torch.nn.Module):
@@ -57,7 +57,7 @@ class Echo(torch.nn.Module):
 
 def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, cuts):
     asked = [Question("1", "the drug", "Heart tachycardia, trial", None)]
-    logits = logits_of(Echo(), encode_questions(asked, cuts, EncodingSettings()), 0)
+    logits = compute_logits(Echo(), encode_questions(asked, cuts, EncodingSettings()), 0)
     ids = adapted.vocabulary.ids
     # [CLS] the drug [SEP] heart tachy ##card ##i ##a , trial [SEP]; words: heart, tachycardia, the
     # comma, trial
@@ -84,14 +84,16 @@ def test_every_piece_of_a_long_context_is_scored_once(cuts):
     assert encoded.sizes == (210,)
     assert all(
         not np.isclose(rows, LOWEST).any()
-        for own in logits_of(Echo(), encoded, 0).values()
+        for own in compute_logits(Echo(), encoded, 0).values()
         for rows in own
     )
 
 
 def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
     question = Question("1", "the", "heart \u200b placebo", None)
-    rows = logits_of(Echo(), encode_questions([question], cuts, EncodingSettings()), 0)["base"][0]
+    rows = compute_logits(Echo(), encode_questions([question], cuts, EncodingSettings()), 0)[
+        "base"
+    ][0]
     assert rows[1].tolist() == [LOWEST, LOWEST] and QA.said(rows, question) in ("heart", "placebo")
     assert QA.said(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
 

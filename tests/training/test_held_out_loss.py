@@ -30,7 +30,7 @@ from vocadapt.training.masked.held_out_loss import (
     describe_change,
     estimate_ratio,
 )
-from vocadapt.training.masked.training_text import gather
+from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -125,7 +125,9 @@ def test_the_loss_is_that_of_the_float16_model_that_is_saved(half_model, long_te
     saved = open_model(tmp_path / "m")
     assert saved.network.dtype == torch.float16
     (tmp_path / "again").mkdir()
-    material = gather(open_corpus([long_text]), saved.splitter, tmp_path / "again", training.seed)
+    material = write_training_text(
+        open_corpus([long_text]), saved.splitter, tmp_path / "again", training.seed
+    )
     drawn = WindowSettings().within(training.length)
     asked = tuple(windows(material.held_out, saved.splitter, saved.vocabulary, drawn))
     measured = masked_word_loss(saved.network.float(), saved.vocabulary, asked)
@@ -153,9 +155,9 @@ def test_lost_updates_are_counted():
 
 def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, long_text, tmp_path):
     from vocadapt.errors import Canceled
-    from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+    from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
 
-    settings = FurtherSettings("continued", training=replace(QUICK, lr=2e-5, save_minutes=1e-6))
+    settings = ContinuedSettings("continued", training=replace(QUICK, lr=2e-5, save_minutes=1e-6))
     corpus = open_corpus([long_text])
 
     def stop(fraction, message=""):
@@ -164,10 +166,10 @@ def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, lo
 
     for name in ("whole", "stopped"):
         (tmp_path / name).mkdir()
-    expected = pretrain_further(open_model(half_model), corpus, settings, tmp_path / "whole")
+    expected = continue_pretraining(open_model(half_model), corpus, settings, tmp_path / "whole")
     with pytest.raises(Canceled):
-        pretrain_further(open_model(half_model), corpus, settings, tmp_path / "stopped", stop)
-    done = pretrain_further(open_model(half_model), corpus, settings, tmp_path / "stopped")
+        continue_pretraining(open_model(half_model), corpus, settings, tmp_path / "stopped", stop)
+    done = continue_pretraining(open_model(half_model), corpus, settings, tmp_path / "stopped")
     for key, value in done.loaded.network.state_dict().items():
         assert torch.equal(value, expected.loaded.network.state_dict()[key]), key
     assert done.packed == expected.packed

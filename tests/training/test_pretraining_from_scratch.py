@@ -10,14 +10,14 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.callbacks import begun
+from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked import budget as budget_module
 from vocadapt.training.masked import training_text as material_module
-from vocadapt.training.masked.blocks import Blocks, MaskedReading, pack
-from vocadapt.training.masked.budget import seconds_a_step
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
+from vocadapt.training.masked.budget import measure_step_seconds
 from vocadapt.training.masked.from_scratch import ScratchSettings, build, pretrain_from_scratch
 from vocadapt.training.masked.trainer import MaskedSettings, _trainer, train_masked
-from vocadapt.training.masked.training_text import gather
+from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
 from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece_training import count_sentences, train_wordpiece
@@ -73,7 +73,7 @@ def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, t
 
 
 def blocks_of(text, tmp_path):
-    material = gather(open_corpus([text]), UNCASED, tmp_path)
+    material = write_training_text(open_corpus([text]), UNCASED, tmp_path)
     return pack(material.sentences, vocabulary_for(material), QUICK.length)
 
 
@@ -114,7 +114,7 @@ def test_a_training_that_was_stopped_twice_ends_as_one_that_was_not(text, tmp_pa
         try:
             trained = train_masked(network, blocks, settings, folder, progress)
         except Canceled:
-            assert begun(folder)
+            assert find_checkpoint(folder)
     assert trained.steps == 30 and trained.tokens == 30 * 128
     expected = weights(whole)
     for name, value in weights(network).items():
@@ -149,7 +149,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
     blocks, settings = blocks_of(text, tmp_path), MaskedSettings(length=16, batch=8, parts=4)
     seen = []
     assert (
-        seconds_a_step(
+        measure_step_seconds(
             fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)
         )
         > 0
@@ -158,7 +158,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
     monkeypatch.setattr(budget_module, "BELIEVED", 0.0)
     seen.clear()
     assert (
-        seconds_a_step(
+        measure_step_seconds(
             fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)
         )
         > 0
@@ -193,11 +193,15 @@ def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
 
 def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
     corpus = open_corpus([text])
-    material = gather(corpus, UNCASED, tmp_path, seed=2)
+    material = write_training_text(corpus, UNCASED, tmp_path, seed=2)
     assert 1 <= len(material.held_out) <= 30
     assert material.lines + len(material.held_out) == 900
-    again = gather(corpus, UNCASED, tmp_path, seed=2)
-    assert again.held_out == material.held_out != gather(corpus, UNCASED, tmp_path, seed=3).held_out
+    again = write_training_text(corpus, UNCASED, tmp_path, seed=2)
+    assert (
+        again.held_out
+        == material.held_out
+        != write_training_text(corpus, UNCASED, tmp_path, seed=3).held_out
+    )
 
 
 @pytest.mark.parametrize("gap", ["", "\n"])
@@ -208,7 +212,9 @@ def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeyp
         "".join(f"line {number}\n{gap}" for number in range(8000)).rstrip("\n"), encoding="utf-8"
     )
     for seed in range(10):
-        found = gather(open_corpus([path]), UNCASED, tmp_path, seed, documents=bool(gap))
+        found = write_training_text(
+            open_corpus([path]), UNCASED, tmp_path, seed, documents=bool(gap)
+        )
         assert len(found.held_out) == 20
         places = [int(line.split()[1]) for line in found.held_out]
         assert places == sorted(places)
@@ -277,7 +283,9 @@ def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
     """Published exBERT's does, from its second pass on."""
     network, settings = open_model(tiny_bert).network, MaskedSettings(length=8, batch=2, lr=1e-3)
     blocks = Blocks(np.full((4, 8), 9, dtype=np.int32), open_model(tiny_bert).vocabulary)
-    trainer = _trainer(network, MaskedReading(blocks, 20, 0.15, 1), settings, 10, tmp_path, silent)
+    trainer = _trainer(
+        network, MaskedBlockDataset(blocks, 20, 0.15, 1), settings, 10, tmp_path, silent
+    )
     trainer.create_optimizer_and_scheduler(10)
     assert trainer.optimizer.defaults["betas"] == (0.9, 0.999)
     rates = []

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import USUAL, Rules
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.entities import on_pieces
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.tags import Span, scheme_of, spans_of, stray_insides, tags_of
@@ -68,7 +68,7 @@ def oracle_f1(gold, said, chunks=conlleval_chunks):
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
 
 
-def figures(name, gold, said, rules=USUAL):
+def figures(name, gold, said, rules=DEFAULT_RULES):
     values = scorer_of("ner", name).score(gold, said, rules).values
     return values["precision"], values["recall"], values["f1"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, over_seeds
+from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, summarize_seeds
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.predictions import baseline_of_split
 
@@ -17,19 +17,19 @@ def baseline_given(kind, gold, scorer=""):
 
 
 def test_mean_and_deviation_over_seeds_by_hand():
-    found = over_seeds([0.8, 0.82, 0.84])
+    found = summarize_seeds([0.8, 0.82, 0.84])
     assert (found.mean, found.sd) == pytest.approx((0.82, 0.02))
     assert (found.collapsed, found.mean_learned) == (0, pytest.approx(0.82))
-    assert over_seeds([0.5]).sd is None
+    assert summarize_seeds([0.5]).sd is None
     with pytest.raises(ValueError, match="no value"):
-        over_seeds([])
+        summarize_seeds([])
 
 
 def test_a_collapsed_run_is_shown_beside_the_mean_without_it():
-    found = over_seeds([0.9, 0.0, 0.8], [False, True, False])
+    found = summarize_seeds([0.9, 0.0, 0.8], [False, True, False])
     assert (found.mean, found.collapsed) == (pytest.approx(1.7 / 3), 1)
     assert (found.mean_learned, found.sd_learned) == pytest.approx((0.85, 0.05 * 2**0.5))
-    every = over_seeds([0.0, 0.0], [True, True])
+    every = summarize_seeds([0.0, 0.0], [True, True])
     assert (every.mean, every.mean_learned, every.sd_learned) == (0.0, None, None)
 
 

@@ -18,12 +18,13 @@ from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading
-from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.masked.blocks import MaskedBlockDataset
+from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
 from vocadapt.training.masked.losses import losses
 from vocadapt.training.masked.sentence_pairs import NEXT, OTHER, _pairs, pack_pairs
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.training.masked.training_text import gather
+from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -118,18 +119,18 @@ def test_too_few_documents_are_said(text, tmp_path):
 
 def test_padding_is_never_asked_and_parts_are_told(tmp_path):
     pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(10)), length=12)
-    reading = MaskedReading(pairs, 20, 0.5, 1)
+    reading = MaskedBlockDataset(pairs, 20, 0.5, 1)
     for place in range(20):
         found = reading[place]
         padding = found["attention_mask"] == 0
-        assert padding.sum() == 7 and (found["labels"][padding] == NOT_ASKED).all()
+        assert padding.sum() == 7 and (found["labels"][padding] == IGNORE_INDEX).all()
         assert found["token_type_ids"].sum() == 2 and int(found["next"]) in (NEXT, OTHER)
 
 
 def test_files_are_documents_and_empty_lines_part_them(tmp_path):
     for name, text in (("a.txt", "heart pain\n\nacid trial\n"), ("b.txt", "drug drug\n" * 300)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    made = gather(
+    made = write_training_text(
         open_corpus([tmp_path / "a.txt", tmp_path / "b.txt"]),
         Splitter.bert(True),
         tmp_path,
@@ -142,7 +143,7 @@ def test_files_are_documents_and_empty_lines_part_them(tmp_path):
 def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
     (tmp_path / "a.txt").write_text("heart . pain .\n" * 400, encoding="utf-8")
     corpus, splitter, seen = open_corpus([tmp_path / "a.txt"]), Splitter.bert(True), []
-    gather(
+    write_training_text(
         corpus,
         splitter,
         tmp_path,
@@ -161,7 +162,7 @@ def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
 
     (tmp_path / "sentences.txt").unlink()
     with pytest.raises(Canceled):
-        gather(corpus, splitter, tmp_path, 1, stop, documents=True)
+        write_training_text(corpus, splitter, tmp_path, 1, stop, documents=True)
     assert not (tmp_path / "sentences.txt").exists()
 
 
@@ -173,7 +174,7 @@ def test_several_files_of_a_document_a_line_stay_a_document_a_line(end, tmp_path
     lines = "heart . pain .\n" * 200
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(lines + end, encoding="utf-8")
-    made = gather(
+    made = write_training_text(
         open_corpus([tmp_path / "a.txt", tmp_path / "b.txt"]),
         Splitter.bert(True),
         tmp_path,
@@ -191,7 +192,7 @@ def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path
     network = extended(network, ModuleSettings("s3")) if kind == "exbert" else network
     network.eval()
     pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(4)), length=10)
-    reading = MaskedReading(pairs, 4, 0.5, 1)
+    reading = MaskedBlockDataset(pairs, 4, 0.5, 1)
     inputs = {key: torch.stack([reading[place][key] for place in range(4)]) for key in reading[0]}
     masked, following = losses(network, inputs)
     named = {
@@ -204,8 +205,8 @@ def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path
 @pytest.mark.parametrize("stage", ["continued", "embeddings"])
 def test_training_on_pairs_counts_their_loss_apart(stage, make_bert, documents, tmp_path):
     source = make_bert(head="BertForPreTraining")
-    settings = FurtherSettings(stage, nsp=True, training=QUICK)
-    done = pretrain_further(open_model(source), open_corpus([documents]), settings, tmp_path)
+    settings = ContinuedSettings(stage, nsp=True, training=QUICK)
+    done = continue_pretraining(open_model(source), open_corpus([documents]), settings, tmp_path)
     told = done.to_dict()
     assert [step for step, _ in told["next_curve"]] == [step for step, _ in told["curve"]] and len(
         told["curve"]
@@ -229,9 +230,11 @@ def test_the_stage_extension_on_pairs_moves_no_head_unless_asked(
     train_heads, make_bert, documents, tmp_path
 ):
     source = made("exbert-s3", tmp_path / "e", make_bert(head="BertForPreTraining"), documents)
-    settings = FurtherSettings("extension", train_heads, nsp=True, training=QUICK)
+    settings = ContinuedSettings("extension", train_heads, nsp=True, training=QUICK)
     (tmp_path / "f").mkdir()
-    done = pretrain_further(open_model(source), open_corpus([documents]), settings, tmp_path / "f")
+    done = continue_pretraining(
+        open_model(source), open_corpus([documents]), settings, tmp_path / "f"
+    )
     before, after = open_model(source).network.state_dict(), done.loaded.network.state_dict()
     moved = {
         name

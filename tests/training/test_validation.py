@@ -13,9 +13,15 @@ from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked import validation
-from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.training.masked.validation import HeldOutCurve, Listener, Point, evenly, read_curve
+from vocadapt.training.masked.validation import (
+    HeldOutCurve,
+    HeldOutValidator,
+    Point,
+    read_curve,
+    select_evenly,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -24,8 +30,10 @@ QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 
 def train(model, long_text, folder, **options):
     folder.mkdir(exist_ok=True)
-    settings = FurtherSettings("continued", training=replace(QUICK, **options.pop("training", {})))
-    return pretrain_further(
+    settings = ContinuedSettings(
+        "continued", training=replace(QUICK, **options.pop("training", {}))
+    )
+    return continue_pretraining(
         open_model(model), open_corpus([long_text]), settings, folder, **options
     )
 
@@ -102,7 +110,7 @@ def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, 
     ):
         folder = tmp_path / f"{steps}-{a_step}"
         folder.mkdir()
-        heard = Listener(
+        heard = HeldOutValidator(
             model.network, model.vocabulary, asked, folder, a_step, lambda steps=steps: steps
         )
         for step in range(1, steps + 1):
@@ -116,9 +124,9 @@ def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, 
 
 def test_windows_are_taken_evenly_and_one_that_hides_a_word_is_among_them():
     windows = [Window(None, None, 1 if place == 3 else 0, 1) for place in range(10)]
-    assert evenly(windows, 10) == tuple(windows) == evenly(windows, 3)
+    assert select_evenly(windows, 10) == tuple(windows) == select_evenly(windows, 3)
     full = [Window(None, None, 1, 1) for _ in range(10)]
-    assert [full.index(one) for one in evenly(full, 4)] == [0, 3, 6, 9]
+    assert [full.index(one) for one in select_evenly(full, 4)] == [0, 3, 6, 9]
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"points": [[1]]}', '{"points": []}'])

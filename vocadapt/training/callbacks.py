@@ -57,17 +57,19 @@ def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, s
     """
     curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
     with suppress(OSError):
-        write_whole(folder / CURVE, json.dumps({"curve": curve, "epoch": epoch, "steps": steps}))
+        write_atomically(
+            folder / CURVE, json.dumps({"curve": curve, "epoch": epoch, "steps": steps})
+        )
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a small file so that no reader meets a part of it."""
     draft = path.with_name(f"{path.name}.part")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
 
 
-def begun(folder: Path) -> str | None:
+def find_checkpoint(folder: Path) -> str | None:
     """The newest whole checkpoint of a folder, None where there is none: a killed process may have
     left half of one.
     """
@@ -85,7 +87,9 @@ def _is_whole(checkpoint: Path) -> bool:
     return True
 
 
-def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress) -> Any:
+def build_progress_callback(
+    steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress
+) -> Any:
     """A callback that reports each step and asks for a checkpoint now and then; a Progress that
     raises ends the training.
 
@@ -128,7 +132,7 @@ def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Pro
     return Watch()
 
 
-def calling(each: Callable[[int], None]) -> Any:
+def build_step_callback(each: Callable[[int], None]) -> Any:
     """A callback that calls `each` with the number of every step that is done."""
     from transformers import TrainerCallback
 
@@ -161,7 +165,9 @@ def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
     check_finite(weights, f"step {steps:,} of {steps:,}", lr, "The sum of the weights is")
 
 
-def on_one_device(arguments: "transformers.TrainingArguments") -> "transformers.TrainingArguments":
+def limit_to_one_device(
+    arguments: "transformers.TrainingArguments",
+) -> "transformers.TrainingArguments":
     """Let the Trainer use one GPU of several: each would read a batch of its own, which is another
     training.
     """
@@ -169,7 +175,7 @@ def on_one_device(arguments: "transformers.TrainingArguments") -> "transformers.
     return arguments
 
 
-def without_printers(trainer: "transformers.Trainer") -> None:
+def remove_printers(trainer: "transformers.Trainer") -> None:
     """Take away the callbacks that print: what is to be said goes through Progress."""
     for printer in [
         call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__
@@ -178,7 +184,7 @@ def without_printers(trainer: "transformers.Trainer") -> None:
 
 
 @contextmanager
-def own_randomness() -> Iterator[None]:
+def preserve_random_state() -> Iterator[None]:
     """Leave the global random states of Python, NumPy and torch as they were: the Trainer seeds
     them all.
     """

@@ -72,7 +72,7 @@ class Distiller:
         """
         layer = self._layer(settings)
         reader = Reader(self.model, plan, self.whole, settings.length)
-        found = contexts_of(
+        found = sample_contexts(
             self.sentences, reader, len(plan.new_rows), settings, part(progress, 0.0, 0.1)
         )
         fitted = np.array([len(own) for own in found], dtype=np.int64)
@@ -212,7 +212,7 @@ class Reader:
             room, first, last = room - fitting[0], min(first, fitting[1]), max(last, fitting[1])
 
 
-def contexts_of(
+def sample_contexts(
     sentences: Path,
     reader: Reader,
     tokens: int,

@@ -13,8 +13,8 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.training.masked.blocks import cut_lines
-from vocadapt.training.masked.training_text import Material, gather
+from vocadapt.training.masked.blocks import tokenize_lines
+from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 
@@ -33,7 +33,9 @@ def token_space(
     too little text.
     """
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
-        material = gather(corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2))
+        material = write_training_text(
+            corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2)
+        )
         space = token_vectors(
             material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
         )
@@ -41,7 +43,7 @@ def token_space(
 
 
 def token_vectors(
-    material: Material,
+    material: TrainingText,
     vocabulary: Vocabulary,
     settings: Word2VecSettings,
     file: Path,
@@ -52,7 +54,7 @@ def token_vectors(
     """
     counts = Counter[str]()
     with file.open("w", encoding="utf-8") as out:
-        for pieces in cut_lines(material.sentences, vocabulary):
+        for pieces in tokenize_lines(material.sentences, vocabulary):
             counts.update(pieces)
             out.write(f"{' '.join(pieces)}\n")
     known = {

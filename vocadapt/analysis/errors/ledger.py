@@ -18,7 +18,7 @@ from vocadapt.analysis.errors.votes import Vote, vote_on
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import CUTS
-from vocadapt.training.finetune.outputs import Logits, Outputs, Said
+from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds.qa import apply_word_rule
@@ -43,8 +43,8 @@ class Side:
     """
 
     name: str
-    said: Sequence[Said]
-    cuts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
+    said: Sequence[Prediction]
+    cuts: Mapping[str, Sequence[Prediction]] = field(default_factory=dict)
     logits: Mapping[str, Sequence[Logits]] = field(default_factory=dict)
     outputs: Outputs | None = None
     word_rule: str = "code"

@@ -18,7 +18,7 @@ from vocadapt.analysis.results.tables import LEAST, figure_name, fraction, p_val
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
-from vocadapt.training.finetune.mixture import CUTS, named_cut
+from vocadapt.training.finetune.mixture import CUTS, label_tokenization
 from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.base import Example
@@ -256,7 +256,7 @@ COLUMNS = (
     "first error",
     "second",
     "second error",
-    *map(named_cut, CUTS),
+    *map(label_tokenization, CUTS),
     "outvoted",
     "words",
     "made of",
@@ -326,7 +326,7 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
         **entry,
         **{side: entry[side]["said"] for side in ("first", "second")},
         **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
-        **{named_cut(cut): cuts[cut]["said"] for cut in cuts},
+        **{label_tokenization(cut): cuts[cut]["said"] for cut in cuts},
         "outvoted": vote["line"] if vote else "",
         "words": " | ".join(
             f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]

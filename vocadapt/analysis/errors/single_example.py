@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.analysis.errors.votes import Vote, vote_on
-from vocadapt.training.finetune.mixture import POOLED, cut_that_counts
-from vocadapt.training.finetune.outputs import Logits, Outputs, Said
+from vocadapt.training.finetune.mixture import POOLED, choose_main_tokenization
+from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Sentence
 
@@ -25,10 +25,10 @@ class Tried:
     @property
     def cut(self) -> str:
         """The cut that counts."""
-        return cut_that_counts(self.logits)
+        return choose_main_tokenization(self.logits)
 
     @cached_property
-    def said(self) -> dict[str, Said]:
+    def said(self) -> dict[str, Prediction]:
         """What is predicted under every cut."""
         return {cut: self.outputs.said(rows, self.example) for cut, rows in self.logits.items()}
 

@@ -17,7 +17,7 @@ from vocadapt.analysis.errors.word_tokenizations import WordBook, WordCut
 from vocadapt.analysis.results.tables import figure_name
 from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
-from vocadapt.training.finetune.outputs import Said
+from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.scoring.entities import BARE
 from vocadapt.training.scoring.registry import scorer_of
@@ -279,7 +279,7 @@ class Slicing:
             name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN)
         )
 
-    def _score_of(self, name: str, said: Sequence[Said]) -> Score | None:
+    def _score_of(self, name: str, said: Sequence[Prediction]) -> Score | None:
         """Score a prediction over a slice, None if it is empty; without a slice, the task's own
         score.
 
@@ -294,7 +294,7 @@ class Slicing:
             tally = Tally(tally.rows[places], tally.labels)
         return self.scorer.of(tally, self.rules) if len(tally.rows) else None
 
-    def _entity_score(self, name: str, said: Sequence[Said]) -> Score | None:
+    def _entity_score(self, name: str, said: Sequence[Prediction]) -> Score | None:
         """Score the gold and predicted entities of a slice; each belongs to it by its own words."""
         gold, predicted = (
             [self._items(name, place, units) for place, units in enumerate(listed)]
@@ -313,17 +313,17 @@ class Slicing:
     def _gold_units(self) -> list[tuple[Unit, ...]]:
         return self._entities(self.ledger.split.gold)
 
-    def _units(self, said: Sequence[Said]) -> list[tuple[Unit, ...]]:
+    def _units(self, said: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         """Return the entities of a prediction of the ledger (cached)."""
         if id(said) not in self._predicted:
             self._predicted[id(said)] = self._entities(said)
         return self._predicted[id(said)]
 
-    def _entities(self, tagged: Sequence[Said]) -> list[tuple[Unit, ...]]:
+    def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         pairs = zip(self.ledger.split.examples, tagged, strict=True)
         return [self.ledger.judging.units(example, tags) for example, tags in pairs]
 
-    def _tally(self, said: Sequence[Said]) -> Tally:
+    def _tally(self, said: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
         if id(said) not in self._tallies:
             self._tallies[id(said)] = self.scorer.tally(self.ledger.split.gold, said, self.rules)

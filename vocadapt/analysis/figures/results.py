@@ -20,7 +20,7 @@ from vocadapt.analysis.figures.figures import (
     empty_figure,
 )
 from vocadapt.analysis.results.tables import fraction
-from vocadapt.training.finetune.mixture import CUTS, named_cut
+from vocadapt.training.finetune.mixture import CUTS, label_tokenization
 
 STYLES = dict(zip(CUTS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True))
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -107,7 +107,7 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
             x=[mark.mean for mark in own],
             y=[places[id(mark)] for mark in own],
             mode="markers",
-            name=named_cut(cut),
+            name=label_tokenization(cut),
             text=[html.escape(mark.name) for mark in own],
             error_x={
                 "array": [mark.sd or 0.0 for mark in own],

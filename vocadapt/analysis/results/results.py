@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.mixture import cut_that_counts
-from vocadapt.training.scoring.counts import USUAL, Rules, Scorer, Tally
-from vocadapt.training.scoring.summary import SeedSummary, group_means, over_seeds
+from vocadapt.training.finetune.mixture import choose_main_tokenization
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
+from vocadapt.training.scoring.summary import SeedSummary, group_means, summarize_seeds
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
     Interval,
+    align_all_labels,
     aligned,
-    aligned_all,
     bootstrap,
     compare_tallies,
     mean_tally,
@@ -57,7 +57,7 @@ class Entry:
     @property
     def cut(self) -> str:
         """The cut that counts."""
-        return cut_that_counts(self.tallies)
+        return choose_main_tokenization(self.tallies)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def leaderboard(
     kind: str,
     entries: Sequence[Entry],
     scorer: Scorer,
-    rules: Rules = USUAL,
+    rules: Rules = DEFAULT_RULES,
     baseline: tuple[str, str] | None = None,
     draws: Draws | None = None,
 ) -> Board:
@@ -292,7 +292,7 @@ def _figures(
     """Every figure over the seeds, that of a seed the mean over its parts."""
     seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
     return {
-        name: over_seeds(
+        name: summarize_seeds(
             [sum(part[name] for part in parts) / len(parts) for parts in seeds], collapsed
         )
         for name in seeds[0][0]
@@ -305,7 +305,7 @@ def _whole(tallies: Sequence[Sequence[Tally]]) -> Tally:
     """
     joined = []
     for parts in tallies:
-        over = aligned_all(parts)
+        over = align_all_labels(parts)
         joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
     return mean_tally(joined)
 

@@ -11,7 +11,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
-from vocadapt.training.scoring.counts import USUAL, Rules, Score, Scorer
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
 from vocadapt.training.scoring.registry import SCORERS, scorer_of
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
@@ -62,11 +62,14 @@ def _options(parser: Parser) -> None:
         "--negative",
         nargs="+",
         metavar="LABEL",
-        default=USUAL.negative,
+        default=DEFAULT_RULES.negative,
         help="classes of no relation",
     )
     parser.add_argument(
-        "--positive", metavar="LABEL", default=USUAL.positive, help="the class of binary-f1 (1)"
+        "--positive",
+        metavar="LABEL",
+        default=DEFAULT_RULES.positive,
+        help="the class of binary-f1 (1)",
     )
     parser.add_argument("--untyped", action="store_true", help="make one type of all entity types")
     unit = (

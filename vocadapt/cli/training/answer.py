@@ -10,9 +10,14 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.progress import Progress
 from vocadapt.text.formats.text_file import opened
-from vocadapt.training.finetune.mixture import CHOICES, POOLED, chosen_cut, cut_that_counts
+from vocadapt.training.finetune.mixture import (
+    CHOICES,
+    POOLED,
+    choose_main_tokenization,
+    select_tokenization,
+)
 from vocadapt.training.finetune.run_files import load_run
-from vocadapt.training.prediction.answering import Answered, answer
+from vocadapt.training.prediction.answering import QuestionAnswers, answer
 from vocadapt.training.tasks.context_windows import AnswerSettings
 
 NONE = (
@@ -54,8 +59,8 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
         context = source.read_document()
     found = answer(run, options.question, context, options.most, progress, options.word_rule or "")
     cuts = list(found[0].best)
-    shown = [chosen_cut(cuts, options.tokenization)] if options.tokenization else cuts
-    judged = shown[0] if options.tokenization else cut_that_counts(cuts)
+    shown = [select_tokenization(cuts, options.tokenization)] if options.tokenization else cuts
+    judged = shown[0] if options.tokenization else choose_main_tokenization(cuts)
     return Answer(
         {
             "model": options.model,
@@ -67,7 +72,7 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _as_json(found: Answered, judged: str, shown: Sequence[str]) -> dict[str, object]:
+def _as_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[str, object]:
     """The best answer under the cut that counts (null without one), and all under each cut."""
     values = found.to_dict()
     values["best"] = {cut: values["best"][cut] for cut in shown}
@@ -88,13 +93,13 @@ def _as_json(found: Answered, judged: str, shown: Sequence[str]) -> dict[str, ob
     }
 
 
-def _text(found: Answered, shown: Sequence[str]) -> str:
+def _text(found: QuestionAnswers, shown: Sequence[str]) -> str:
     """The question, a line for each answer under each cut, and where it was read."""
     header = ("cut", "answer", "score", "share", "characters", "window")
     return f"{found.question}\n{table(header, [row for cut in shown for row in _rows(found, cut)])}"
 
 
-def _rows(found: Answered, cut: str) -> Iterator[tuple[object, ...]]:
+def _rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:
     part = found.windows.get(cut)
     window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
     if not found.best[cut]:

@@ -17,7 +17,12 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.settings import limits
 from vocadapt.training.finetune.mixture import CHOICES, TOKENIZATIONS
-from vocadapt.training.finetune.settings import FREEZE, TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.finetune.settings import (
+    FINETUNING_PRESETS,
+    FREEZE,
+    FinetuneSettings,
+    training_preset,
+)
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
 from vocadapt.training.tasks.folds import of_fold
@@ -61,11 +66,14 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
     for split in SPLITS:
         parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace(
-        "%", "%%"
-    )
+    presets = "; ".join(
+        f"{name}: {preset.about}" for name, preset in FINETUNING_PRESETS.items()
+    ).replace("%", "%%")
     parser.add_argument(
-        "--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)"
+        "--settings",
+        choices=tuple(FINETUNING_PRESETS),
+        default="quick",
+        help=f"{presets} (default quick)",
     )
     cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
     usual = "default mixed, or base where the model was not adapted"
@@ -140,7 +148,7 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
 def _spec(options: Namespace) -> Spec:
     names = (*CHANGES, "freeze", "schedule", "word_rule", *SWITCHES)
     changes = {name: value for name in names if (value := getattr(options, name)) is not None}
-    seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
+    seeds = tuple(options.seeds or FINETUNING_PRESETS[options.settings].seeds)
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
         raise InputError(
             f"The seed {twice[0]} was given twice.",

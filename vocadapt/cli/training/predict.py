@@ -11,7 +11,7 @@ from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
-from vocadapt.training.finetune.mixture import CHOICES, chosen_cut
+from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.plain_text import plain_examples, prediction_lines, read_lines
 from vocadapt.training.tasks.base import Split
@@ -63,7 +63,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
     logits = run.logits(split.examples, progress)
-    cut = chosen_cut(logits, options.tokenization)
+    cut = select_tokenization(logits, options.tokenization)
     said = list(map(run.outputs.said, logits[cut], split.examples))
     with writing_file(out) as draft:
         draft.write_text(

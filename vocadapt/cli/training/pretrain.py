@@ -19,10 +19,10 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import FurtherStep, PretrainStep, Spec
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
-from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.held_out_loss import LEVEL, describe_change
-from vocadapt.training.masked.stages import PRETRAININGS, STAGES, pretraining_preset
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, pretraining_preset
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.training.schedules import SCHEDULES
@@ -105,7 +105,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
     parser.add_argument(
         "--keep-minutes",
-        type=setting(FurtherSettings, "keep_minutes"),
+        type=setting(ContinuedSettings, "keep_minutes"),
         metavar="X",
         help=f"of --model: {kept} (default none)",
     )
@@ -117,13 +117,13 @@ def _options(parser: Parser) -> None:
 
 
 def _training_options(parser: Parser) -> None:
-    new, further = MaskedSettings(), PRETRAININGS["quick"].settings
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace(
-        "%", "%%"
-    )
+    new, further = MaskedSettings(), PRETRAINING_PRESETS["quick"].settings
+    presets = "; ".join(
+        f"{name}: {preset.about}" for name, preset in PRETRAINING_PRESETS.items()
+    ).replace("%", "%%")
     parser.add_argument(
         "--settings",
-        choices=PRETRAININGS,
+        choices=PRETRAINING_PRESETS,
         metavar="NAME",
         help=f"of --model (default quick). {presets}",
     )
@@ -199,7 +199,7 @@ def _further(options: Namespace) -> Spec:
             "Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}."
         )
     training = pretraining_preset(options.settings or "quick", **_training(options))
-    further = FurtherSettings(
+    further = ContinuedSettings(
         options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training
     )
     inputs = {"model": options.model, "text": options.corpus}

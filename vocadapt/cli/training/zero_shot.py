@@ -12,7 +12,11 @@ from vocadapt.cli.training.finetune import shown
 from vocadapt.lab.steps.zero_shot import SCORES, ZeroShot, zero_shot
 from vocadapt.progress import Progress
 from vocadapt.recipe import preset
-from vocadapt.training.finetune.settings import TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.finetune.settings import (
+    FINETUNING_PRESETS,
+    FinetuneSettings,
+    training_preset,
+)
 
 CHANGES = {
     "epochs": "passes over the general questions",
@@ -44,7 +48,10 @@ def _options(parser: Parser) -> None:
         "--preset", default="green-bert", metavar="P", help="the recipe (green-bert)"
     )
     parser.add_argument(
-        "--settings", choices=tuple(TRAININGS), default="quick", help="of the fine-tuning (quick)"
+        "--settings",
+        choices=tuple(FINETUNING_PRESETS),
+        default="quick",
+        help="of the fine-tuning (quick)",
     )
     for name, meaning in CHANGES.items():
         parser.add_argument(

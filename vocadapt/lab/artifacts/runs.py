@@ -11,10 +11,10 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import UNTELLING, name_of
-from vocadapt.training.finetune.mixture import cut_that_counts
+from vocadapt.training.finetune.mixture import choose_main_tokenization
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.counts import Scorer
-from vocadapt.training.scoring.summary import SeedSummary, over_seeds
+from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 
 NEEDED = {
     "task",
@@ -122,7 +122,7 @@ class RunSet:
     @property
     def cut(self) -> str:
         """The cut that counts; "" without scores."""
-        return cut_that_counts(self.cuts)
+        return choose_main_tokenization(self.cuts)
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
@@ -148,7 +148,7 @@ class RunSet:
         """The same over the seeds: mean, standard deviation, and both without the collapsed
         runs.
         """
-        return over_seeds(self.values(cut, figure), self.collapsed)
+        return summarize_seeds(self.values(cut, figure), self.collapsed)
 
     @property
     def examples_per_second(self) -> float:

@@ -18,12 +18,12 @@ from vocadapt.analysis.errors.word_tokenizations import WordBook, near, word_boo
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.run_sources import training_examples
 from vocadapt.training.finetune.encoding import BASE
-from vocadapt.training.finetune.mixture import chosen_cut
+from vocadapt.training.finetune.mixture import select_tokenization
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
-from vocadapt.training.scoring.counts import USUAL, Rules, Score, Scorer
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import (
-    USUAL_DRAWS,
+    DEFAULT_DRAWS,
     Comparison,
     Draws,
     aligned,
@@ -53,7 +53,7 @@ class PairSpec:
     gold: str = ""
     kind: str = ""
     scorer: str = ""
-    draws: Draws = USUAL_DRAWS
+    draws: Draws = DEFAULT_DRAWS
     negative: tuple[str, ...] = ()
     positive: str = ""
 
@@ -172,7 +172,7 @@ def open_pair(asked: PairSpec) -> RunPair:
     )
     kind, split = _gold(asked, runs)
     known = [run for run in runs if run is not None]
-    rules = _rules(asked, known[0].rules if known else USUAL, split)
+    rules = _rules(asked, known[0].rules if known else DEFAULT_RULES, split)
     scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
     names, found = (asked.first, asked.second), []
     for run, name, cut in zip(runs, names, asked.cuts, strict=True):
@@ -286,7 +286,7 @@ def _shown(example: Example) -> str:
 def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     """What a run says under a cut, with all that it kept."""
     said = run.kept.said
-    chosen = chosen_cut(said, cut)
+    chosen = select_tokenization(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
     return (
         Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs, run.word_rule),

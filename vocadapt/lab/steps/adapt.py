@@ -27,8 +27,8 @@ from vocadapt.spaces.alignment.cross_validation import held_out
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
-from vocadapt.training.masked.continued import check_further, further_in
-from vocadapt.training.masked.losses import next_head
+from vocadapt.training.masked.continued import check_continued, continue_and_save
+from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.stages import new_ids
 
 FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
@@ -120,7 +120,7 @@ def _trained(
     kept = rows_alone or (further.stage == "extension" and not further.train_heads)
     certified = _certified(task, adapted, before_it) if settings.certify and not kept else {}
     made = read_json_object(adapted / RECORD).get("certificate")
-    done = further_in(
+    done = continue_and_save(
         before, text, further, task.draft, task.checkpoint, told["training"]
     ).to_dict()
     shutil.rmtree(adapted)
@@ -143,12 +143,12 @@ def check_model_step(task: Task, settings: ModelStep) -> None:
     if recipe.module.size:
         check_extendable(kind.__name__)
     if recipe.further.stage:
-        check_further(
+        check_continued(
             task.model, recipe.further, is_extended(task.model.config) or bool(recipe.module.size)
         )
         head_on(task.model.network)
         if recipe.further.nsp:
-            next_head(task.model.network)
+            find_next_sentence_head(task.model.network)
 
 
 def _check_sources(task: Task, recipe: Recipe) -> None:

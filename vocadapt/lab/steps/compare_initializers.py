@@ -26,7 +26,7 @@ from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
-from vocadapt.training.masked.training_text import gather
+from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.token_space import token_space
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
@@ -104,7 +104,7 @@ def _distilling(
         sentences = Path(folder) / "sentences.txt"
         corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
         if held_out:
-            sentences = gather(
+            sentences = write_training_text(
                 corpus, task.model.splitter, Path(folder), settings.leaderboard.seed, progress
             ).sentences
         else:

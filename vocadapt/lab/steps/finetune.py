@@ -18,8 +18,8 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
-from vocadapt.training.finetune.mixture import chosen_cut, cut_that_counts
-from vocadapt.training.finetune.outputs import Said
+from vocadapt.training.finetune.mixture import choose_main_tokenization, select_tokenization
+from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.finetune.run_files import (
     SavedRun,
     called_after,
@@ -28,7 +28,7 @@ from vocadapt.training.finetune.run_files import (
     runs_in,
     save_run,
 )
-from vocadapt.training.scoring.summary import SeedSummary, over_seeds
+from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.base import UNITS
 from vocadapt.training.tasks.folds import without_fold
@@ -170,7 +170,7 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
     }
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
-        cut = cut_that_counts(first)
+        cut = choose_main_tokenization(first)
         named, values = first[cut], _values(first[cut])
         summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
         numbers |= {
@@ -201,7 +201,7 @@ def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummar
     for run, value in zip(runs, values, strict=True):
         seeds.setdefault(run.seed, []).append(value)
     collapsed = {run.seed for run in runs if run.record.get("collapsed")}
-    return over_seeds(
+    return summarize_seeds(
         [sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds]
     )
 
@@ -310,7 +310,7 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
             if read
             else run.kept.said
         )
-        kept = [chosen_cut(said, how.tokenization)] if how.tokenization else list(said)
+        kept = [select_tokenization(said, how.tokenization)] if how.tokenization else list(said)
         chosen = run.scorer(how.scorer)
         scores.append(
             {
@@ -349,6 +349,6 @@ def _found(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
     return [*found, *([_drawn_of("test", split, whole)] if len(split) < len(whole) else [])]
 
 
-def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Said]]:
+def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
     return {cut: list(map(run.outputs.said, own, split.examples)) for cut, own in logits.items()}

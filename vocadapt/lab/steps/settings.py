@@ -16,7 +16,7 @@ from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
@@ -144,7 +144,7 @@ class FurtherStep:
     """Which lines are read, and how a model is pretrained further on them."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
-    further: FurtherSettings = field(default_factory=FurtherSettings)
+    further: ContinuedSettings = field(default_factory=ContinuedSettings)
 
     seed = _seed_of("further.training.seed")
 

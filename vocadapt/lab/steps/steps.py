@@ -154,10 +154,10 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
 
 def further(task: Task, settings: FurtherStep) -> Numbers:
     """A model + a text → the model pretrained further on it, by stage."""
-    from vocadapt.training.masked.continued import further_in
+    from vocadapt.training.masked.continued import continue_and_save
 
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
-    return further_in(
+    return continue_and_save(
         task.model, text, settings.further, task.draft, task.checkpoint, task.progress
     ).to_dict()
 

@@ -51,7 +51,7 @@ class EncodingSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class ModelTokenizer:
     """A tokenizer, the rows of its special tokens (cls, sep, pad, unknown), and the row of the
     network that each of its ids means (None: the ids are the rows).
     """
@@ -72,7 +72,7 @@ class Cut:
         }
 
 
-def cuts_of(model: LanguageModel) -> dict[str, Cut]:
+def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     """The ways in which a model can cut text, by name.
 
     A vocabulary that dropped tokens of the original one has no rows for these: then there is
@@ -90,7 +90,7 @@ def cuts_of(model: LanguageModel) -> dict[str, Cut]:
     return {BASE: _cut(BASE, before, rows), **adapted}
 
 
-def _cut(name: str, model: LanguageModel, rows: Ids | None) -> Cut:
+def _cut(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
     ids = model.vocabulary.ids
     wanted = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unknown": model.vocabulary.unknown}
     if lacking := [token for token in wanted.values() if token not in ids]:
@@ -101,7 +101,7 @@ def _cut(name: str, model: LanguageModel, rows: Ids | None) -> Cut:
         role: ids[token] if rows is None else int(rows[ids[token]])
         for role, token in wanted.items()
     }
-    return Cut(name, model.fast_tokenizer, specials, rows)
+    return ModelTokenizer(name, model.fast_tokenizer, specials, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Encoded:
 
 
 def encode_words(
-    sentences: Sequence[Sentence], cuts: Mapping[str, Cut], settings: EncodingSettings
+    sentences: Sequence[Sentence], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Tagged words: their ids one after another in chunks, a row of outputs for each word, taken at
     its first piece.
@@ -171,7 +171,7 @@ def encode_words(
 
 
 def encode_texts(
-    texts: Sequence[Text], cuts: Mapping[str, Cut], settings: EncodingSettings
+    texts: Sequence[Text], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Texts and pairs: one row of outputs for the whole, taken at [CLS].
 
@@ -209,7 +209,7 @@ def encode_texts(
 
 
 def _parts(
-    number: int, text: str, cuts: Mapping[str, Cut], room: int, notes: Counter[str]
+    number: int, text: str, cuts: Mapping[str, ModelTokenizer], room: int, notes: Counter[str]
 ) -> dict[str, list[View]]:
     """The parts of a text that is too long to be read at once, alike under every cut."""
     words = text.split()
@@ -229,7 +229,9 @@ def _parts(
     }
 
 
-def _fitted(cut: Cut, words: Sequence[str], room: int, notes: Counter[str]) -> dict[str, Ids]:
+def _fitted(
+    cut: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
+) -> dict[str, Ids]:
     """The pieces of every word: at least one, and no more than a window holds."""
     known = cut.ids(words)
     occurrences = Counter(words)
@@ -273,7 +275,7 @@ def _halved(
     yield from _halved(middle, end, sizes, inside, room)
 
 
-def _view(cut: Cut, owner: int, pieces: Sequence[Ids], first: int) -> View:
+def _view(cut: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) -> View:
     """Words with their ids, the first of them being row `first`."""
     ids = np.concatenate([[cut.specials["cls"]], *pieces, [cut.specials["sep"]]]).astype(np.int32)
     places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
@@ -287,7 +289,7 @@ def _length(first: Ids, second: Ids) -> int:
     return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
-def _pair(cut: Cut, owner: int, first: Ids, second: Ids, length: int) -> View:
+def _pair(cut: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int) -> View:
     """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]; what is too long loses its end, the
     longer of two first.
     """
@@ -303,7 +305,9 @@ def _pair(cut: Cut, owner: int, first: Ids, second: Ids, length: int) -> View:
     )
 
 
-def joined(cut: Cut, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids) -> View:
+def joined(
+    cut: ModelTokenizer, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids
+) -> View:
     """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
     cls, sep = ([cut.specials[name]] for name in ("cls", "sep"))
     ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import (
-    Cut,
     Encoded,
     EncodingSettings,
+    ModelTokenizer,
     encode_texts,
     encode_words,
 )
@@ -15,7 +15,7 @@ from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 
 def encode(
-    examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings
+    examples: Sequence[Example], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Encode examples, all of one kind; raises InputError where they are of several, and where
     there is none.

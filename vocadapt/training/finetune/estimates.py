@@ -64,7 +64,9 @@ def estimate(
     return Estimate(seeds * settings.epochs * epoch, per_second, seconds, pace)
 
 
-def modeled_pace(task: Task, settings: FinetuneSettings, config: Mapping[str, Any]) -> float:
+def estimate_finetuning_pace(
+    task: Task, settings: FinetuneSettings, config: Mapping[str, Any]
+) -> float:
     """Examples a second on two cores, from the layers, width and modules of a model and the mean
     length of an example.
     """

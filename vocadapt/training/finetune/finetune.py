@@ -16,24 +16,29 @@ from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
-from vocadapt.training.callbacks import own_randomness
+from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.encoding import (
     NO_BASE,
     OF_EXAMPLES,
-    Cut,
     Encoded,
     EncodingSettings,
+    ModelTokenizer,
     View,
-    cuts_of,
+    load_tokenizers,
 )
 from vocadapt.training.finetune.encodings import encode
-from vocadapt.training.finetune.mixture import Reading, check_tokenization, cut_that_counts, pooled
-from vocadapt.training.finetune.outputs import Logits, Outputs, Said, Targets, check_values
+from vocadapt.training.finetune.mixture import (
+    FinetuningDataset,
+    check_tokenization,
+    choose_main_tokenization,
+    pooled,
+)
+from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction, Targets, check_values
 from vocadapt.training.finetune.question_encoding import answer_words, encode_for_training
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.finetune.trainer import Fitted, fit
-from vocadapt.training.finetune.used_embeddings import rows_in_use
-from vocadapt.training.prediction.predict import logits_of
+from vocadapt.training.finetune.trainer import FitResult, fit
+from vocadapt.training.finetune.used_embeddings import restrict_embeddings
+from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Task, labels_of
@@ -58,7 +63,7 @@ class Prepared:
     settings: FinetuneSettings
     tokenization: str
     outputs: Outputs
-    cuts: Mapping[str, Cut]
+    cuts: Mapping[str, ModelTokenizer]
     train: Encoded
     targets: tuple[Targets, ...]
     dev: Encoded | None
@@ -100,9 +105,9 @@ class Run:
     @property
     def cut(self) -> str:
         """The cut that the run is judged by."""
-        return cut_that_counts(self.logits)
+        return choose_main_tokenization(self.logits)
 
-    def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Said, ...]:
+    def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Prediction, ...]:
         """What is predicted for the test split, whose examples these are, under a cut."""
         return tuple(map(self.outputs.said, self.logits[cut or self.cut], examples))
 
@@ -116,7 +121,7 @@ def prepare(
     model does not have.
     """
     task = _apply_word_rule(task, settings.word_rule)
-    cuts = cuts_of(model)
+    cuts = load_tokenizers(model)
     tokenization = check_tokenization(tokenization, list(cuts))
     trained_on = [
         task.split("train"),
@@ -193,14 +198,16 @@ def finetune(
         begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
     frozen = freeze(network, prepared.settings)
-    with TemporaryDirectory(prefix="vocadapt-") as temporary, own_randomness():
+    with TemporaryDirectory(prefix="vocadapt-") as temporary, preserve_random_state():
         fitted = _fit(network, prepared, seed, folder or Path(temporary), part(progress, 0.0, 0.95))
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     network.requires_grad_(True)
     logits, scores = {}, {}
     if prepared.test is not None:
-        logits = pooled(logits_of(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0)))
-        scores = scores_of(task, task.split("test"), outputs, logits)
+        logits = pooled(
+            compute_logits(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0))
+        )
+        scores = compute_scores(task, task.split("test"), outputs, logits)
     return Run(
         network,
         outputs,
@@ -219,7 +226,7 @@ def finetune(
     )
 
 
-def scores_of(
+def compute_scores(
     task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
 ) -> dict[str, Score]:
     """The score of a split under every cut; none where it holds no labels."""
@@ -260,7 +267,7 @@ def _fit(
     seed: int,
     folder: Path,
     progress: Progress,
-) -> Fitted:
+) -> FitResult:
     """Train with the rows that train and dev use; the dev score is that of both cuts pooled, where
     there are two.
     """
@@ -273,18 +280,20 @@ def _fit(
         ]
     )
     settings = prepared.settings
-    with rows_in_use(network, ids, prepared.pad) as renamed:
+    with restrict_embeddings(network, ids, prepared.pad) as renamed:
         pad = int(renamed[prepared.pad])
         dev = _renamed(prepared.dev, renamed) if prepared.dev is not None else None
 
         def score() -> float:
             assert dev is not None
-            found = pooled(logits_of(network, dev, pad))
-            scores = scores_of(prepared.task, prepared.task.split("dev"), prepared.outputs, found)
-            return scores[cut_that_counts(scores)].value
+            found = pooled(compute_logits(network, dev, pad))
+            scores = compute_scores(
+                prepared.task, prepared.task.split("dev"), prepared.outputs, found
+            )
+            return scores[choose_main_tokenization(scores)].value
 
         train = _renamed(prepared.train, renamed)
-        reading = Reading(
+        reading = FinetuningDataset(
             train,
             prepared.targets,
             prepared.tokenization,
@@ -322,7 +331,7 @@ def _labeled(split: Split) -> tuple[Example, ...]:
 def _trained_on(
     outputs: Outputs,
     examples: Sequence[Example],
-    cuts: Mapping[str, Cut],
+    cuts: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
     """The examples that can be trained on (questions: whose answer is in the context), encoded, and
@@ -360,7 +369,7 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
         )
 
 
-def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) -> bool:
+def _collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
     """Whether the run never left the majority baseline, on dev, or without a dev split on test."""
     task = prepared.task
     values = list(fitted.dev) or [score.value for score in list(scores.values())[-1:]]
@@ -422,7 +431,9 @@ def _said(encoded: Mapping[str, Encoded]) -> list[str]:
     ]
 
 
-def _limits(settings: FinetuneSettings, length: int, cuts: Mapping[str, Cut]) -> list[str]:
+def _limits(
+    settings: FinetuneSettings, length: int, cuts: Mapping[str, ModelTokenizer]
+) -> list[str]:
     found = [f"1 of 2 {NO_BASE}."] if "base" not in cuts else []
     if length < settings.length:
         found.append(f"The model reads {length} wordpieces at once, not {settings.length}.")

@@ -14,7 +14,14 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE, Encoded, View
-from vocadapt.training.finetune.outputs import NOT_ASKED, QUESTION, SEQUENCE, TOKEN, Logits, Targets
+from vocadapt.training.finetune.outputs import (
+    QUESTION,
+    SEQUENCE,
+    TOKEN,
+    Logits,
+    Targets,
+)
+from vocadapt.training.labels import IGNORE_INDEX
 
 if TYPE_CHECKING:
     import torch
@@ -69,7 +76,7 @@ def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
     return tokenization
 
 
-def cut_that_counts(cuts: Iterable[str]) -> str:
+def choose_main_tokenization(cuts: Iterable[str]) -> str:
     """The cut that a run is judged by: pooled where there are two, else the only one; "" where
     there is none.
     """
@@ -77,25 +84,25 @@ def cut_that_counts(cuts: Iterable[str]) -> str:
     return POOLED if POOLED in cuts else next(iter(cuts), "")
 
 
-def chosen_cut(cuts: Iterable[str], cut: str) -> str:
+def select_tokenization(cuts: Iterable[str], cut: str) -> str:
     """A cut by name; "", mixed and both mean pooled, or the only one. Raises InputError for one
     that is not there.
     """
     cuts = list(cuts)
     if cut in ("", "mixed", "both") or (cut == POOLED and len(cuts) == 1):
-        return cut_that_counts(cuts)
+        return choose_main_tokenization(cuts)
     if cut not in cuts:
         raise InputError(f"There is no {cut!r} cut.", f"The run has: {', '.join(cuts)}.")
     return cut
 
 
-def named_cut(cut: str) -> str:
+def label_tokenization(cut: str) -> str:
     """A cut as people read it: base cut, adapted cut, pooled."""
     return cut if cut == POOLED else f"{cut} cut"
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class FinetuningDataset:
     """The batches of all epochs, as a torch dataset whose items are whole steps.
 
     With `grouped`, examples of about the same length share a batch, so that little is padded; the
@@ -192,7 +199,7 @@ def batch_of(
     return {name: torch.from_numpy(values) for name, values in arrays.items()}
 
 
-def read_by(network: Any, batch: Batch) -> Batch:
+def select_inputs(network: Any, batch: Batch) -> Batch:
     """What a network takes of a batch: not every one tells first from second texts (DistilBERT has
     no such rows).
     """
@@ -213,7 +220,7 @@ def _labels(
             [_answer_places(view, own) for view, own in zip(views, targets, strict=True)],
             dtype=np.int64,
         )
-    labels = np.full(shape, NOT_ASKED, dtype=np.int64)
+    labels = np.full(shape, IGNORE_INDEX, dtype=np.int64)
     for row, (view, own) in enumerate(zip(views, targets, strict=True)):
         labels[row, view.places] = own
     return labels

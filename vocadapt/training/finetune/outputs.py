@@ -18,9 +18,8 @@ Logits = NDArray[np.float32]
 MOST_LABELS = {"ner": 1000}  # entity types: two outputs each per word
 MOST_CLASSES = 10_000  # labels of other kinds: one output each per text
 MOST_VALUES = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
-NOT_ASKED = -100  # the target that torch's cross-entropy leaves out
 TOKEN, SEQUENCE, QUESTION = "token", "sequence", "question"  # heads
-Said = tuple[str, ...] | str  # labels; the answer to a question
+Prediction = tuple[str, ...] | str  # labels; the answer to a question
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Outputs:
             return held
         return np.array([self.index[label] for label in gold], dtype=np.int64)
 
-    def said(self, logits: Logits, example: Example) -> Said:
+    def said(self, logits: Logits, example: Example) -> Prediction:
         """What logits (rows, outputs) say of an example: the highest output, for multilabel all
         above 0.
 

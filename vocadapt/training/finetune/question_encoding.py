@@ -13,7 +13,14 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.text.tokenization import encode
-from vocadapt.training.finetune.encoding import Cut, Encoded, EncodingSettings, Ids, View, joined
+from vocadapt.training.finetune.encoding import (
+    Encoded,
+    EncodingSettings,
+    Ids,
+    ModelTokenizer,
+    View,
+    joined,
+)
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, word_bounds
 
@@ -27,7 +34,7 @@ class Context:
 
 
 def encode_questions(
-    questions: Sequence[Question], cuts: Mapping[str, Cut], settings: EncodingSettings
+    questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Questions to be answered; raises InputError for one that leaves the window no room."""
     views = {name: tuple(_windowed(questions, cut, settings.length)) for name, cut in cuts.items()}
@@ -35,7 +42,7 @@ def encode_questions(
 
 
 def encode_for_training(
-    questions: Sequence[Question], cuts: Mapping[str, Cut], settings: EncodingSettings
+    questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Questions to be trained on: the same chunks under every cut; raises InputError as
     `encode_questions` does.
@@ -82,7 +89,7 @@ class Part:
     end: int
 
 
-def read_in(question: Question, cut: Cut, length: int, character: int) -> Part:
+def read_in(question: Question, cut: ModelTokenizer, length: int, character: int) -> Part:
     """The window in which the scores of the piece at a character of the context, or of the next one
     after it, were taken.
     """
@@ -114,7 +121,7 @@ def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
     return tuple(known[_read(question)] for question in questions)
 
 
-def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], Context]:
+def _contexts(questions: Sequence[Question], cut: ModelTokenizer) -> dict[tuple[str, str], Context]:
     """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], Context] = {}
     for text, rule in dict.fromkeys(map(_read, questions)):
@@ -129,7 +136,7 @@ def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], 
     return found
 
 
-def _windowed(questions: Sequence[Question], cut: Cut, length: int) -> Iterator[View]:
+def _windowed(questions: Sequence[Question], cut: ModelTokenizer, length: int) -> Iterator[View]:
     asked, contexts = (
         cut.ids(question.question for question in questions),
         _contexts(questions, cut),
@@ -153,7 +160,9 @@ def _windowed(questions: Sequence[Question], cut: Cut, length: int) -> Iterator[
             yield joined(cut, number, own, context.ids[window.left : window.right], places, rows)
 
 
-def _part(cut: Cut, owner: int, asked: Ids, context: Context, first: int, end: int) -> View:
+def _part(
+    cut: ModelTokenizer, owner: int, asked: Ids, context: Context, first: int, end: int
+) -> View:
     """The words `first` to `end` of a context under a question."""
     left, right = np.searchsorted(context.words, [first, end])
     places = np.arange(left, right, dtype=np.int32) - int(left) + len(asked) + 2

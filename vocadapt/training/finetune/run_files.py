@@ -23,14 +23,14 @@ from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import opened
-from vocadapt.training.finetune.encoding import Cut, EncodingSettings, cuts_of
+from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.encodings import encode
 from vocadapt.training.finetune.finetune import Prepared, Run
-from vocadapt.training.finetune.mixture import chosen_cut, pooled
-from vocadapt.training.finetune.outputs import Logits, Outputs, Said
+from vocadapt.training.finetune.mixture import pooled, select_tokenization
+from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.prediction.predict import logits_of
-from vocadapt.training.scoring.counts import USUAL, Rules, Scorer
+from vocadapt.training.prediction.predict import compute_logits
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.folds import of_fold
@@ -134,9 +134,9 @@ class SavedRun:
         return self.model.reader
 
     @cached_property
-    def cuts(self) -> dict[str, Cut]:
+    def cuts(self) -> dict[str, ModelTokenizer]:
         """The ways in which it can cut text."""
-        return cuts_of(self.model)
+        return load_tokenizers(self.model)
 
     @property
     def encoding(self) -> EncodingSettings:
@@ -167,20 +167,20 @@ class SavedRun:
         """
         encoded = encode(examples, self.cuts, self.encoding)
         return pooled(
-            logits_of(
+            compute_logits(
                 self.network, encoded, next(iter(self.cuts.values())).specials["pad"], progress
             )
         )
 
     def said(
         self, examples: Sequence[Example], cut: str = "", progress: Progress = silent
-    ) -> list[Said]:
+    ) -> list[Prediction]:
         """What is predicted for examples under a cut, "" being pooled, or the only one.
 
         Raises InputError for a cut that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return list(map(self.outputs.said, logits[chosen_cut(logits, cut)], examples))
+        return list(map(self.outputs.said, logits[select_tokenization(logits, cut)], examples))
 
     @property
     def tested(self) -> bool:
@@ -196,7 +196,7 @@ class SavedRun:
             return sum(1 for line in file if line.strip())
 
     @cached_property
-    def kept(self) -> "Kept":
+    def kept(self) -> "SavedPredictions":
         """The test examples and what was predicted for them; raises InputError where the run had
         none.
         """
@@ -204,11 +204,11 @@ class SavedRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SavedPredictions:
     """The test split of a run, and what was said of each example under every cut."""
 
     split: Split
-    said: Mapping[str, list[Said]]
+    said: Mapping[str, list[Prediction]]
 
 
 def load_run(folder: Path) -> SavedRun:
@@ -288,7 +288,7 @@ def _headed(folder: Path) -> SavedRun | None:
         "kind": kind,
         "outputs": names,
         "scorer": DEFAULTS[kind],
-        "rules": asdict(USUAL),
+        "rules": asdict(DEFAULT_RULES),
         "seed": 0,
     }
     return SavedRun(folder, {**record, "settings": asdict(FinetuneSettings())})
@@ -318,7 +318,7 @@ def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     )
 
 
-def _read_predictions(folder: Path) -> Kept:
+def _read_predictions(folder: Path) -> SavedPredictions:
     path = folder / PREDICTIONS
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
@@ -328,10 +328,10 @@ def _read_predictions(folder: Path) -> Kept:
             for number, line in enumerate(source.lines(), 1)
         ]
     said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
-    return Kept(Split(tuple(map(_example, rows)), path=path), said)
+    return SavedPredictions(Split(tuple(map(_example, rows)), path=path), said)
 
 
-def _as_said(value: Any) -> Said:
+def _as_said(value: Any) -> Prediction:
     return value if isinstance(value, str) else tuple(value)
 
 

@@ -76,7 +76,7 @@ class Training:
     seeds: tuple[int, ...] = (1,)
 
 
-TRAININGS: Mapping[str, Training] = {
+FINETUNING_PRESETS: Mapping[str, Training] = {
     "quick": Training(
         "minutes on a CPU with a small model: 5 epochs, batch 16, 2e-4 (a larger model wants 5e-5)",
         FinetuneSettings(),
@@ -111,8 +111,9 @@ TRAININGS: Mapping[str, Training] = {
 
 def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings:
     """The settings of a preset, some of them changed; raises InputError for an unknown one."""
-    if name not in TRAININGS:
+    if name not in FINETUNING_PRESETS:
         raise InputError(
-            f"There are no training settings {name!r}.", f"Choose one of: {', '.join(TRAININGS)}."
+            f"There are no training settings {name!r}.",
+            f"Choose one of: {', '.join(FINETUNING_PRESETS)}.",
         )
-    return replace(TRAININGS[name].settings, **changes)  # type: ignore[arg-type]
+    return replace(FINETUNING_PRESETS[name].settings, **changes)  # type: ignore[arg-type]

@@ -12,18 +12,18 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import (
     DEV,
-    begun,
+    build_progress_callback,
     check_finite,
     check_weights,
-    on_one_device,
-    watch,
-    without_printers,
+    find_checkpoint,
+    limit_to_one_device,
+    remove_printers,
+    write_atomically,
     write_curve,
-    write_whole,
 )
-from vocadapt.training.finetune.mixture import Reading, read_by
-from vocadapt.training.finetune.outputs import NOT_ASKED
+from vocadapt.training.finetune.mixture import FinetuningDataset, select_inputs
 from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ FULL = ("out of memory", "can't allocate memory")  # how torch says it, on a GPU
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitResult:
     """How it went: the dev score after each epoch, step and mean loss, examples read, what to
     know.
     """
@@ -49,12 +49,12 @@ class Fitted:
 
 def fit(
     network: "transformers.PreTrainedModel",
-    reading: Reading,
+    reading: FinetuningDataset,
     settings: FinetuneSettings,
     folder: Path,
     score: Callable[[], float] | None,
     progress: Progress,
-) -> Fitted:
+) -> FitResult:
     """Train `network` in place; with `score` it ends as it was after its best epoch.
 
     Goes on from the newest checkpoint in `folder`, to the same weights as if it had never stopped.
@@ -66,7 +66,7 @@ def fit(
     epochs = Epochs(network, reading, settings, folder, score)
     trainer = _trainer(network, reading, settings, folder, progress)
     trainer.add_callback(epochs.callback())
-    trainer.train(resume_from_checkpoint=begun(folder))
+    trainer.train(resume_from_checkpoint=find_checkpoint(folder))
     check_weights(network, len(reading), settings.lr)
     network.eval()
     _check_last_loss(trainer, network, reading, settings.lr)
@@ -87,10 +87,10 @@ def fit(
         findings.append(f"{ended}: {settings.patience} without a better dev score.")
     if epochs.scores and epochs.best < len(epochs.scores) - 1:
         findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
-    return Fitted(tuple(epochs.scores), curve, round(done * items), tuple(findings))
+    return FitResult(tuple(epochs.scores), curve, round(done * items), tuple(findings))
 
 
-def _check_last_loss(trainer: Any, network: Any, reading: Reading, lr: float) -> None:
+def _check_last_loss(trainer: Any, network: Any, reading: FinetuningDataset, lr: float) -> None:
     """Raise InputError if the loss of the trained network on the last batch is not finite."""
     import torch
 
@@ -111,7 +111,7 @@ class Epochs:
     def __init__(
         self,
         network: Any,
-        reading: Reading,
+        reading: FinetuningDataset,
         settings: FinetuneSettings,
         folder: Path,
         score: Callable[[], float] | None,
@@ -139,7 +139,7 @@ class Epochs:
         self.scores.append(self.score())
         if self.best == epoch:
             self._keep()
-        write_whole(self.folder / DEV, json.dumps(self.scores))
+        write_atomically(self.folder / DEV, json.dumps(self.scores))
         self.stopped = bool(self.patience) and epoch - self.best >= self.patience
         return self.stopped
 
@@ -201,7 +201,7 @@ def loss_of(logits: "torch.Tensor", labels: "torch.Tensor", whole: int) -> "torc
     flat = logits.float().reshape(-1, logits.shape[-1])
     return (
         torch.nn.functional.cross_entropy(
-            flat, labels.reshape(-1), ignore_index=NOT_ASKED, reduction="sum"
+            flat, labels.reshape(-1), ignore_index=IGNORE_INDEX, reduction="sum"
         )
         / whole
     )
@@ -229,12 +229,12 @@ def question_loss(
 
 def asked(labels: "torch.Tensor") -> int:
     """How many targets count."""
-    return labels.numel() if labels.is_floating_point() else int((labels != NOT_ASKED).sum())
+    return labels.numel() if labels.is_floating_point() else int((labels != IGNORE_INDEX).sum())
 
 
 def _trainer(
     network: "transformers.PreTrainedModel",
-    reading: Reading,
+    reading: FinetuningDataset,
     settings: FinetuneSettings,
     folder: Path,
     progress: Progress,
@@ -242,7 +242,9 @@ def _trainer(
     """Transformers' Trainer, told to take whole batches in the order given, to halve them where
     memory is short.
     """
-    watching = watch(len(reading), settings.batch, "examples", settings.save_minutes, progress)
+    watching = build_progress_callback(
+        len(reading), settings.batch, "examples", settings.save_minutes, progress
+    )
     trainer = _batch_trainer(network, len(reading), settings.lr)(
         model=network,
         args=_arguments(reading, settings, folder),
@@ -250,12 +252,12 @@ def _trainer(
         data_collator=lambda steps: steps[0],
         callbacks=[watching],
     )
-    without_printers(trainer)
+    remove_printers(trainer)
     return trainer
 
 
 def _arguments(
-    reading: Reading, settings: FinetuneSettings, folder: Path
+    reading: FinetuningDataset, settings: FinetuneSettings, folder: Path
 ) -> "transformers.TrainingArguments":
     """The settings as the Trainer takes them; its own batch is one, an item of the reading being a
     whole step.
@@ -286,7 +288,7 @@ def _arguments(
         remove_unused_columns=False,
         bf16=half,
     )
-    return on_one_device(arguments)
+    return limit_to_one_device(arguments)
 
 
 def _batch_trainer(
@@ -337,7 +339,7 @@ def _batch_trainer(
             read = {
                 name: value for name, value in inputs.items() if name not in ("labels", "whole")
             }
-            said = model(**read_by(network, read))
+            said = model(**select_inputs(network, read))
             if "start_logits" in said:
                 return question_loss(
                     said.start_logits, said.end_logits, labels, read["attention_mask"], whole

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def rows_in_use(
+def restrict_embeddings(
     network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
 ) -> Iterator[NDArray[np.int64]]:
     """Give a network only the rows of the ids `used` for a while; yields the new id of every old

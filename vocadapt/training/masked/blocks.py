@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
 Ids = NDArray[np.int32]
-NOT_ASKED = -100  # the label that torch's cross-entropy leaves out
 STEP = 4096  # blocks that are packed, or counted, at a time
 MASKED, SHUFFLED = (
     0.8,
@@ -82,7 +82,7 @@ class Blocks:
         ids = self.ids[row].astype(np.int64)
         word = np.cumsum(~self.continues[ids]) - 1
         asked = (rng.random(word[-1] + 1) < share)[word] & self.ordinary[ids]
-        labels = np.where(asked, ids, NOT_ASKED)
+        labels = np.where(asked, ids, IGNORE_INDEX)
         fate = rng.random(len(ids))
         other = rng.choice(np.flatnonzero(self.ordinary), len(ids))
         ids[asked & (fate < MASKED)] = self.vocabulary.ids["[MASK]"]
@@ -91,7 +91,7 @@ class Blocks:
         return ids, labels
 
 
-class MaskedReading:
+class MaskedBlockDataset:
     """So many masked blocks, as a torch dataset: pass after pass in a new order, each masked anew,
     all by `seed` and place alone.
 
@@ -132,7 +132,7 @@ def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     """
     body, rows = length - 2, 0
     ids_of = vocabulary.ids.__getitem__
-    stream = (i for pieces in cut_lines(sentences, vocabulary) for i in map(ids_of, pieces))
+    stream = (i for pieces in tokenize_lines(sentences, vocabulary) for i in map(ids_of, pieces))
     file = sentences.with_suffix(".ids")
     file.unlink(missing_ok=True)  # whoever still reads an older one keeps it
     with file.open("wb") as out:
@@ -150,7 +150,7 @@ def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(rows, length)), vocabulary)
 
 
-def cut_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
+def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """The lines of a words file cut into wordpieces; each distinct word is cut once."""
     known: dict[str, tuple[str, ...]] = {}
     with sentences.open(encoding="utf-8") as file:

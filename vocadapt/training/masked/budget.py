@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.progress import Progress, silent
-from vocadapt.training.callbacks import TIMED, write_whole
-from vocadapt.training.masked.blocks import Blocks, MaskedReading
+from vocadapt.training.callbacks import TIMED, write_atomically
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.losses import losses
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ WARM_UP = 3
 BELIEVED = 10.0  # seconds of reading after which a pace is believed, however few steps they were
 
 
-def steps_in(
+def count_steps(
     network: "transformers.PreTrainedModel",
     blocks: Blocks,
     settings: "MaskedSettings",
@@ -34,12 +34,12 @@ def steps_in(
         return max(1, round((settings.tokens or settings.epochs * blocks.tokens) / size))
     kept = folder / "steps.txt"
     if not kept.is_file():
-        pace = seconds_a_step(network, blocks, settings, progress)
-        write_whole(kept, str(max(1, round(settings.hours * 3600 / pace))))
+        pace = measure_step_seconds(network, blocks, settings, progress)
+        write_atomically(kept, str(max(1, round(settings.hours * 3600 / pace))))
     return int(kept.read_text(encoding="utf-8"))
 
 
-def seconds_a_step(
+def measure_step_seconds(
     network: "transformers.PreTrainedModel",
     blocks: Blocks,
     settings: "MaskedSettings",
@@ -57,7 +57,10 @@ def seconds_a_step(
         [value for value in twin.parameters() if value.requires_grad], lr=1e-6
     )
     size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
-    reading, read = MaskedReading(blocks, most * size, settings.share, settings.seed), list[float]()
+    reading, read = (
+        MaskedBlockDataset(blocks, most * size, settings.share, settings.seed),
+        list[float](),
+    )
     while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
         read.append(
             _timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size)))
@@ -67,7 +70,9 @@ def seconds_a_step(
     return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
 
 
-def _read(network: "transformers.PreTrainedModel", reading: MaskedReading, places: range) -> None:
+def _read(
+    network: "transformers.PreTrainedModel", reading: MaskedBlockDataset, places: range
+) -> None:
     """Read some places forwards and backwards."""
     import torch
 

@@ -31,16 +31,21 @@ from vocadapt.models.saving import save_again
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, bounded, check_settings
 from vocadapt.text.corpus import Corpus
-from vocadapt.training.callbacks import check_finite, own_randomness
+from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack
-from vocadapt.training.masked.budget import steps_in
+from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.held_out_loss import Losses
-from vocadapt.training.masked.losses import next_head
+from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
-from vocadapt.training.masked.stages import PRETRAININGS, begin, check_stage, new_ids
-from vocadapt.training.masked.trainer import MaskedSettings, Trained, moving, train_masked
-from vocadapt.training.masked.training_text import gather
-from vocadapt.training.masked.validation import HeldOutCurve, Listener
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS, begin, check_stage, new_ids
+from vocadapt.training.masked.trainer import (
+    MaskedSettings,
+    TrainingResult,
+    train_masked,
+    trainable_parameters,
+)
+from vocadapt.training.masked.training_text import write_training_text
+from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
 from vocadapt.training.rounding import copy_weights, round_weights
 
 if TYPE_CHECKING:
@@ -58,7 +63,7 @@ LONG = (
 
 
 @dataclass(frozen=True)
-class FurtherSettings:
+class ContinuedSettings:
     """The stage, whether the masked-word head moves in the stage extension too, how it is trained.
 
     `keep_minutes` lie between two models that are saved on the way (0: none), for fine-tuning to
@@ -70,14 +75,14 @@ class FurtherSettings:
     train_heads: bool = False
     nsp: bool = False
     keep_minutes: float = bounded(0.0, 0, MINUTES_PER_YEAR, "Minutes between saved models")
-    training: MaskedSettings = field(default_factory=lambda: PRETRAININGS["quick"].settings)
+    training: MaskedSettings = field(default_factory=lambda: PRETRAINING_PRESETS["quick"].settings)
 
     def __post_init__(self) -> None:
         check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Further:
+class ContinuedModel:
     """A network that was trained further, the model it was, and how it went.
 
     `curve`: how its held-out loss fell. `kept`: where the models that were saved on the way lie.
@@ -86,8 +91,8 @@ class Further:
     model: LanguageModel
     loaded: Loaded
     dtype: "torch.dtype"
-    settings: FurtherSettings
-    trained: Trained
+    settings: ContinuedSettings
+    trained: TrainingResult
     losses: Losses
     curve: HeldOutCurve
     kept: tuple[Path, ...]
@@ -124,27 +129,27 @@ class Further:
             shutil.copytree(place, folder / KEPT / place.name, copy_function=_linked)
 
 
-def pretrain_further(
+def continue_pretraining(
     model: LanguageModel,
     corpus: Corpus,
-    settings: FurtherSettings,
+    settings: ContinuedSettings,
     folder: Path,
     progress: Progress = silent,
-) -> Further:
+) -> ContinuedModel:
     """Train what the stage of the settings trains, on a text cut by the model's own tokenizer.
 
     `folder` keeps what is needed to go on after a stop, and the models on the way; a second call
     with it goes on from there. The global random state is left as it was. Raises InputError for a
     stage that does not fit the model, a model without a masked-word head, and too little text.
     """
-    check_further(model, settings)
+    check_continued(model, settings)
     loaded = load_network(model)
     network, dtype = loaded.network, loaded.network.dtype
     head_on(network)  # before anything long begins
     if settings.nsp:
-        next_head(network)
+        find_next_sentence_head(network)
     network.float()
-    material = gather(
+    material = write_training_text(
         corpus,
         model.splitter,
         folder,
@@ -163,7 +168,7 @@ def pretrain_further(
     asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, drawn))
     before = masked_word_loss(network, model.vocabulary, asked)
     stored = None if dtype == network.dtype else copy_weights(network, dtype)
-    with own_randomness():
+    with preserve_random_state():
         trained, curve = _train(
             model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98)
         )
@@ -180,13 +185,13 @@ def pretrain_further(
     )
     losses = Losses(unigram_loss(blocks.counts, asked), before, after)
     digest = sha256(json.dumps([asdict(drawn), material.held_out]).encode()).hexdigest()
-    return Further(
+    return ContinuedModel(
         model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed, digest
     )
 
 
-def check_further(
-    model: LanguageModel, settings: FurtherSettings, extended: bool | None = None
+def check_continued(
+    model: LanguageModel, settings: ContinuedSettings, extended: bool | None = None
 ) -> None:
     """Raises InputError where stage or length does not fit the model; `extended`: whether an exBERT
     will be made of it.
@@ -201,29 +206,29 @@ def _train(
     dtype: "torch.dtype",
     blocks: Blocks,
     asked: tuple[Window, ...],
-    settings: FurtherSettings,
+    settings: ContinuedSettings,
     folder: Path,
     progress: Progress,
-) -> tuple[Trained, HeldOutCurve]:
+) -> tuple[TrainingResult, HeldOutCurve]:
     """Train what the stage trains, asking it `asked` now and then; in the end the network is whole
     again.
     """
     network, how = loaded.network, settings.training
     whole = sum(value.numel() for value in network.parameters())
     apart = begin(network, settings.stage, new_ids(model), settings.train_heads)
-    trainable = sum(value.numel() for value in moving(network).values())
+    trainable = sum(value.numel() for value in trainable_parameters(network).values())
     keeper = (
         Keeper(model, loaded, dtype, settings, apart, folder / KEPT)
         if settings.keep_minutes
         else None
     )
-    listener = Listener(
+    listener = HeldOutValidator(
         network,
         model.vocabulary,
         asked,
         folder,
         how.batch * how.length,
-        lambda: steps_in(network, blocks, how, folder),
+        lambda: count_steps(network, blocks, how, folder),
     )
 
     def each(step: int) -> None:
@@ -252,7 +257,7 @@ class Keeper:
         model: LanguageModel,
         loaded: Loaded,
         dtype: "torch.dtype",
-        settings: FurtherSettings,
+        settings: ContinuedSettings,
         apart: "Apart | None",
         folder: Path,
     ) -> None:
@@ -278,19 +283,19 @@ class Keeper:
         self.last = time.monotonic()
 
 
-def further_in(
+def continue_and_save(
     model: LanguageModel,
     corpus: Corpus,
-    settings: FurtherSettings,
+    settings: ContinuedSettings,
     out: Path,
     folder: Path | None = None,
     progress: Progress = silent,
-) -> Further:
-    """`pretrain_further`, saved in `out`; without a `folder` what is needed to go on is not
+) -> ContinuedModel:
+    """`continue_pretraining`, saved in `out`; without a `folder` what is needed to go on is not
     kept.
     """
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
-        made = pretrain_further(model, corpus, settings, folder or Path(temporary), progress)
+        made = continue_pretraining(model, corpus, settings, folder or Path(temporary), progress)
         made.save(out)
         return made
 

@@ -31,7 +31,7 @@ class PretrainingCost:
     pace: str
 
 
-def pretraining_cost(
+def estimate_pretraining_cost(
     wordpieces: int, settings: MaskedSettings, per_second: float, pace: str
 ) -> PretrainingCost:
     """The cost of a budget on a text of so many wordpieces, a hundredth of which is held out."""
@@ -49,7 +49,9 @@ def pretraining_cost(
     )
 
 
-def modeled_masked_pace(config: Mapping[str, Any], stage: str, settings: MaskedSettings) -> float:
+def estimate_pretraining_pace(
+    config: Mapping[str, Any], stage: str, settings: MaskedSettings
+) -> float:
     """Wordpieces a second on two cores, from a model's layers, width, module and vocabulary, and
     from what the stage trains.
     """

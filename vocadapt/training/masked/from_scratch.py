@@ -26,13 +26,13 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.callbacks import begun, check_finite
+from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.blocks import Blocks, pack
-from vocadapt.training.masked.budget import steps_in
+from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.held_out_loss import Losses
-from vocadapt.training.masked.trainer import MaskedSettings, Trained, train_masked
-from vocadapt.training.masked.training_text import Material, gather
-from vocadapt.training.masked.validation import Listener
+from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, train_masked
+from vocadapt.training.masked.training_text import TrainingText, write_training_text
+from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.token_space import token_vectors
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
@@ -85,7 +85,7 @@ class Pretrained:
     network: "transformers.PreTrainedModel"
     tokens: tuple[str, ...]
     settings: ScratchSettings
-    trained: Trained
+    trained: TrainingResult
     losses: Losses
 
     def save(self, folder: Path, half: bool = False) -> None:
@@ -123,7 +123,7 @@ def pretrain_from_scratch(
 
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
         folder, how = checkpoint or Path(temporary), settings.training
-        material = gather(
+        material = write_training_text(
             corpus, Splitter.bert(not settings.cased), folder, how.seed, part(progress, 0.0, 0.05)
         )
         tokens = _vocabulary(material, settings, folder, part(progress, 0.05, 0.06))
@@ -140,19 +140,21 @@ def pretrain_from_scratch(
         )
         network = build(vocabulary.ids["[PAD]"], len(vocabulary), settings)
         random = masked_word_loss(network, vocabulary, asked)
-        if not settings.random_rows and not begun(folder):  # else the rows come with the checkpoint
+        if not settings.random_rows and not find_checkpoint(
+            folder
+        ):  # else the rows come with the checkpoint
             _put_rows(
                 network,
                 _rows(material, blocks, settings, folder, part(progress, 0.07, 0.12)),
                 vocabulary,
             )
-        listener = Listener(
+        listener = HeldOutValidator(
             network,
             vocabulary,
             asked,
             folder,
             how.batch * how.length,
-            lambda: steps_in(network, blocks, how, folder),
+            lambda: count_steps(network, blocks, how, folder),
         )
         trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), listener)
         trained = replace(
@@ -205,7 +207,7 @@ def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: P
 
 
 def _vocabulary(
-    material: Material, settings: ScratchSettings, folder: Path, progress: Progress
+    material: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
 ) -> tuple[str, ...]:
     """The vocabulary, trained once: a training that goes on takes the kept one."""
     kept = folder / "vocab.txt"
@@ -221,7 +223,11 @@ def _vocabulary(
 
 
 def _rows(
-    material: Material, blocks: Blocks, settings: ScratchSettings, folder: Path, progress: Progress
+    material: TrainingText,
+    blocks: Blocks,
+    settings: ScratchSettings,
+    folder: Path,
+    progress: Progress,
 ) -> EmbeddingSpace:
     """Train word vectors of the wordpieces on the tokenized text, in one thread for
     reproducibility.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import head_on, scores_at
-from vocadapt.training.masked.blocks import NOT_ASKED
+from vocadapt.training.labels import IGNORE_INDEX
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +21,7 @@ def masked_loss(
     """
     import torch
 
-    asked = labels != NOT_ASKED
+    asked = labels != IGNORE_INDEX
     return _loss_of(scores_at(network, ids, torch.ones_like(ids), asked), labels[asked])
 
 
@@ -33,15 +33,15 @@ def pair_losses(
     """
     import torch
 
-    asked = inputs["labels"] != NOT_ASKED
+    asked = inputs["labels"] != IGNORE_INDEX
     told = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
     hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **told)[:2]
-    scores = next_head(network)(pooled)
+    scores = find_next_sentence_head(network)(pooled)
     masked = _loss_of(head_on(network)(hidden[asked]), inputs["labels"][asked])
     return masked, torch.nn.functional.cross_entropy(scores.float(), inputs["next"])
 
 
-def next_head(network: "transformers.PreTrainedModel") -> Any:
+def find_next_sentence_head(network: "transformers.PreTrainedModel") -> Any:
     """The head that tells whether B follows A; raises InputError where the network has none."""
     head = getattr(getattr(network, "cls", None), "seq_relationship", None)
     if head is None:

@@ -40,7 +40,7 @@ class Pretraining:
     settings: MaskedSettings
 
 
-PRETRAININGS: Mapping[str, Pretraining] = {
+PRETRAINING_PRESETS: Mapping[str, Pretraining] = {
     "quick": Pretraining("one pass, batch 16, 1e-4", MaskedSettings(lr=1e-4)),
     "exbert": Pretraining(
         "3 passes, batch 256 read in 16 parts, 1e-4, 128 wordpieces, no warm-up, dropout as BERT's."
@@ -53,12 +53,12 @@ PRETRAININGS: Mapping[str, Pretraining] = {
 
 def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
     """The settings of a preset, some of them changed; raises InputError for an unknown one."""
-    if name not in PRETRAININGS:
+    if name not in PRETRAINING_PRESETS:
         raise InputError(
             f"There are no pretraining settings {name!r}.",
-            f"Choose one of: {', '.join(PRETRAININGS)}.",
+            f"Choose one of: {', '.join(PRETRAINING_PRESETS)}.",
         )
-    return PRETRAININGS[name].settings.with_changes(**changes)
+    return PRETRAINING_PRESETS[name].settings.with_changes(**changes)
 
 
 def check_stage(

@@ -19,16 +19,17 @@ from vocadapt.settings import (
     check_settings,
 )
 from vocadapt.training.callbacks import (
-    begun,
-    calling,
+    build_progress_callback,
+    build_step_callback,
     check_finite,
     check_weights,
-    on_one_device,
-    watch,
-    without_printers,
+    find_checkpoint,
+    limit_to_one_device,
+    remove_printers,
 )
-from vocadapt.training.masked.blocks import NOT_ASKED, Blocks, MaskedReading
-from vocadapt.training.masked.budget import steps_in
+from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
+from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.losses import losses
 from vocadapt.training.schedules import SCHEDULES, check_schedule
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-MOVING = "moving.safetensors"  # in a checkpoint: the weights that are trained
+TRAINABLE = "moving.safetensors"  # in a checkpoint: the weights that are trained
 CURVE = 200  # points that the loss curve keeps
 NEXT_LOSS = "next_loss"
 BUDGETS = ("hours", "tokens", "epochs")  # the first that is given counts
@@ -100,7 +101,7 @@ class MaskedSettings:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """How a training went: wordpieces read, steps, seconds, parameters that moved and that did not,
     the loss as it fell.
     """
@@ -142,7 +143,7 @@ def train_masked(
     folder: Path,
     progress: Progress = silent,
     each: Callable[[int], None] | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Train `network` in place; what is trainable is what requires a gradient. `each` is called
     after every step.
 
@@ -152,13 +153,13 @@ def train_masked(
     """
     head_on(network)
     start = time.perf_counter()
-    with dropping_out(network, settings.dropout):
-        steps = steps_in(network, blocks, settings, folder, progress)
-        reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
+    with override_dropout(network, settings.dropout):
+        steps = count_steps(network, blocks, settings, folder, progress)
+        reading = MaskedBlockDataset(blocks, steps * settings.batch, settings.share, settings.seed)
         trainer = _trainer(network, reading, settings, steps, folder, progress)
         if each is not None:
-            trainer.add_callback(calling(each))
-        trainer.train(resume_from_checkpoint=begun(folder))
+            trainer.add_callback(build_step_callback(each))
+        trainer.train(resume_from_checkpoint=find_checkpoint(folder))
         check_weights(network, steps, settings.lr)
     network.eval()
     curve, next_curve = (_curve(trainer.state.log_history, name) for name in ("loss", NEXT_LOSS))
@@ -166,7 +167,7 @@ def train_masked(
     trainable = sum(size for size, moves in sizes if moves)
     frozen = sum(size for size, moves in sizes if not moves)
     seconds = time.perf_counter() - start
-    return Trained(
+    return TrainingResult(
         steps * settings.batch * settings.length,
         steps,
         seconds,
@@ -182,7 +183,7 @@ def _curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float
 
 
 @contextmanager
-def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
+def override_dropout(network: "torch.nn.Module", share: float) -> Iterator[None]:
     """Let every dropout of a network drop this share; afterwards each has its own again, for
     whoever fine-tunes it.
     """
@@ -198,14 +199,14 @@ def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
             layer.p = share_of_its_own
 
 
-def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
+def trainable_parameters(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
     """The parameters that are trained, by name; shared ones once."""
     return {name: value for name, value in network.named_parameters() if value.requires_grad}
 
 
 def _trainer(
     network: "transformers.PreTrainedModel",
-    reading: MaskedReading,
+    reading: MaskedBlockDataset,
     settings: MaskedSettings,
     steps: int,
     folder: Path,
@@ -214,7 +215,7 @@ def _trainer(
     """Transformers' Trainer, told to read in the order given, to score asked positions only, and to
     report itself.
     """
-    watching = watch(
+    watching = build_progress_callback(
         steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress
     )
     trainer = _masked_trainer(network, steps, settings.lr, settings.parts)(
@@ -223,7 +224,7 @@ def _trainer(
         train_dataset=reading,
         callbacks=[watching],
     )
-    without_printers(trainer)
+    remove_printers(trainer)
     trainer.model_accepts_loss_kwargs = (
         settings.parts > 1
     )  # then it counts what is asked in all parts of a step
@@ -256,7 +257,7 @@ def _arguments(
         dataloader_pin_memory=False,
         remove_unused_columns=False,
     )
-    return on_one_device(arguments)
+    return limit_to_one_device(arguments)
 
 
 def _masked_trainer(
@@ -286,7 +287,7 @@ def _masked_trainer(
             if (
                 num_items_in_batch is not None
             ):  # a part of a step: each asked wordpiece, and each pair, weighs as in the whole
-                asked = (inputs["labels"] != NOT_ASKED).sum() / max(1, int(num_items_in_batch))
+                asked = (inputs["labels"] != IGNORE_INDEX).sum() / max(1, int(num_items_in_batch))
                 found = (
                     found * torch.stack([asked, torch.full_like(asked, 1 / parts)])[: len(found)]
                 )
@@ -322,8 +323,11 @@ def _save_moving(network: "torch.nn.Module", folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file(
-        {name: value.detach().cpu().contiguous() for name, value in moving(network).items()},
-        folder / MOVING,
+        {
+            name: value.detach().cpu().contiguous()
+            for name, value in trainable_parameters(network).items()
+        },
+        folder / TRAINABLE,
     )
 
 
@@ -332,7 +336,7 @@ def _load_moving(network: "torch.nn.Module", folder: Path) -> None:
     import torch
     from safetensors.torch import load_file
 
-    kept, there = load_file(folder / MOVING), moving(network)
+    kept, there = load_file(folder / TRAINABLE), trainable_parameters(network)
     if set(kept) != set(there):
         raise InputError(f"{folder} is of another training.", "Remove it, or take another folder.")
     with torch.no_grad():

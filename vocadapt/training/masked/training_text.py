@@ -22,7 +22,7 @@ LOOKING = 0.3  # of the progress, where the text is read once before, for its em
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TrainingText:
     """The words of a text between blanks, a line each (file); the lines held out, as they stand in
     the text; lines in all.
     """
@@ -33,14 +33,14 @@ class Material:
     lines: int
 
 
-def gather(
+def write_training_text(
     corpus: Corpus,
     splitter: Splitter,
     folder: Path,
     seed: int = 1,
     progress: Progress = silent,
     documents: bool = False,
-) -> Material:
+) -> TrainingText:
     """Write the words of a corpus to `folder`/sentences.txt, all but the lines that a seeded draw
     holds out.
 
@@ -82,7 +82,7 @@ def gather(
             f"Too little text: of {lines:,} lines none could be held out.",
             f"Give at least {round(3 / HELD_OUT)} lines.",
         )
-    return Material(file, tuple(held_out), splitter, lines)
+    return TrainingText(file, tuple(held_out), splitter, lines)
 
 
 def _fewer(drawn: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:

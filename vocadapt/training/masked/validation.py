@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
-from vocadapt.training.callbacks import begun, write_whole
+from vocadapt.training.callbacks import find_checkpoint, write_atomically
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def read_curve(folder: Path) -> HeldOutCurve:
     return HeldOutCurve()
 
 
-def evenly(asked: Sequence[Window], most: int = ASKED) -> tuple[Window, ...]:
+def select_evenly(asked: Sequence[Window], most: int = ASKED) -> tuple[Window, ...]:
     """At most so many windows, evenly taken; all of them where none of those hides a word."""
     if len(asked) <= most:
         return tuple(asked)
@@ -105,7 +105,7 @@ def evenly(asked: Sequence[Window], most: int = ASKED) -> tuple[Window, ...]:
     return taken if any(window.words for window in taken) else tuple(asked)
 
 
-class Listener:
+class HeldOutValidator:
     """Asks a network in training its held-out words: at the start, at the end, and at most twenty
     times between.
 
@@ -124,7 +124,12 @@ class Listener:
         length: Callable[[], int],
     ) -> None:
         self.network, self.vocabulary, self.folder = network, vocabulary, folder
-        self.asked, self.of, self.a_step, self.length = evenly(asked), len(asked), a_step, length
+        self.asked, self.of, self.a_step, self.length = (
+            select_evenly(asked),
+            len(asked),
+            a_step,
+            length,
+        )
         before = read_curve(folder)
         self.start = _start(folder)
         self.points = (
@@ -182,10 +187,10 @@ class Listener:
         """Keep what was heard where `read_curve` finds it; a full disk does not end a training."""
         self.told = time.monotonic()
         with suppress(OSError):
-            write_whole(self.folder / CURVE, json.dumps(self.curve.to_dict()))
+            write_atomically(self.folder / CURVE, json.dumps(self.curve.to_dict()))
 
 
 def _start(folder: Path) -> int:
     """The step of the checkpoint from which a training goes on; 0 where it begins."""
-    checkpoint = begun(folder)
+    checkpoint = find_checkpoint(folder)
     return int(Path(checkpoint).name.removeprefix("checkpoint-")) if checkpoint else 0

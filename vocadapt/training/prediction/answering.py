@@ -28,7 +28,7 @@ MOST = 20  # distinct answers among which a probability is shared (Poerner et al
 
 
 @dataclass(frozen=True)
-class Found:
+class AnswerSpan:
     """An answer under one cut: what stands in the context from `start` to `end`, in characters.
 
     `score` is the logit of its first word as a start plus that of its last word as an end;
@@ -44,7 +44,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Answered:
+class QuestionAnswers:
     """What was found for a question: by cut ("base", "adapted", "pooled") the answers, best first;
     none where there is none.
 
@@ -53,7 +53,7 @@ class Answered:
     """
 
     question: str
-    best: Mapping[str, tuple[Found, ...]]
+    best: Mapping[str, tuple[AnswerSpan, ...]]
     windows: Mapping[str, Part]
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def answer(
     most: int = 1,
     progress: Progress = silent,
     rule: str = "",
-) -> list[Answered]:
+) -> list[QuestionAnswers]:
     """Answer questions on a context of any length, under every tokenization of a question answering
     run.
 
@@ -107,7 +107,7 @@ def best_answers(
     most: int = 1,
     characters: int = AnswerSettings().characters,
     rule: str = "code",
-) -> tuple[Found, ...]:
+) -> tuple[AnswerSpan, ...]:
     """The best answers with different texts, by (words, 2) logits of a context's words; none where
     every word is too long for one, or was cut into nothing.
     """
@@ -129,14 +129,15 @@ def best_answers(
     weights = np.exp(np.array([score for _, (_, _, score) in kept]) - kept[0][1][2])
     shares = weights / weights.sum()
     found = (
-        Found(text, *place, float(share)) for (text, place), share in zip(kept, shares, strict=True)
+        AnswerSpan(text, *place, float(share))
+        for (text, place), share in zip(kept, shares, strict=True)
     )
     return tuple(found)[:most]
 
 
 def _answered(
     run: SavedRun, question: Question, logits: Mapping[str, Logits], most: int
-) -> Answered:
+) -> QuestionAnswers:
     best = {
         cut: best_answers(rows, question.context, most, rule=question.word_rule)
         for cut, rows in logits.items()
@@ -146,4 +147,4 @@ def _answered(
         for cut in run.cuts.values()
         if best[cut.name]
     }
-    return Answered(question.question, best, windows)
+    return QuestionAnswers(question.question, best, windows)

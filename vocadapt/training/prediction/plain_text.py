@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
-from vocadapt.training.finetune.outputs import Said
+from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
@@ -54,7 +54,7 @@ def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
 
 
 def prediction_lines(
-    kind: str, examples: Sequence[Example], said: Sequence[Said], jsonl: bool = False
+    kind: str, examples: Sequence[Example], said: Sequence[Prediction], jsonl: bool = False
 ) -> Iterator[str]:
     """What score reads: columns for tagged words and one object for questions (JSON lines with
     `jsonl`), else JSON lines.

@@ -9,7 +9,7 @@ import numpy as np
 
 from vocadapt.progress import Progress, silent
 from vocadapt.training.finetune.encoding import Encoded, View
-from vocadapt.training.finetune.mixture import batch_of, read_by
+from vocadapt.training.finetune.mixture import batch_of, select_inputs
 from vocadapt.training.finetune.outputs import Logits
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ PIECES = 4096  # of a batch, padding included
 LOWEST = -1e9  # for a row that no piece gives: a word that was cut into none
 
 
-def logits_of(
+def compute_logits(
     network: "transformers.PreTrainedModel", encoded: Encoded, pad: int, progress: Progress = silent
 ) -> dict[str, tuple[Logits, ...]]:
     """The logits of every example under every cut: arrays (rows, outputs), rows being words or 1.
@@ -73,7 +73,7 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
 
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
     with torch.inference_mode():
-        said = network(**read_by(network, batch))
+        said = network(**select_inputs(network, batch))
         stacked = (
             torch.stack([said.start_logits, said.end_logits], dim=2)
             if "start_logits" in said

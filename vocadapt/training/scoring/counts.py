@@ -32,7 +32,7 @@ class Rules:
     untyped: bool = False
 
 
-USUAL = Rules()
+DEFAULT_RULES = Rules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,9 @@ class Scorer:
     counted: bool = True
     uses: tuple[str, ...] = ()
 
-    def tally(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Tally:
+    def tally(
+        self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES
+    ) -> Tally:
         """Count unit by unit; raises InputError where gold and predictions differ in number, or
         there are none.
         """
@@ -134,11 +136,13 @@ class Scorer:
             )
         return self.count(gold, predicted, rules)
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Score:
+    def score(
+        self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES
+    ) -> Score:
         """The score of predictions; raises InputError for what cannot be compared."""
         return self.of(self.tally(gold, predicted, rules), rules)
 
-    def of(self, tally: Tally, rules: Rules = USUAL) -> Score:
+    def of(self, tally: Tally, rules: Rules = DEFAULT_RULES) -> Score:
         """The score of what was counted."""
         values = {
             name: float(value)
@@ -157,12 +161,12 @@ class Scorer:
             self.classes(tally.labels, rules),
         )
 
-    def defined(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
+    def defined(self, labels: Sequence[str], rules: Rules = DEFAULT_RULES) -> str:
         """Return the definition; for binary tasks with the positive class."""
         classes = self.classes(labels, rules)
         return f"{self.about}; here {classes}" if classes else self.about
 
-    def classes(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
+    def classes(self, labels: Sequence[str], rules: Rules = DEFAULT_RULES) -> str:
         """Describe the scored classes; "" unless there are two or the rules name one."""
         if "positive" in self.uses:
             lacking = "" if rules.positive in labels else ", which no example has"
@@ -175,7 +179,7 @@ class Scorer:
             return f"of the class {kept[0]!r}"
         return f"over both classes, {labels[0]!r} and {labels[1]!r}"
 
-    def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = USUAL) -> Array:
+    def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = DEFAULT_RULES) -> Array:
         """The headline figure of each of many sums (many, labels, columns)."""
         return self.reckon(sums, labels, rules)[self.headline]
 

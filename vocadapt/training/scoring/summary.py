@@ -29,7 +29,7 @@ class SeedSummary:
     sd_learned: float | None
 
 
-def over_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> SeedSummary:
+def summarize_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> SeedSummary:
     """Sum up one figure of several runs; `collapsed` says of each run whether it is one."""
     if not values:
         raise ValueError("no value to sum up")

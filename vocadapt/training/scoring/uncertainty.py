@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
-from vocadapt.training.scoring.counts import USUAL, Array, Rules, Scorer, Tally
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights held at a time
 ROUNDING = 1e-12
@@ -33,7 +33,7 @@ class Draws:
         check_settings(self)
 
 
-USUAL_DRAWS = Draws()
+DEFAULT_DRAWS = Draws()
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def bootstrap(
-    scorer: Scorer, tally: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+    scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
     """The interval of the headline figure, over units drawn with replacement."""
     flat = tally.rows.reshape(len(tally.rows), -1)
@@ -84,8 +84,8 @@ def compare(
     gold: Sequence[Any],
     a: Sequence[Any],
     b: Sequence[Any],
-    rules: Rules = USUAL,
-    draws: Draws = USUAL_DRAWS,
+    rules: Rules = DEFAULT_RULES,
+    draws: Draws = DEFAULT_DRAWS,
 ) -> Comparison:
     """Compare two sets of predictions unit by unit; raises InputError for what cannot be scored."""
     first, second = aligned(scorer.tally(gold, a, rules), scorer.tally(gold, b, rules))
@@ -93,7 +93,7 @@ def compare(
 
 
 def compare_tallies(
-    scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+    scorer: Scorer, a: Tally, b: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Comparison:
     """Compare two tallies of the same units over the same labels."""
 
@@ -137,11 +137,11 @@ def mean_tally(tallies: Sequence[Tally]) -> Tally:
     """The figures of every unit, averaged over tallies of the same units, such as those of several
     seeds.
     """
-    over = aligned_all(tallies)
+    over = align_all_labels(tallies)
     return Tally(np.mean([tally.rows for tally in over], axis=0), over[0].labels)
 
 
-def aligned_all(tallies: Sequence[Tally]) -> list[Tally]:
+def align_all_labels(tallies: Sequence[Tally]) -> list[Tally]:
     """Any number of tallies over the labels of all."""
     labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
     return [_over(tally, labels) for tally in tallies]

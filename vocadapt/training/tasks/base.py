@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import USUAL, Rules, Scorer
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.tags import type_of
 
@@ -156,7 +156,7 @@ class Task:
     splits: Mapping[str, Split]
     labels: tuple[str, ...]
     score: str = ""
-    rules: Rules = USUAL
+    rules: Rules = DEFAULT_RULES
     unit: str = "example"
 
     def __post_init__(self) -> None:

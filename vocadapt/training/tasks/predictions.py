@@ -14,7 +14,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
 from vocadapt.text.formats.text_file import opened
-from vocadapt.training.scoring.counts import USUAL, Rules, Scorer, Tally
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import Baseline, constant_answers
 from vocadapt.training.tasks.base import Question, Sentence, Split, Text
@@ -48,7 +48,7 @@ def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
 
 
 def tally_of(
-    gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = ""
+    gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = DEFAULT_RULES, unit: str = ""
 ) -> Tally:
     """Count predictions by example or by document, which is then what an interval and a test draw.
 
@@ -68,7 +68,9 @@ def tally_of(
     return tally.grouped(documents) if whole else tally
 
 
-def baseline_of_split(kind: str, gold: Split, scorer: str = "", rules: Rules = USUAL) -> Baseline:
+def baseline_of_split(
+    kind: str, gold: Split, scorer: str = "", rules: Rules = DEFAULT_RULES
+) -> Baseline:
     """The headline figure of always answering the same, in the units that `tally_of` counts in
     unless told otherwise.
     """

@@ -26,7 +26,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
 from vocadapt.settings import bounded, check_settings
-from vocadapt.training.scoring.counts import USUAL, Rules
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
 from vocadapt.training.tasks.folds import of_fold
@@ -48,8 +48,8 @@ class TaskFile:
     splits: Mapping[str, str]
     scorer: str = ""
     labels: tuple[str, ...] = ()
-    negative: tuple[str, ...] = USUAL.negative
-    positive: str = USUAL.positive
+    negative: tuple[str, ...] = DEFAULT_RULES.negative
+    positive: str = DEFAULT_RULES.positive
     untyped: bool = False
     unit: str = "example"
     folds: int = bounded(0, 0, 1_000, "Folds")

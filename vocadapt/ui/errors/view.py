@@ -16,7 +16,7 @@ from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, S
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.settings import limits
-from vocadapt.training.finetune.mixture import named_cut
+from vocadapt.training.finetune.mixture import label_tokenization
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -208,7 +208,7 @@ def cuts(slicing: Slicing) -> None:
             st.markdown(
                 f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
             )
-        markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
+        markup.plain_table(("", *map(label_tokenization, found)), cut_rows(found))
 
 
 def _none(fate: str, counts: Mapping[str, int]) -> None:

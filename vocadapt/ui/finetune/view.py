@@ -18,9 +18,13 @@ from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
-from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modeled_pace
+from vocadapt.training.finetune.estimates import (
+    estimate,
+    estimate_finetuning_pace,
+    examples_of_epoch,
+)
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
-from vocadapt.training.finetune.settings import FREEZE, TRAININGS, FinetuneSettings
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
@@ -100,7 +104,11 @@ def form(workspace: Workspace) -> Wanted | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         preset = str(
             st.selectbox(
-                "Settings", list(TRAININGS), key="finetune_preset", bind="query-params", width=150
+                "Settings",
+                list(FINETUNING_PRESETS),
+                key="finetune_preset",
+                bind="query-params",
+                width=150,
             )
         )
         cut = st.selectbox(
@@ -126,9 +134,11 @@ def form(workspace: Workspace) -> Wanted | None:
             settings = all_settings(
                 preset, place is not None and read_task_file(_toml(place)).kind == "qa"
             )
-    st.markdown(f":small[{TRAININGS[preset].about[0].upper()}{TRAININGS[preset].about[1:]}.]")
+    st.markdown(
+        f":small[{FINETUNING_PRESETS[preset].about[0].upper()}{FINETUNING_PRESETS[preset].about[1:]}.]"
+    )
     with seeds:
-        usual = " ".join(map(str, TRAININGS[preset].seeds))
+        usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
     if place is None or not models:
         return None
@@ -199,7 +209,7 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
     """Show the inputs of all settings with the preset's values; questions: the task is question
     answering.
     """
-    usual = TRAININGS[preset].settings
+    usual = FINETUNING_PRESETS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
         "epochs": number(0, "Epochs", "epochs"),
@@ -342,7 +352,7 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
     return (
-        modeled_pace(wanted.task, wanted.step.finetune, config),
+        estimate_finetuning_pace(wanted.task, wanted.step.finetune, config),
         "modeled from its layers and width on two cores",
     )
 

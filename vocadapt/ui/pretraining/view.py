@@ -16,9 +16,9 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.settings import limits
-from vocadapt.training.masked.continued import FurtherSettings
-from vocadapt.training.masked.estimates import modeled_masked_pace, pretraining_cost
-from vocadapt.training.masked.stages import PRETRAININGS
+from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
@@ -58,7 +58,7 @@ class Wanted:
     label: str
     model: str
     corpus: Artifact
-    further: FurtherSettings
+    further: ContinuedSettings
 
     @property
     def wish(self) -> str:
@@ -149,7 +149,7 @@ def positions_of(model: LanguageModel) -> int:
     return int(model.config.get("max_position_embeddings", 512))
 
 
-def settings(stage: str, model: LanguageModel) -> FurtherSettings:
+def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     """Widgets of the budget and of every setting, those of the preset filled in; no block is longer
     than the model reads.
     """
@@ -158,13 +158,13 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
         preset = str(
             st.selectbox(
                 "Settings",
-                list(PRETRAININGS),
+                list(PRETRAINING_PRESETS),
                 key="pretraining_preset",
                 bind="query-params",
                 width=150,
             )
         )
-        usual = fitted(PRETRAININGS[preset].settings, model)
+        usual = fitted(PRETRAINING_PRESETS[preset].settings, model)
         budget = st.segmented_control(
             "Budget",
             list(BUDGETS),
@@ -177,7 +177,7 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
             training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
-            bounds = limits(FurtherSettings, "keep_minutes")
+            bounds = limits(ContinuedSettings, "keep_minutes")
             keep = float(
                 optional_number(
                     "Minutes between saved models",
@@ -191,8 +191,8 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
                 "Train the masked-word head, too", help=HELP["train_heads"]
             )
             pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
-    st.markdown(f":small[{PRETRAININGS[preset].about}]")
-    return FurtherSettings(
+    st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
+    return ContinuedSettings(
         stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training
     )
 
@@ -240,7 +240,7 @@ def cost(
     """What will be read and how long it will take, and from what that is known."""
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
-    found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
+    found = estimate_pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
@@ -269,7 +269,7 @@ def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str
     modeled from its shape.
     """
     config = cache.model_of(wanted.model).config
-    modeled = modeled_masked_pace(config, wanted.further.stage, wanted.further.training)
+    modeled = estimate_pretraining_pace(config, wanted.further.stage, wanted.further.training)
     for one in made:
         same = one.numbers["stage"] == wanted.further.stage and one.model in (
             wanted.label,

@@ -11,7 +11,7 @@ from vocadapt.analysis.errors.single_example import Tried, disagreed
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import POOLED, named_cut
+from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.prediction.plain_text import plain_examples
@@ -219,7 +219,9 @@ def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
         )
         for piece in pieces
     ]
-    return CutLine(named_cut(cut), f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips)
+    return CutLine(
+        label_tokenization(cut), f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips
+    )
 
 
 def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
