@@ -89,10 +89,19 @@ def trained(folder: Path, name: str, options: argparse.Namespace) -> Trained:
         words = (
             ()
             if preset == WITHOUT_WORDS
-            else ("--extension-size", options.tokens_added, "--corpus", *TEXT)
+            else ("--max-added", options.tokens_added, "--corpus", *TEXT)
         )
         vocadapt(start, "adapt", "--preset", preset, "--model", DEMO, *words, "--no-certificate")
-    how = ("--sample", ".2", "--lr", "5e-4", "--schedule", "constant", "--hours", options.hours)
+    how = (
+        "--sample",
+        ".2",
+        "--learning-rate",
+        "5e-4",
+        "--lr-scheduler",
+        "constant",
+        "--hours",
+        options.hours,
+    )
     vocadapt(folder / name, "pretrain", "--model", start, "--stage", stage, "--corpus", *TEXT, *how)
     numbers = json.loads((folder / name / "manifest.json").read_text(encoding="utf-8"))["numbers"]
     losses = numbers["loss_per_character"]
@@ -246,7 +255,16 @@ def finetuned(folder: Path, options: argparse.Namespace) -> None:
             for split in ("train", "test")
             for word in (f"--{split}", str(SHARED / place / f"{split}.tsv"))
         ]
-        how = ("--limit", limit, "--epochs", 4, "--lr", "5e-4", "--seeds", *options.seeds)
+        how = (
+            "--limit",
+            limit,
+            "--num-epochs",
+            4,
+            "--learning-rate",
+            "5e-4",
+            "--seeds",
+            *options.seeds,
+        )
         runs = []
         for name in ("before", *ARMS):
             model = DEMO if name == "before" else folder / name

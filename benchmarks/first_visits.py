@@ -114,7 +114,7 @@ def prepare(workspace: Workspace) -> None:
         file,
         "--test",
         file,
-        "--epochs",
+        "--num-epochs",
         "2",
     ]
     if vocadapt([*tune, "--workspace", root, "--name", "ner"]):

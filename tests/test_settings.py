@@ -259,7 +259,7 @@ def test_the_flags_that_were_attacked_are_among_them():
     flags = {flag for _, flag, _ in FLAGS}
     attacked = (
         "--dim --epochs --window --negative --workers --iterations --pca --seed --seeds --tokens"
-        " --batch --hours --rounds"
+        " --batch-size --hours --rounds"
     )
     assert {*attacked.split(), "--top", "-k", "--lines", "--port", "--limit"} <= flags
     assert len(FLAGS) > 100

@@ -73,7 +73,7 @@ def test_a_model_and_word_vectors(ask, tiny_bert, vectors):
         "unused",
         "--word",
         "heart",
-        "--null",
+        "--noise-baseline",
         vectors,
         vectors,
     )
@@ -102,7 +102,7 @@ def test_tokens_of_the_kinds_named_are_left_out(ask, tiny_bert, make_bert):
     assert not any(row["word"].startswith(("##", "[un")) for row in answer["words"])
 
 
-@pytest.mark.parametrize("how", ["--null-seed", "--null-bootstrap"])
+@pytest.mark.parametrize("how", ["--noise-baseline-seed", "--noise-baseline-bootstrap"])
 def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vectors, how, tmp_path):
     before = sorted(vectors.rglob("*"))
     answer = ask("change", "--before", vectors, "--after", tiny_bert, "-k", 5, how)
@@ -112,7 +112,7 @@ def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vect
     assert {"overlap", "quantile", "z"} == set(answer["words"][0]["null"])
     assert "luck alone gives" in answer["note"] and sorted(vectors.rglob("*")) == before
     assert null["about"].startswith(
-        "two seeds of v" if how == "--null-seed" else "two draws of the lines behind v"
+        "two seeds of v" if how == "--noise-baseline-seed" else "two draws of the lines behind v"
     )
 
 
@@ -271,7 +271,14 @@ def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert
     space = open_space(tmp_path / "one").space
     assert set(space.words) == {*KNOWN, *NEW, "."} and space.counts is not None
     change = ask(
-        "change", "--before", tmp_path / "one", "--after", tmp_path / "top", "-k", 5, "--null-seed"
+        "change",
+        "--before",
+        tmp_path / "one",
+        "--after",
+        tmp_path / "top",
+        "-k",
+        5,
+        "--noise-baseline-seed",
     )
     assert change["compared"] == 39 and 0 < change["null"]["mean_overlap"] < 1
     assert ask("neighbors", "heart", "--vectors", tmp_path / "one", "--model", tiny_bert)["heart"][

@@ -70,8 +70,8 @@ def test_two_runs_have_a_ledger_beside_test_and_fates(files, ask):
 
 def test_one_run_alone_compares_its_cuts(files, ask):
     assert ask(files / "b")["cuts"] == ["base", "pooled"]
-    assert ask(files / "b", "--cuts", "adapted", "base")["ledger"]["counts"]["broken"] == 2
-    assert ask(files / "b", "--cuts", "adapted")["cuts"] == ["base", "adapted"]
+    assert ask(files / "b", "--tokenization", "adapted", "base")["ledger"]["counts"]["broken"] == 2
+    assert ask(files / "b", "--tokenization", "adapted")["cuts"] == ["base", "adapted"]
 
 
 def test_predictions_of_others(files, ask):

@@ -15,7 +15,7 @@ from vocadapt.training.tasks.base import Split, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QUICK = ["--epochs", "2", "--batch", "5", "--lr", "5e-3"]
+QUICK = ["--num-epochs", "2", "--batch-size", "5", "--learning-rate", "5e-3"]
 
 
 @pytest.fixture(scope="module")
@@ -288,8 +288,8 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
             "has 2 layers, not 9",
         ),
         (
-            "finetune --model {f}/adapted --task {f}/task.toml --epochs 0 --out {t}/o",
-            "--epochs: expected a whole number from 1 ",
+            "finetune --model {f}/adapted --task {f}/task.toml --num-epochs 0 --out {t}/o",
+            "--num-epochs: expected a whole number from 1 ",
         ),
         (
             "finetune --model {f}/adapted --task {f}/task.toml --scorer accuracy --out {t}/o",
@@ -369,7 +369,7 @@ def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
         "--out",
         str(tmp_path / "few"),
     ]
-    assert main(["finetune", *given, "--epochs", "1", "--limit", "4"]) == 0
+    assert main(["finetune", *given, "--num-epochs", "1", "--limit", "4"]) == 0
     assert "test: 4 of 8 examples, drawn at random." in capsys.readouterr().out
     assert main(["compare", str(files / "one"), str(tmp_path / "few")]) == 2
     assert "were not tested on the same examples" in capsys.readouterr().err

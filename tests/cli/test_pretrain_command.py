@@ -22,7 +22,7 @@ TINY = [
     "32",
     "--length",
     "16",
-    "--batch",
+    "--batch-size",
     "8",
     "--tokens",
     "2560",
@@ -85,7 +85,7 @@ def test_its_command_line_is_the_step(text):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (["--epochs", "1", "--tokens", "5"], "not allowed with"),
+        (["--num-epochs", "1", "--tokens", "5"], "not allowed with"),
         (["--hidden", "200"], "cannot be divided"),
         (["--vocabulary", "3"], "special tokens"),
         (["--trainer", "best"], "choose one of bpe-merges"),

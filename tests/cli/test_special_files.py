@@ -58,7 +58,7 @@ vectors import pipe.vec.gz --out out
 vectors import good.vec --model {model} --only-words-of pipe --out out
 vectors import ones.npy --words pipe --out out
 vectors import good.vec --out pipe
-vectors import good.vec --model pipe --fold --out out
+vectors import good.vec --model pipe --fold-case --out out
 vectors evaluate pipe
 vectors evaluate {vectors} --pairs pipe
 vectors evaluate {vectors} --analogies pipe
@@ -69,7 +69,7 @@ neighbors drug --vectors pipe --model {model}
 neighbors drug --vectors {vectors} --model pipe
 change --before pipe --after {vectors}
 change --before {model} --after pipe
-change --before {model} --after {model} --null pipe {model}
+change --before {model} --after {model} --noise-baseline pipe {model}
 tasks list --workspace pipe
 tasks card pipe
 tasks download covid-qa --from pipe --out out

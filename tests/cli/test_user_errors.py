@@ -42,7 +42,7 @@ pretrain --from-scratch --stage whole --corpus {text} --out out
 pretrain --model {model} --corpus {text} --out out
 pretrain --model {model} --stage extension --corpus {text} --out out
 pretrain --model {model} --stage whole --corpus {text} --length 128 --out out
-pretrain --model {model} --stage whole --corpus {text} --length 16 --parts 5 --out out
+pretrain --model {model} --stage whole --corpus {text} --length 16 --gradient-accumulation-steps 5 --out out
 pretrain --model no/pe --offline --stage whole --corpus {text} --out out
 pretrain --from-scratch --corpus {text} --out out --hidden 200
 gates --model {model} --corpus {text}
@@ -84,7 +84,7 @@ vectors import ragged.vec --out out
 vectors import nan.vec --out out
 vectors import evil.bin --out out
 vectors import lying.vec --out out
-vectors import good.vec --fold --out out
+vectors import good.vec --fold-case --out out
 vectors import good.vec --limit -1 --out out
 vectors evaluate nothing
 vectors evaluate {vectors} --pairs missing.txt
@@ -110,12 +110,12 @@ change --before {model} --after {vectors} -k 500
 change --before {model} --after {vectors} -n -1
 change --before {model} --after {vectors} --without verbs
 change --before {model} --after {vectors} --word nosuchword
-change --before {model} --after {model} --null-seed
-change --before {narrow} --after {narrow} --null-bootstrap
-change --before {model} --after {model} --null {model}
-change --before {model} --after {model} --null {model} nothing/at/all
-change --before {model} --after {vectors} --null {model} {model} --among all
-change --before {model} --after {model} --null {model} {model} --null-seed
+change --before {model} --after {model} --noise-baseline-seed
+change --before {narrow} --after {narrow} --noise-baseline-bootstrap
+change --before {model} --after {model} --noise-baseline {model}
+change --before {model} --after {model} --noise-baseline {model} nothing/at/all
+change --before {model} --after {vectors} --noise-baseline {model} {model} --among all
+change --before {model} --after {model} --noise-baseline {model} {model} --noise-baseline-seed
 tasks list now
 tasks list --kind parsing
 tasks list --knid ner
@@ -135,7 +135,7 @@ results --workspace nowhere
 results --workspace empty.txt
 results {vectors} --baseline x
 results --rounds 0
-results --baseline-cut pooled
+results --baseline-tokenization pooled
 results --format word
 score --gold empty.txt --predicted empty.txt --kind ner
 score --gold missing.txt --predicted missing.txt --kind qa
@@ -145,7 +145,7 @@ score --gold vocab.txt --predicted vocab.txt --kind ner
 score --gold vocab.txt --predicted vocab.txt --kind parsing
 score --gold good.vec --predicted good.vec --kind ner --scorer squad
 score --gold good.vec --predicted good.vec --kind ner --rounds -1
-score --gold good.vec --predicted good.vec --kind ner --level 95
+score --gold good.vec --predicted good.vec --kind ner --confidence-level 95
 score --gold good.vec --predicted good.vec --kind ner --seed -1
 score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
 demo now
@@ -203,13 +203,13 @@ adapt --model {model} --preset transfer-syntactic --target faulty.txt --out out
 adapt --model {model} --preset transfer-syntactic --target {model} --vectors {vectors} --out out
 adapt --model {model} --preset combined-freq-10 --target {model} --out out
 adapt --model {model} --removed 0.5 --out out
-adapt --model {model} --cut magic --out out
-adapt --model {model} --refill target --target {model} --removed 0.2 --out out
+adapt --model {model} --remove-by magic --out out
+adapt --model {model} --add-by target --target {model} --removed 0.2 --out out
 adapt --model {model} --preset combined-last-10 --target {model} --max-added 5 --out out
 adapt --model {model} --preset reinit-normal --count-marks --out out
 adapt --model {model} --preset reduced-last-5 --initializer syntactic --out out
-adapt --model {model} --refill words --out out
-adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
+adapt --model {model} --add-by words --out out
+adapt --model {model} --preset green-bert --vectors {vectors} --remove-by last --out out
 diagnose
 diagnose nothing/at/all
 diagnose {model} vocab.txt
@@ -246,7 +246,7 @@ initializers --model {model} --vectors {vectors} --text missing.txt
 initializers --model vocab.txt --vectors {vectors}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
-adapt --model {model} --vectors {vectors} --unit --out out
+adapt --model {model} --vectors {vectors} --normalize --out out
 adapt --model {model} --vectors {vectors} --method magic --out out
 adapt --model {model} --vectors {vectors} --max-added -1 --out out
 adapt --preset green-bert-random --model {model} --vectors {vectors} --method ridge --out out
@@ -290,7 +290,7 @@ finetune --model {model} --task ner --train tagged.tsv
 finetune --model {model} --task ner --train tagged.tsv --out out --tokenization adapted
 finetune --model {model} --task ner --train tagged.tsv --out out --settings slow
 finetune --model {model} --task ner --train tagged.tsv --out out --freeze top-7
-finetune --model {model} --task ner --train tagged.tsv --out out --lr 0
+finetune --model {model} --task ner --train tagged.tsv --out out --learning-rate 0
 finetune --model {model} --task nothing --out out
 finetune --model {model} --task bad.toml --out out
 finetune --model weightless --task ner --train tagged.tsv --out out

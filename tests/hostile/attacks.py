@@ -186,7 +186,7 @@ def _on_tasks(ground: Ground) -> Iterator[Attempt]:
             path,
             "--test",
             path,
-            "--epochs",
+            "--num-epochs",
             1,
         )
         yield _attempt(f"finetune {kind} {name}", *task, "--limit", 4, "--out", OUT)
@@ -242,14 +242,16 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
             "--hidden",
             64,
         ): (
-            "--epochs --tokens --hours --length --batch --parts --lr --warm-up --share --dropout"
+            "--num-epochs --tokens --hours --length --batch-size --gradient-accumulation-steps"
+            " --learning-rate --warmup-ratio --mlm-probability --dropout"
             " --seed --layers --hidden"
         ),
         ("finetune", "--model", model, "--task", "ner", "--train", tagged, "--out", OUT): (
-            "--epochs --batch --lr --chunk --warm-up --weight-decay --clip --patience --max-length"
+            "--num-epochs --batch-size --learning-rate --chunk --warmup-ratio --weight-decay"
+            " --max-grad-norm --patience --max-length"
             " --seeds --fold --limit"
         ),
-        ("map", "--model", model, "--out", "m.html", "--method", "pca", "--first", 20): (
+        ("project", "--model", model, "--out", "m.html", "--method", "pca", "--first", 20): (
             "--first --min-length --low --high --nearest --perplexity --iterations --neighbors"
             " --min-dist --pca --seed"
         ),
@@ -269,7 +271,7 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
             tagged,
             "--predicted",
             tagged,
-        ): "--rounds --level --seed",
+        ): "--rounds --confidence-level --seed",
         (
             "vocabulary",
             "reduce",

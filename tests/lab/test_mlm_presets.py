@@ -24,7 +24,7 @@ from vocadapt.training.masked.stages import new_ids
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
-QUICK = ["--tokens", "1024", "--length", "16", "--batch", "8", "--lr", "0.003"]
+QUICK = ["--tokens", "1024", "--length", "16", "--batch-size", "8", "--learning-rate", "0.003"]
 
 
 @pytest.fixture(scope="module")

@@ -210,7 +210,7 @@ def ask(capsys, tmp_path, monkeypatch):
 
     def run(*arguments):
         capsys.readouterr()
-        code = main(["map", *map(str, arguments), "--json"])
+        code = main(["project", *map(str, arguments), "--json"])
         out, err = capsys.readouterr()
         assert code == 0, err
         return json.loads(out)
@@ -251,7 +251,9 @@ def test_the_command_makes_an_artifact(ask, vectors, tiny_bert, tmp_path):
         answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
     )
     assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
-    assert open_artifact(folder).manifest.command.startswith("python -m vocadapt map --vectors ")
+    assert open_artifact(folder).manifest.command.startswith(
+        "python -m vocadapt project --vectors "
+    )
 
 
 def test_the_command_looks_around_a_word(ask, vectors):

@@ -88,7 +88,7 @@ def trained(tasks, tiny_bert, tmp_path_factory):
             str(tiny_bert),
             "--task",
             str(tasks / name / "task.toml"),
-            "--epochs",
+            "--num-epochs",
             "1",
         ]
         with one_thread():

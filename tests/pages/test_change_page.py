@@ -111,7 +111,7 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
     )
     assert figures(app)["Changed beyond luck"] != "–"
     assert any("the null" in text and "quantile" in text for text in texts(app))
-    assert any("--null" in block.value for block in app.code)
+    assert any("--noise-baseline" in block.value for block in app.code)
     assert {"null", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
     assert figures(app)["Changed beyond luck"] == "–" and any(

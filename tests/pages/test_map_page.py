@@ -164,10 +164,12 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
     app = open_page(MAP, own, map_space=VECTORS)
     assert not app.exception and not app.error
     assert app.selectbox(key="map_view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
-    assert any("vocadapt map" in code.value and "--method tsne" in code.value for code in app.code)
+    assert any(
+        "vocadapt project" in code.value and "--method tsne" in code.value for code in app.code
+    )
     app.selectbox(key="map_view").select("PCA, at once").run()
     assert not app.exception and app.selectbox(key="map_view").value == "PCA, at once"
-    assert any("vocadapt map" in code.value and "tsne" not in code.value for code in app.code)
+    assert any("vocadapt project" in code.value and "tsne" not in code.value for code in app.code)
 
 
 @pytest.mark.parametrize("others", [False, True])

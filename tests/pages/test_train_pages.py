@@ -83,7 +83,7 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     assert list(board["verdict"]).count("baseline") == 1
     assert any("entity-strict" in text and "8 test units" in text for text in plain_texts(app))
     command = next(code.value for code in app.code if "vocadapt results" in code.value)
-    assert "--baseline base --baseline-cut base" in command and "--task toy" in command
+    assert "--baseline base --baseline-tokenization base" in command and "--task toy" in command
 
 
 def test_without_a_baseline_nothing_is_compared(open_page, runs):

@@ -54,11 +54,11 @@ def tried(tmp_path_factory):
             file = str(root / f"{kind}.txt")
             given = ["--model", str(model), "--task", kind, "--train", file, "--test", file]
             quick = [
-                "--epochs",
+                "--num-epochs",
                 "2",
-                "--batch",
+                "--batch-size",
                 "4",
-                "--lr",
+                "--learning-rate",
                 "1e-2",
                 "--workspace",
                 str(root / "w"),

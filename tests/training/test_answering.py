@@ -32,11 +32,11 @@ def folder(tmp_path_factory):
         "qa",
         "--train",
         str(general),
-        "--epochs",
+        "--num-epochs",
         "30",
-        "--lr",
+        "--learning-rate",
         "1e-2",
-        "--batch",
+        "--batch-size",
         "6",
     ]
     assert (
@@ -219,7 +219,7 @@ def test_the_command(folder, tmp_path, capsys):
 def test_a_run_that_answers_no_questions(tmp_path, capsys):
     train = write_conll(tmp_path / "train.tsv", sentences(8))
     model = str(build_tiny_bert(tmp_path / "base"))
-    given = ["--model", model, "--task", "ner", "--train", str(train), "--epochs", "1"]
+    given = ["--model", model, "--task", "ner", "--train", str(train), "--num-epochs", "1"]
     assert main(["finetune", *given, "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert (
@@ -245,7 +245,7 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
     general = squad(tmp_path / "general.json", questions(6))
     other = squad(tmp_path / "domain.json", questions(4))
     out, base = str(tmp_path / "run"), str(build_tiny_bert(tmp_path / "base"))
-    train = ["--model", base, "--train", str(general), "--epochs", "1", "--word-rule", "paper"]
+    train = ["--model", base, "--train", str(general), "--num-epochs", "1", "--word-rule", "paper"]
     assert main(["finetune", *train, "--task", "qa", "--test", str(other), "--out", out]) == 0
     run = load_run(tmp_path / "run")
     assert (

@@ -365,7 +365,7 @@ def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
         "512",
         "--length",
         "16",
-        "--batch",
+        "--batch-size",
         "8",
         "--keep-minutes",
         "0.000001",
@@ -396,7 +396,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
         "continued",
         "--length",
         "16",
-        "--batch",
+        "--batch-size",
         "8",
         "--tokens",
         "1536",
@@ -421,7 +421,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
         assert main([*kept, "--out", str(tmp_path / "m")]) != 0
     assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
     capsys.readouterr()
-    assert main([*kept, "--lr", "0.5", "--out", str(tmp_path / "m")]) == 2
+    assert main([*kept, "--learning-rate", "0.5", "--out", str(tmp_path / "m")]) == 2
     assert "does not hold the checkpoints of this command" in capsys.readouterr().err
     with monkeypatch.context() as patched:
         patched.setattr(
@@ -470,15 +470,15 @@ def test_its_command_line_is_the_step(tmp_path):
         "t.txt",
         "--stage",
         "whole",
-        "--batch",
+        "--batch-size",
         "256",
         "--hours",
         "1.0",
         "--dropout",
         "0.1",
-        "--warm-up",
+        "--warmup-ratio",
         "0.0",
-        "--parts",
+        "--gradient-accumulation-steps",
         "16",
         "--keep-minutes",
         "2.5",
@@ -499,7 +499,16 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
         (
             "bert",
-            ["--stage", "whole", "--length", "16", "--batch", "6", "--parts", "4"],
+            [
+                "--stage",
+                "whole",
+                "--length",
+                "16",
+                "--batch-size",
+                "6",
+                "--gradient-accumulation-steps",
+                "4",
+            ],
             "equal parts",
         ),
         (
@@ -520,7 +529,16 @@ def test_its_command_line_is_the_step(tmp_path):
         ),
         (
             "bert",
-            ["--stage", "whole", "--length", "16", "--batch", "16", "--parts", "5"],
+            [
+                "--stage",
+                "whole",
+                "--length",
+                "16",
+                "--batch-size",
+                "16",
+                "--gradient-accumulation-steps",
+                "5",
+            ],
             "one of: 1, 2, 4, 8, 16",
         ),
     ],

@@ -24,7 +24,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked import from_scratch as pretrain_module
 
-WILD = ["--lr", "1e20"]
+WILD = ["--learning-rate", "1e20"]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
         "--hidden",
         "64",
     ]
-    sizes = ["--length", "16", "--batch", "8", "--tokens", tokens, "--random-rows"]
+    sizes = ["--length", "16", "--batch-size", "8", "--tokens", tokens, "--random-rows"]
     assert_diverged(capsys, [*command, *sizes, *WILD], tmp_path / "out")
 
 
@@ -74,7 +74,7 @@ def test_continued_pretraining(capsys, tiny_bert, long_text, tmp_path, stage):
         long_text,
         "--length",
         "16",
-        "--batch",
+        "--batch-size",
         "8",
     ]
     assert_diverged(capsys, [*command, "--tokens", "2048", *WILD], tmp_path / "out")
@@ -91,10 +91,10 @@ def test_fine_tuning(capsys, tiny_bert, tagged, tmp_path):
         tagged,
         "--test",
         tagged,
-        "--epochs",
+        "--num-epochs",
         "3",
     ]
-    assert_diverged(capsys, [*command, "--batch", "4", *WILD], tmp_path / "out")
+    assert_diverged(capsys, [*command, "--batch-size", "4", *WILD], tmp_path / "out")
 
 
 def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):
@@ -111,7 +111,9 @@ def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, t
         "--dev",
         tagged,
     ]
-    assert_diverged(capsys, [*command, "--epochs", "1", "--batch", "40", *WILD], tmp_path / "out")
+    assert_diverged(
+        capsys, [*command, "--num-epochs", "1", "--batch-size", "40", *WILD], tmp_path / "out"
+    )
 
 
 def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch):
@@ -203,7 +205,7 @@ def test_the_answer_of_a_training_holds_no_missing_figure(capsys, text, tmp_path
         "--hidden",
         "64",
     ]
-    sizes = ["--length", "16", "--batch", "8", "--tokens", "512", "--random-rows"]
+    sizes = ["--length", "16", "--batch-size", "8", "--tokens", "512", "--random-rows"]
     assert main([*command, *sizes, "--out", str(tmp_path / "m"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert None not in answer["loss_per_character"].values()

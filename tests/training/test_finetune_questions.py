@@ -241,7 +241,7 @@ def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_pat
         squad(tmp_path / "domain.json", questions(5)),
     )
     base = build_tiny_bert(tmp_path / "base")
-    train = ["--train", str(general), "--epochs", "2", "--lr", "1e-2"]
+    train = ["--train", str(general), "--num-epochs", "2", "--learning-rate", "1e-2"]
     assert (
         main(
             [

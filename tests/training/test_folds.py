@@ -19,7 +19,7 @@ from vocadapt.training.finetune.run_files import runs_in
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QUICK = ["--epochs", "1", "--batch", "4", "--lr", "1e-2"]
+QUICK = ["--num-epochs", "1", "--batch-size", "4", "--learning-rate", "1e-2"]
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,14 @@ def test_documents_are_trained_on_and_scored_as_documents(model, tmp_path, ask):
         *QUICK,
     ]
     answer = ask(
-        "finetune", "--model", model, *given, "--unit", "document", "--out", tmp_path / "out"
+        "finetune",
+        "--model",
+        model,
+        *given,
+        "--example-unit",
+        "document",
+        "--out",
+        tmp_path / "out",
     )
     (run,) = runs_in(tmp_path / "out")
     assert [example.id for example in run.kept.split.examples] == ["1", "2", "3"]
@@ -230,7 +237,7 @@ def test_documents_where_there_are_none(model, tmp_path, ask):
         model,
         "--train",
         tmp_path / "t.tsv",
-        "--unit",
+        "--example-unit",
         "document",
         "--out",
         tmp_path / "out",

@@ -190,13 +190,26 @@ def test_the_command_answers_with_the_interval_and_the_verdict(
         "16",
     ]
     assert (
-        main([*command, "--tokens", "512", "--batch", "8", "--out", str(tmp_path / "a"), "--json"])
+        main(
+            [
+                *command,
+                "--tokens",
+                "512",
+                "--batch-size",
+                "8",
+                "--out",
+                str(tmp_path / "a"),
+                "--json",
+            ]
+        )
         == 0
     )
     answer = json.loads(capsys.readouterr().out)
     low, high = answer["loss_interval"]["after"]
     assert low < answer["loss_per_character"]["after"] < high
     assert answer["loss_change"]["verdict"] in (TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE)
-    assert main([*command, "--tokens", "512", "--batch", "8", "--out", str(tmp_path / "b")]) == 0
+    assert (
+        main([*command, "--tokens", "512", "--batch-size", "8", "--out", str(tmp_path / "b")]) == 0
+    )
     told = capsys.readouterr().out
     assert "95% interval" in told and "change" in told

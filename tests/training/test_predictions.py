@@ -255,7 +255,16 @@ def test_score_against_other_predictions(score):
 
 
 def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
-    options = ("--scorer", "accuracy", "--against", "other", "--unit", "document", "--rounds", "20")
+    options = (
+        "--scorer",
+        "accuracy",
+        "--against",
+        "other",
+        "--example-unit",
+        "document",
+        "--rounds",
+        "20",
+    )
     files = {"said": "0_1,1_0\n0_0,1_1\n0_0,1_0\n", "other": "0_0,1_0\n0_0,1_0\n0_0,1_0\n"}
     found = score("multilabel", *options, **files)["against"]
     assert found["p_mcnemar"] is None and found["units"] == 2
@@ -297,7 +306,12 @@ def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options
 
 def test_score_without_draws_and_by_sentence(score):
     answer = score(
-        "multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n"
+        "multilabel",
+        "--rounds",
+        "0",
+        "--example-unit",
+        "example",
+        said="0_1,1_0\n0_0,1_0\n0_0,1_0\n",
     )
     assert "interval" not in answer and answer["units"] == 3
     assert score("multilabel", "--rounds", "0", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")["units"] == 2

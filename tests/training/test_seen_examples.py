@@ -84,7 +84,7 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
         squad(tmp_path / "domain.json", asked(pool[8:])),
     )
     mixed = squad(tmp_path / "mixed.json", (*pool[:8], *asked(pool[8:10])))
-    base, train = build_tiny_bert(tmp_path / "base"), ["--task", "qa", "--epochs", "1"]
+    base, train = build_tiny_bert(tmp_path / "base"), ["--task", "qa", "--num-epochs", "1"]
     assert (
         main(
             [
@@ -153,7 +153,7 @@ def test_zero_shot_in_one_command(tmp_path, capsys):
         str(build_tiny_bert(tmp_path / "base")),
         "--train",
         str(general),
-        "--epochs",
+        "--num-epochs",
         "1",
     ]
     given = ["zero-shot", *given, "--vectors", str(tmp_path / "vectors"), "--json", "--test"]

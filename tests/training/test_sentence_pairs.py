@@ -265,7 +265,7 @@ def test_the_command_and_a_model_without_such_a_head(
         "--nsp",
         "--length",
         "32",
-        "--batch",
+        "--batch-size",
         "8",
         "--tokens",
         "512",

@@ -59,9 +59,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "NEIGHBORS",
         "what lies next to a word: in either space, and across through the map",
     ),
-    "map": (
+    "project": (
         "words.project",
-        "MAP",
+        "PROJECT",
         "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP",
     ),
     "diagnose": (

@@ -42,7 +42,6 @@ def _options(parser: Parser) -> None:
     cut = "of both runs, or of A and of B (pooled); of one run alone base and pooled"
     parser.add_argument(
         "--tokenization",
-        "--cuts",
         nargs="+",
         choices=CHOICES,
         default=[""],

@@ -55,7 +55,10 @@ def _options(parser: Parser) -> None:
         help="one of the runs: differences and tests are to it",
     )
     parser.add_argument(
-        "--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)"
+        "--baseline-tokenization",
+        choices=CUTS,
+        default="",
+        help="of the baseline (pooled, or its only one)",
     )
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument(
@@ -75,7 +78,7 @@ def _options(parser: Parser) -> None:
 def _results(options: Namespace, progress: Progress) -> Answer:
     if options.rounds < 1:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
-    if options.baseline_cut and not options.baseline:
+    if options.baseline_tokenization and not options.baseline:
         raise InputError(
             "A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too."
         )
@@ -89,7 +92,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         there = ", ".join(dict.fromkeys(one.task for one in runs))
         remedy = f"There: {there}." if there else "finetune makes one."
         raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
-    baseline = (options.baseline, options.baseline_cut) if options.baseline else None
+    baseline = (options.baseline, options.baseline_tokenization) if options.baseline else None
     draws = Draws(options.rounds, seed=options.seed)
     results = results_of(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)

@@ -76,7 +76,7 @@ def _options(parser: Parser) -> None:
         "what is drawn, and for example-f1 judged, as one (example; for example-f1 document, where"
         " known)"
     )
-    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
+    parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
     parser.add_argument(
         "--rounds",
         type=setting(Draws, "rounds"),
@@ -84,10 +84,10 @@ def _options(parser: Parser) -> None:
         help="draws for intervals and tests (1000; 0: none)",
     )
     parser.add_argument(
-        "--level",
+        "--confidence-level",
         type=setting(Draws, "level"),
         default=Draws().level,
-        help="what an interval holds (.95)",
+        help="confidence level of intervals (default .95)",
     )
     parser.add_argument(
         "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
@@ -111,7 +111,7 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     }
     parts = []
     for scorer in scorers:
-        found = _one(scorer, gold, said, against, rules, draws, options.unit)
+        found = _one(scorer, gold, said, against, rules, draws, options.example_unit)
         answer["scores"][scorer.name] = found[0]
         parts.append(found[1])
     notes = {
@@ -129,7 +129,7 @@ def _draws(options: Namespace) -> Draws:
     if options.against and not options.rounds:
         problem = "A comparison draws its interval and its test, so --against needs rounds."
         raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
-    return Draws(options.rounds, options.level, options.seed)
+    return Draws(options.rounds, options.confidence_level, options.seed)
 
 
 def _gold(path: Path, kind: str) -> Split:

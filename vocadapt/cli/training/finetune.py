@@ -11,6 +11,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
+from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.finetune import EvaluateSettings, evaluated
 from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -38,7 +39,6 @@ CHANGES = {
     "patience": "epochs without a better dev score after which to stop (0: never early)",
     "length": "wordpieces read at once",
 }
-FLAGS = {"length": "--max-length"}
 FORMS = """
 files, by the kind of task (gzipped or not):
   ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; or .jsonl with
@@ -81,7 +81,7 @@ def _options(parser: Parser) -> None:
         "--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})"
     )
     for name, meaning in CHANGES.items():
-        flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+        flag = "--max-length" if name == "length" else flag_of(name)
         parser.add_argument(
             flag,
             type=setting(FinetuneSettings, name),
@@ -93,11 +93,14 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
     add_word_rule(parser, "code")
     parser.add_argument(
-        "--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')"
+        "--lr-scheduler",
+        dest="schedule",
+        choices=tuple(SCHEDULES),
+        help="learning-rate schedule (default: the settings')",
     )
     for name, meaning in SWITCHES.items():
         parser.add_argument(
-            f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning
+            flag_of(name), dest=name, action="store_true", default=None, help=meaning
         )
     parser.add_argument(
         "--seeds",
@@ -117,7 +120,7 @@ def _options(parser: Parser) -> None:
     unit = (
         "of multilabel files: document makes one example of all sentences of a document (example)"
     )
-    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
+    parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
     limit = "examples of each split at most, drawn at random (0: all)"
     parser.add_argument(
         "--limit", type=setting(FinetuneStep, "limit"), default=0, metavar="N", help=limit
@@ -166,7 +169,7 @@ def _spec(options: Namespace) -> Spec:
         options.scorer,
         options.fold,
         options.limit,
-        options.unit,
+        options.example_unit,
     )
     return Spec(
         "finetune",

@@ -16,6 +16,7 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import FurtherStep, PretrainStep, Spec
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
@@ -70,7 +71,7 @@ NESTED = (
 )  # rendered as sentences in the text output
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
-SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
+SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
 NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
 
 
@@ -130,20 +131,26 @@ def _training_options(parser: Parser) -> None:
     budget = parser.add_mutually_exclusive_group()
     for name, meaning in BUDGET.items():
         budget.add_argument(
-            f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=meaning
+            flag_of(name),
+            dest=name,
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=meaning,
         )
     for name, meaning in TRAINING.items():
         first, then = getattr(new, name), getattr(further, name)
         default = f"{first}" if first == then else f"{first}; of --model {then}"
         parser.add_argument(
-            f"--{name.replace('_', '-')}",
+            flag_of(name),
+            dest=name,
             type=setting(MaskedSettings, name),
             metavar="X",
             help=f"{meaning} (default {default})",
         )
     schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
     parser.add_argument(
-        "--schedule",
+        "--lr-scheduler",
+        dest="schedule",
         choices=SCHEDULES,
         help=f"of the learning rate (default {new.schedule}). {schedules}",
     )
@@ -217,7 +224,7 @@ def check_budget(options: Namespace) -> None:
     for name in BUDGET:
         if (value := getattr(options, name)) is not None and not value > 0:
             raise InputError(
-                f"--{name} must be above 0, got {value}.",
+                f"{flag_of(name)} must be above 0, got {value}.",
                 "Leave it out for the default, or give a budget.",
             )
 
@@ -230,7 +237,7 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
     """Raises InputError where one of these options is given."""
     for name in names:
         if getattr(options, name) not in (None, False):
-            raise InputError(f"--{name.replace('_', '-')} says nothing here.", remedy)
+            raise InputError(f"{flag_of(name)} does not apply here.", remedy)
 
 
 def _answer(made: Artifact) -> Answer:

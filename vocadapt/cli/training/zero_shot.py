@@ -9,6 +9,7 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.cli.training.finetune import shown
+from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.zero_shot import SCORES, ZeroShot, zero_shot
 from vocadapt.progress import Progress
 from vocadapt.recipe import preset
@@ -55,7 +56,8 @@ def _options(parser: Parser) -> None:
     )
     for name, meaning in CHANGES.items():
         parser.add_argument(
-            f"--{name}",
+            flag_of(name),
+            dest=name,
             type=setting(FinetuneSettings, name),
             metavar="X",
             help=f"{meaning} (default: the settings')",

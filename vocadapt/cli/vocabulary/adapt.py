@@ -25,6 +25,7 @@ from vocadapt.cli.tables import table
 from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_masked_word_head
+from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import ConvertStep, ModelStep, Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
@@ -89,7 +90,7 @@ def _adapt_options(parser: Parser) -> None:
         "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
     )
     parser.add_argument(
-        "--cut",
+        "--remove-by",
         choices=REDUCTIONS,
         metavar="HEURISTIC",
         help=f"tokens go by: {', '.join(REDUCTIONS)}",
@@ -98,10 +99,10 @@ def _adapt_options(parser: Parser) -> None:
         "--removed",
         type=setting(PlanSettings, "removed"),
         metavar="SHARE",
-        help="share that --cut takes out (default 0.25)",
+        help="share that --remove-by takes out (default 0.25)",
     )
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
-    parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
+    parser.add_argument("--add-by", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument(
         "--initializer",
         choices=INITIALIZERS,
@@ -109,16 +110,14 @@ def _adapt_options(parser: Parser) -> None:
         help=f"new rows by: {', '.join(INITIALIZERS)}",
     )
     marks = (
-        "of --cut: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
+        "of --remove-by: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
         " preset, else not"
     )
     parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
-    first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
+    first = "add the first N only (0: all; of --add-by 20,000; exBERT 17,748)"
     parser.add_argument(
         "--max-added",
-        "--extension-size",
         type=setting(PlanSettings, "max_added"),
-        dest="max_added",
         metavar="N",
         help=first,
     )
@@ -135,7 +134,7 @@ def _adapt_options(parser: Parser) -> None:
         help=f"another map than the recipe's: {', '.join(METHODS)}",
     )
     parser.add_argument(
-        "--unit", action="store_true", help="of that map: bring rows to length 1 first"
+        "--normalize", action="store_true", help="of that map: bring rows to length 1 first"
     )
     parser.add_argument(
         "--center", action="store_true", help="of that map: take the mean of each side away"
@@ -164,14 +163,21 @@ def _further_options(parser: Parser) -> None:
     budget = parser.add_mutually_exclusive_group()
     for name, meaning in BUDGET.items():
         budget.add_argument(
-            f"--{name}",
+            flag_of(name),
+            dest=name,
             type=setting(MaskedSettings, name),
             metavar="X",
             help=f"of that training: {meaning}",
         )
     for name in FURTHER:
         help = f"of that training: {TRAINING[name]}"
-        parser.add_argument(f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=help)
+        parser.add_argument(
+            flag_of(name),
+            dest=name,
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=help,
+        )
 
 
 def _adapt(options: Namespace, progress: Progress) -> Answer:
@@ -208,29 +214,31 @@ def _default_preset(options: Namespace) -> str:
     """What is meant where no recipe is named: heuristics speak of the vocabulary's size, all else
     of word vectors.
     """
-    return "combined-last-25" if options.cut or options.refill else "green-bert"
+    return "combined-last-25" if options.remove_by or options.add_by else "green-bert"
 
 
 def _recut(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the heuristics that the options ask for: --cut and --refill keep the size,
+    """The recipe with the heuristics that the options ask for: --remove-by and --add-by keep the size,
     either alone changes it.
     """
-    if not (options.cut or options.refill):
+    if not (options.remove_by or options.add_by):
         if options.removed is not None:
             raise InputError(
-                "--removed is the share that --cut takes out.", "Name a heuristic: --cut last."
+                "--removed is the share that --remove-by takes out.",
+                "Name a heuristic: --remove-by last.",
             )
         return recipe
     if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
         raise InputError(
-            f"The recipe {recipe.name} does not choose its tokens by --cut and --refill.",
+            f"The recipe {recipe.name} does not choose its tokens by --remove-by and --add-by.",
             "Leave --preset out.",
         )
     cut, refill = _heuristics(recipe, options)
     kind = "combined" if cut and refill else "reduce" if cut else "extend"
     if kind == "extend" and options.removed is not None:
         raise InputError(
-            "--removed is the share that --cut takes out.", "Name a heuristic: --cut last."
+            "--removed is the share that --remove-by takes out.",
+            "Name a heuristic: --remove-by last.",
         )
     removed = (
         0.0
@@ -263,8 +271,8 @@ def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | N
     has of its own.
     """
     own = recipe.vocabulary if options.preset or options.recipe else None
-    cut = options.cut or (own.cut if own and own.kind in ("reduce", "combined") else None)
-    return cut, options.refill or (
+    cut = options.remove_by or (own.cut if own and own.kind in ("reduce", "combined") else None)
+    return cut, options.add_by or (
         own.refill if own and own.kind in ("extend", "combined") else None
     )
 
@@ -274,7 +282,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     kind = recipe.vocabulary.kind
     if options.count_marks is not None and kind not in ("reduce", "combined"):
         raise InputError(
-            f"No token goes by the recipe {recipe.name}: --count-marks belongs to --cut.",
+            f"No token goes by the recipe {recipe.name}: --count-marks belongs to --remove-by.",
             "Leave it out.",
         )
     if options.max_added is not None and kind not in ("append", "replace", "extend"):
@@ -292,8 +300,10 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
         recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
     if options.max_added is not None:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
-    if (options.unit or options.center) and not options.method:
-        raise InputError("--unit and --center belong to a map.", "Name it: --method least-squares.")
+    if (options.normalize or options.center) and not options.method:
+        raise InputError(
+            "--normalize and --center belong to a map.", "Name it: --method least-squares."
+        )
     if options.method and not recipe.needs_alignment:
         raise InputError(
             f"The recipe {recipe.name} makes its rows without a map.", "Leave --method out."
@@ -301,7 +311,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     if not options.method:
         return recipe
     return replace(
-        recipe, alignment=AlignmentSettings(options.method, options.unit, options.center)
+        recipe, alignment=AlignmentSettings(options.method, options.normalize, options.center)
     )
 
 
@@ -323,7 +333,7 @@ def _followed(recipe: Recipe, options: Namespace) -> Recipe:
     stage = options.stage or recipe.further.stage
     if given and not stage:
         raise InputError(
-            f"--{next(iter(given))} belongs to the training that follows, and none was asked for.",
+            f"{flag_of(next(iter(given)))} belongs to the training that follows, and none was asked for.",
             "Give --stage.",
         )
     if not given and stage == recipe.further.stage:

@@ -58,8 +58,12 @@ def _map_options(parser: Parser) -> None:
     parser.add_argument(
         "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
     )
-    parser.add_argument("--unit", action="store_true", help="bring rows to length 1 first")
-    parser.add_argument("--center", action="store_true", help="take the mean of each side away")
+    parser.add_argument(
+        "--normalize", action="store_true", help="scale all vectors to length 1 first"
+    )
+    parser.add_argument(
+        "--center", action="store_true", help="mean-center both spaces before fitting"
+    )
     parser.add_argument(
         "--ridge",
         type=setting(AlignmentSettings, "ridge"),
@@ -99,7 +103,7 @@ def _settings(options: Namespace) -> AlignmentSettings:
     anchors = AnchorFilter(**without, min_count=options.min_count)
     return AlignmentSettings(
         options.method,
-        options.unit,
+        options.normalize,
         options.center,
         options.ridge,
         options.weights,
@@ -114,7 +118,7 @@ def _align_options(parser: Parser) -> None:
         "--folds",
         type=setting(AlignmentStep, "folds"),
         default=AlignmentStep().folds,
-        help="parts that judge in turn (default 10)",
+        help="number of cross-validation folds (default 10)",
     )
     parser.add_argument(
         "--all", action="store_true", help="judge all maps, not only the chosen one"
@@ -225,7 +229,7 @@ def _neighbors_options(parser: Parser) -> None:
     parser.add_argument(
         "--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)"
     )
-    parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
+    parser.add_argument("--csls", action="store_true", help="use CSLS for cross-space neighbors")
 
 
 def _neighbors(options: Namespace, progress: Progress) -> Answer:

@@ -63,16 +63,18 @@ def _options(parser: Parser) -> None:
     )
     null = parser.add_mutually_exclusive_group()
     null.add_argument(
-        "--null",
+        "--noise-baseline",
         nargs=2,
         metavar=("X", "Y"),
         help="two spaces that differ in the seed alone: what luck does",
     )
     null.add_argument(
-        "--null-seed", action="store_true", help="train A (or B) a second time, with another seed"
+        "--noise-baseline-seed",
+        action="store_true",
+        help="train A (or B) a second time, with another seed",
     )
     null.add_argument(
-        "--null-bootstrap",
+        "--noise-baseline-bootstrap",
         action="store_true",
         help="train A (or B) twice on lines drawn anew from its text",
     )
@@ -93,7 +95,7 @@ def _change(options: Namespace, progress: Progress) -> Answer:
     before, after = (
         open_space(name, options.offline or None) for name in (options.before, options.after)
     )
-    trains = 0.7 if options.null_seed or options.null_bootstrap else 0.0
+    trains = 0.7 if options.noise_baseline_seed or options.noise_baseline_bootstrap else 0.0
     pair = _pair(options, before, after, part(progress, 0.0, trains))
     special = before.special | after.special
     change, null = change_with_null(
@@ -107,19 +109,23 @@ def _change(options: Namespace, progress: Progress) -> Answer:
 
 def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress) -> Pair | None:
     """The null's two spaces as they were asked for; None where no null was."""
-    if options.null:
-        first, second = (open_space(name, options.offline or None).space for name in options.null)
-        return Pair(f"{options.null[0]} and {options.null[1]}, as given", first, second)
-    if not (options.null_seed or options.null_bootstrap):
+    if options.noise_baseline:
+        first, second = (
+            open_space(name, options.offline or None).space for name in options.noise_baseline
+        )
+        return Pair(
+            f"{options.noise_baseline[0]} and {options.noise_baseline[1]}, as given", first, second
+        )
+    if not (options.noise_baseline_seed or options.noise_baseline_bootstrap):
         return None
-    how = SEED if options.null_seed else BOOTSTRAP
+    how = SEED if options.noise_baseline_seed else BOOTSTRAP
     found = [
         artifact for artifact in (made_here(before.folder), made_here(after.folder)) if artifact
     ]
     if not found:
         raise InputError(
             "Neither space was trained here, so none can be trained a second time.",
-            "Give two spaces that differ in the seed alone: --null X Y.",
+            "Give two spaces that differ in the seed alone: --noise-baseline X Y.",
         )
     try:
         spec_of(found[0])

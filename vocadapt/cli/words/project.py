@@ -1,4 +1,4 @@
-"""map."""
+"""project: draw the words of a space, or of two, in the plane."""
 
 import re
 import time
@@ -99,7 +99,7 @@ def _settings(options: Namespace) -> MapStep:
     )
 
 
-def _map(options: Namespace, progress: Progress) -> Answer:
+def _project(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     if bool(options.model) == bool(options.vectors):
         raise InputError(
@@ -146,4 +146,4 @@ def _told(numbers: dict[str, Any], place: dict[str, Any]) -> str:
     )
 
 
-MAP = Command(_options, _map)
+PROJECT = Command(_options, _project)

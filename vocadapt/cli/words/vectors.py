@@ -15,6 +15,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
+from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import ContextualStep, ImportStep, Spec, VectorsStep
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings
 from vocadapt.progress import Progress
@@ -111,9 +112,10 @@ def _contextual_options(parser: Parser) -> None:
         "--words", metavar="FILE", help="only these words, one a line, however rare"
     )
     for name, meaning in IN_CONTEXT.items():
-        value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
+        value = getattr(default, name)
         parser.add_argument(
-            flag,
+            flag_of(name),
+            dest=name,
             type=setting(default, name),
             default=value,
             metavar="N",
@@ -121,7 +123,10 @@ def _contextual_options(parser: Parser) -> None:
         )
     units = "; ".join(f"{name}: {meaning}" for name, meaning in UNITS.items())
     parser.add_argument(
-        "--unit", choices=UNITS, default=default.unit, help=f"{units} (default {default.unit})"
+        "--token-unit",
+        choices=UNITS,
+        default=default.unit,
+        help=f"{units} (default {default.unit})",
     )
     add_text(parser, own_seed=False)
     add_out(parser)
@@ -136,10 +141,12 @@ def _layer(text: str) -> Any:
 
 
 def _contextual(options: Namespace, progress: Progress) -> Answer:
-    chosen = {name: getattr(options, name) for name in (*IN_CONTEXT, "layer", "unit")}
+    chosen = {name: getattr(options, name) for name in (*IN_CONTEXT, "layer")}
     given = {"text": options.corpus, "model": options.model, "words": options.words}
     inputs = {role: value for role, value in given.items() if value}
-    settings = ContextualStep(corpus_settings(options), ContextualSettings(**chosen))
+    settings = ContextualStep(
+        corpus_settings(options), ContextualSettings(**chosen, unit=options.token_unit)
+    )
     return written(write(Spec("contextual", settings, inputs, options.offline), options, progress))
 
 
@@ -159,7 +166,9 @@ def _import_options(parser: Parser) -> None:
     )
     parser.add_argument("--only-words-of", nargs="+", metavar="TEXT", dest="text", help=ONLY)
     parser.add_argument(
-        "--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)"
+        "--fold-case",
+        action="store_true",
+        help="fold cased words onto an uncased model (needs --model)",
     )
     parser.add_argument(
         "--collisions",
@@ -173,7 +182,9 @@ def _import_options(parser: Parser) -> None:
 
 
 def _import(options: Namespace, progress: Progress) -> Answer:
-    settings = ImportStep(options.limit, options.fold, options.collisions, corpus_settings(options))
+    settings = ImportStep(
+        options.limit, options.fold_case, options.collisions, corpus_settings(options)
+    )
     given = {
         "file": options.file,
         "words": options.words,

@@ -84,7 +84,7 @@ def command_of(recipe: Suggestion, model: str) -> str:
     """The command line that follows a suggestion."""
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
     if recipe.map:
-        given = {"--unit": recipe.map.unit, "--center": recipe.map.center}
+        given = {"--normalize": recipe.map.unit, "--center": recipe.map.center}
         chosen += ["--method", recipe.map.method, *(flag for flag, on in given.items() if on)]
     out = f"adapted-{recipe.name.replace(' ', '-')}"
     return shlex.join(

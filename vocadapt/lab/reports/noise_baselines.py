@@ -35,7 +35,7 @@ def spec_of(artifact: Artifact) -> Spec:
     if found is None:
         raise InputError(
             f"{artifact.name} was not trained here, so no second seed of it can be.",
-            "Give two spaces that differ in the seed alone (--null X Y), or do without a null.",
+            "Give two spaces that differ in the seed alone (--noise-baseline X Y), or do without a null.",
         )
     for role, given in manifest.inputs.items():
         if why := changed(given, around):

@@ -29,7 +29,7 @@ WORDS = {
     "further": ("pretrain",),
     "finetune": ("finetune",),
     "convert": ("convert",),
-    "map": ("map",),
+    "map": ("project",),
 }
 INPUTS = {  # others are given as they are
     "model": "--model",
@@ -52,6 +52,25 @@ TEXT = {  # where text is not the command's own argument
     "further": "--corpus",
 }
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
+SETTING_FLAGS = {  # flags that are not the setting's name
+    "epochs": "--num-epochs",
+    "batch": "--batch-size",
+    "lr": "--learning-rate",
+    "warm_up": "--warmup-ratio",
+    "schedule": "--lr-scheduler",
+    "clip": "--max-grad-norm",
+    "parts": "--gradient-accumulation-steps",
+    "share": "--mlm-probability",
+    "ungrouped": "--no-group-by-length",
+    "unit": "--normalize",
+}
+
+
+def flag_of(setting: str) -> str:
+    """Return the command-line flag of a setting."""
+    return SETTING_FLAGS.get(setting, f"--{setting.replace('_', '-')}")
+
+
 CORPUS_FLAGS = {
     "corpus.field": "--field",
     "corpus.min_length": "--min-length",
@@ -114,23 +133,24 @@ FLAGS: dict[str, dict[str, str]] = {
     "contextual": (
         CORPUS_FLAGS
         | {
-            f"contextual.{name}": f"--{name.replace('_', '-')}"
+            f"contextual.{name}": flag_of(name)
             for name in (
                 "layer",
                 "occurrences",
                 "length",
                 "batch",
-                "unit",
                 "min_count",
                 "first",
                 "seed",
             )
         }
+        | {"contextual.unit": "--token-unit"}
     ),
-    "import": CORPUS_FLAGS | {"limit": "--limit", "fold": "--fold", "collisions": "--collisions"},
+    "import": CORPUS_FLAGS
+    | {"limit": "--limit", "fold": "--fold-case", "collisions": "--collisions"},
     "alignment": {
         **{
-            f"alignment.{name}": f"--{name}"
+            f"alignment.{name}": flag_of(name)
             for name in ("method", "unit", "center", "ridge", "weights", "seed")
         },
         "alignment.anchors.single_characters": "--anchors-without=single-characters",
@@ -148,12 +168,12 @@ FLAGS: dict[str, dict[str, str]] = {
     "pretrain": (
         CORPUS_FLAGS
         | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
-        | {f"scratch.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {f"scratch.training.{name}": flag_of(name) for name in MASKED}
         | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"}
     ),
     "further": (
         CORPUS_FLAGS
-        | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {f"further.training.{name}": flag_of(name) for name in MASKED}
         | {
             "further.train_heads": "--train-heads",
             "further.nsp": "--nsp",
@@ -162,12 +182,10 @@ FLAGS: dict[str, dict[str, str]] = {
     ),
     "finetune": {
         "kind": "--task",
-        **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
+        **{f"finetune.{name}": flag_of(name) for name in FINETUNING},
         "finetune.length": "--max-length",
-        **{
-            name: f"--{name}"
-            for name in ("tokenization", "seeds", "scorer", "fold", "limit", "unit")
-        },
+        "unit": "--example-unit",
+        **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit")},
     },
     "convert": {},
     "map": {

@@ -121,7 +121,7 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
     if settings.unit:
         raise InputError(
             f"{file} says what an example of it is.",
-            'Put unit = "document" there, and leave --unit out.',
+            'Put unit = "document" there, and leave --example-unit out.',
         )
     found = read_task(Path(file), settings.fold)
     return replace(found, score=settings.scorer or found.score)

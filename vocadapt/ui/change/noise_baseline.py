@@ -73,7 +73,7 @@ def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
         return
     st.markdown(
         ":small[:gray[Neither side can be trained a second time here. On the command line: `change"
-        " --null X Y`.]]"
+        " --noise-baseline X Y`.]]"
     )
 
 

@@ -238,7 +238,7 @@ def details(
     command = [*PROGRAM, "change", "--before", before, "--after", after, "-k", str(settings.k)]
     command += ["--among", settings.among] if settings.among != "shared" else []
     command += [part for name in settings.without for part in ("--without", name)]
-    command += ["--null", *(str(one.folder) for one in pair)] if pair else []
+    command += ["--noise-baseline", *(str(one.folder) for one in pair)] if pair else []
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         st.code(shlex.join(command), language="bash", wrap_lines=True)

@@ -284,5 +284,5 @@ def command(workspace: Workspace, board: Board, scorer: str) -> str:
     """The command line that gives this leaderboard."""
     asked = ["results", "--workspace", str(workspace.root), "--task", board.task]
     if board.baseline:
-        asked += ["--baseline", board.baseline[0], "--baseline-cut", board.baseline[1]]
+        asked += ["--baseline", board.baseline[0], "--baseline-tokenization", board.baseline[1]]
     return shlex.join([*PROGRAM, *asked, *(["--scorer", scorer] if scorer else [])])
