@@ -90,10 +90,10 @@ vocabulary study --model {model} --corpus {text} --workspace pipe
 vocabulary reduce --model pipe --keep 0.9 --out out
 vocabulary reduce --model {model} --keep 0.9 --heuristic freq --corpus pipe --out out
 vocabulary reduce --model {model} --keep 0.9 --out pipe
-map --model pipe --out m.html
-map --vectors pipe --out m.html
-map --model {model} --other pipe --out m.html
-map --model {model} --out pipe
+project --model pipe --out m.html
+project --vectors pipe --out m.html
+project --model {model} --other pipe --out m.html
+project --model {model} --out pipe
 adapt --model pipe --vectors {vectors} --out out
 adapt --model {model} --vectors pipe --out out
 adapt --model {model} --corpus pipe --out out

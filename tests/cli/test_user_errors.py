@@ -165,27 +165,27 @@ vocabulary study --model {model} --corpus {text} --keep 0
 vocabulary study --model {model} --corpus {text} --keep 1.5
 vocabulary study --model {model} --corpus {text} --keep 0.9 nan
 vocabulary study --model {model} --corpus {text} --keep 0.01
-map --out m.html
-map --model {model} --vectors {vectors} --out m.html
-map --model {model}
-map --model {model} --out m.pdf
-map --model {model} --out missing/m.html
-map --model {model} --out empty.txt
-map --model {model} --out m.html --name n
-map --model {model} --around missing --out m.html
-map --model {model} --around --out m.html
-map --model {model} --first 1 --out m.csv
-map --model {model} --first 2 --out out
-map --model {model} --first 60 --method tsne --out m.html
-map --model {model} --first 10 --method umap --out out
-map --model {model} --method tnse --out m.html
-map --model {model} --perplexity 1 --out m.html
-map --model {model} --search nothing --out m.csv
-map --model {model} --band count --low 3 --out m.csv
-map --model {model} --other {narrow} --search thing --out m.csv
-map --model vocab.txt --out m.html
-map --model no/pe --offline --out m.html
-map --vectors missing --out m.html
+project --out m.html
+project --model {model} --vectors {vectors} --out m.html
+project --model {model}
+project --model {model} --out m.pdf
+project --model {model} --out missing/m.html
+project --model {model} --out empty.txt
+project --model {model} --out m.html --name n
+project --model {model} --around missing --out m.html
+project --model {model} --around --out m.html
+project --model {model} --first 1 --out m.csv
+project --model {model} --first 2 --out out
+project --model {model} --first 60 --method tsne --out m.html
+project --model {model} --first 10 --method umap --out out
+project --model {model} --method tnse --out m.html
+project --model {model} --perplexity 1 --out m.html
+project --model {model} --search nothing --out m.csv
+project --model {model} --band count --low 3 --out m.csv
+project --model {model} --other {narrow} --search thing --out m.csv
+project --model vocab.txt --out m.html
+project --model no/pe --offline --out m.html
+project --vectors missing --out m.html
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
 vocabulary reduce --model {model} --out out
@@ -343,7 +343,7 @@ pretrain --model layers --stage whole --corpus {text} --length 16 --out out
 pretrain --model settings --stage whole --corpus {text} --length 16 --out out
 finetune --model layers --task ner --train tagged.tsv --out out
 finetune --model float8 --task ner --train tagged.tsv --out out
-map --model float8 --out m.html
+project --model float8 --out m.html
 diagnose float8
 change --before {model} --after float8
 align --vectors {vectors} --model index

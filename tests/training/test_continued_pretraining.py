@@ -494,7 +494,7 @@ def test_its_command_line_is_the_step(tmp_path):
         ("exbert-s3", ["--stage", "continued"], "is an exBERT"),
         ("bert", [], "--stage"),
         ("bert", ["--stage", "whole", "--train-heads"], "no use for --train-heads"),
-        ("bert", ["--stage", "whole", "--layers", "3"], "--layers says nothing"),
+        ("bert", ["--stage", "whole", "--layers", "3"], "--layers does not apply"),
         ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
         ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
         (
