@@ -23,7 +23,7 @@ import psutil  # noqa: E402
 
 from benchmarks.clicks import serve_workspace  # noqa: E402
 from tests.browser.conftest import ARGUMENTS  # noqa: E402
-from vocadapt.lab.demo import DEMO, news_text, open_demo  # noqa: E402
+from vocadapt.lab.demo import DEMO, find_news_text, open_demo  # noqa: E402
 from vocadapt.lab.steps.spec import CorpusStep, Spec  # noqa: E402
 from vocadapt.lab.steps.steps import run_step  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
@@ -101,7 +101,7 @@ def prepare(workspace: Workspace) -> None:
 
     open_demo(workspace)
     model, root = str(DEMO / "models" / "demo-bert"), str(workspace.root)
-    inputs = {"text": (str(news_text()),), "model": (model,)}
+    inputs = {"text": (str(find_news_text()),), "model": (model,)}
     run_step(Spec("corpus", CorpusStep(copy=True), inputs), workspace.folder("corpora", "news"))
     file = str(write_conll(workspace.root / "ner.txt", sentences(20)))
     tune = [

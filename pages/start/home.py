@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.demo import shipped
+from vocadapt.lab.demo import is_demo_installed
 from vocadapt.ui.frame import frame
 from vocadapt.ui.home import start, walk
 from vocadapt.ui.jobs import panel
@@ -22,7 +22,7 @@ recent = walk.recent(workspace)
 if recent:
     st.subheader("Made here lately")
     st.dataframe(recent, hide_index=True, width="stretch")
-    if shipped() and not workspace.artifacts("corpora"):
+    if is_demo_installed() and not workspace.artifacts("corpora"):
         start.bring_a_text(workspace)
 else:
     start.ways_to_begin(workspace)

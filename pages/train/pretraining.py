@@ -4,7 +4,7 @@ gates of an exBERT.
 
 import streamlit as st
 
-from vocadapt.lab.reports.pretraining import pretrained_models
+from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.pretraining import gates, live, result, view
@@ -17,7 +17,7 @@ st.markdown(
 )
 with st.container():
     live.running(workspace)
-made, corpora = pretrained_models(workspace), workspace.artifacts("corpora")
+made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
 looked_at = result.result(workspace, made) if made else None
 if looked_at:
     result.curves(made, looked_at)

@@ -15,7 +15,7 @@ from vocadapt.analysis.errors.kinds import (
     SPURIOUS,
     TYPE,
     WRONG,
-    Judging,
+    Judge,
     Unit,
 )
 from vocadapt.training.tasks.base import KINDS, Answer, Question, Sentence, Text
@@ -25,7 +25,7 @@ GOLD = ("B-D", "I-D", "I-D", "O", "O")
 
 
 def claim(tags, gold=GOLD, untyped=False):
-    judged = Judging("ner", untyped=untyped).judge(Sentence(WORDS, gold), gold, tags)
+    judged = Judge("ner", untyped=untyped).judge(Sentence(WORDS, gold), gold, tags)
     return next(iter(judged.units.values())).error, [(one.start, one.end) for one in judged.alarms]
 
 
@@ -53,7 +53,7 @@ def test_without_types_another_type_is_right():
 
 
 def relation(gold, said):
-    judged = Judging("relations", frozenset(["false"])).judge(
+    judged = Judge("relations", frozenset(["false"])).judge(
         Text("1", "t", (gold,)), (gold,), (said,)
     )
     return [one.error for one in judged.units.values()], [unit.label for unit in judged.alarms]
@@ -76,12 +76,12 @@ def test_relations(gold, said, errors, alarms):
 
 
 def test_an_exchange_of_parts_is_a_direction_for_relations_only():
-    judged = Judging("classification").judge(Text("1", "t", ("a b",)), ("a b",), ("b a",))
+    judged = Judge("classification").judge(Text("1", "t", ("a b",)), ("a b",), ("b a",))
     assert [one.error for one in judged.units.values()] == [WRONG]
 
 
 def test_several_labels_are_units_of_their_own():
-    judged = Judging("multilabel").judge(Text("1", "t", ("a", "b")), ("a", "b"), ("b", "c"))
+    judged = Judge("multilabel").judge(Text("1", "t", ("a", "b")), ("a", "b"), ("b", "c"))
     assert {unit.label: one.error for unit, one in judged.units.items()} == {"a": MISSED, "b": ""}
     assert judged.alarms == (Unit("c"),)
 
@@ -94,7 +94,7 @@ CONTEXT = (
 
 def answer(said, *accepted):
     held = tuple(Answer(text, CONTEXT.find(text)) for text in accepted)
-    judged = Judging("qa").judge(Question("1", "When?", CONTEXT, held), accepted, said)
+    judged = Judge("qa").judge(Question("1", "When?", CONTEXT, held), accepted, said)
     return [one.error for one in judged.units.values()] or [SPURIOUS] * len(judged.alarms)
 
 
@@ -122,7 +122,7 @@ def test_no_answer_where_there_is_none_is_nothing_to_tell():
 
 def test_an_answer_that_its_context_does_not_hold_is_still_judged():
     question = Question("1", "When?", CONTEXT, (Answer("in the spring", None),))
-    judged = Judging("qa").judge(question, ("in the spring",), "spring")
+    judged = Judge("qa").judge(question, ("in the spring",), "spring")
     (unit,) = judged.units
     assert unit.start == -1 and judged.units[unit].error in (PARTIAL, ELSEWHERE)
 

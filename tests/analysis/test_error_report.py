@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judging
-from vocadapt.analysis.errors.ledger import Side, ledger
-from vocadapt.analysis.errors.report import LISTED, Report, overall
+from vocadapt.analysis.errors.kinds import Judge
+from vocadapt.analysis.errors.ledger import Side, build_ledger
+from vocadapt.analysis.errors.report import LISTED_OUTCOMES, Report, summarize_comparison
 from vocadapt.analysis.errors.slicing import Slicing
-from vocadapt.analysis.errors.word_tokenizations import WordBook
-from vocadapt.analysis.results.tables import points
+from vocadapt.analysis.errors.word_tokenizations import WordIndex
+from vocadapt.analysis.results.tables import format_points
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import Draws, compare
@@ -37,10 +37,10 @@ SECOND = [("B-D", "B-D"), ("B-D", "O", "O"), ("B-D", "O"), ("B-D", "O")]
 @pytest.fixture(scope="module")
 def report():
     scorer = scorer_of("ner")
-    book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
+    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judge("ner"))
     test = compare(scorer, SPLIT.gold, FIRST, SECOND, draws=Draws(100))
     notes = {entry.id: ("<b>note</b>", ("tag",)) for entry in book.entries}
-    slicing = Slicing(book, WordBook(), scorer, DEFAULT_RULES)
+    slicing = Slicing(book, WordIndex(), scorer, DEFAULT_RULES)
     return Report(slicing, ("<run>", "b"), test, notes, command="compare '<x>'")
 
 
@@ -70,7 +70,7 @@ def test_tags_of_the_page_are_balanced(report):
 
 def test_csv_holds_every_entry_and_no_formula(report):
     rows = list(csv.DictReader(io.StringIO(report.csv())))
-    assert len(rows) == 6 and {row["fate"] for row in rows} <= set(LISTED)
+    assert len(rows) == 6 and {row["fate"] for row in rows} <= set(LISTED_OUTCOMES)
     assert [row["gold"] for row in rows if row["fate"] == "both wrong"] == ["'=1+1"]
     assert all(row["note"] == "<b>note</b>" and row["tags"] == "tag" for row in rows)
     assert next(row for row in rows if row["fate"] == "fixed")["second"] == f"{HOSTILE} (D)"
@@ -93,14 +93,19 @@ def test_json_holds_counts_slices_and_entries(report):
 
 
 def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_would_do():
-    assert [points(value) for value in (0.024, -0.003, 0.0, None)] == ["+2.4", "−0.3", "+0.0", ""]
+    assert [format_points(value) for value in (0.024, -0.003, 0.0, None)] == [
+        "+2.4",
+        "−0.3",
+        "+0.0",
+        "",
+    ]
     scorer, gold = scorer_of("ner"), [("B-D",)] * 40
     same = compare(scorer, gold, gold, gold, draws=Draws(50))
     said = "+0.0 points (95 % interval +0.0 to +0.0), paired test p = 1.000: no claim"
-    assert overall(same, "F1") == ("F1 1.000 → 1.000", said)
+    assert summarize_comparison(same, "F1") == ("F1 1.000 → 1.000", said)
     sure = compare(scorer, gold, [("O",)] * 40, gold, draws=Draws(1000))
-    assert overall(sure, "F1")[1].endswith("), paired test p < .001")  # 1 of 1,001
-    assert overall(replace(sure, p_randomisation=0.05), "F1")[1].endswith(
+    assert summarize_comparison(sure, "F1")[1].endswith("), paired test p < .001")  # 1 of 1,001
+    assert summarize_comparison(replace(sure, p_randomisation=0.05), "F1")[1].endswith(
         "), paired test p = .050: no claim"
     )
 

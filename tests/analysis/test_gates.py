@@ -11,11 +11,11 @@ import torch
 
 from tests.material.lab import write_text
 from tests.models.test_exbert_adapt import made
-from vocadapt.analysis.figures.pretraining import gate_heat
-from vocadapt.analysis.gates import KINDS, gate_shares, kinds_of
+from vocadapt.analysis.figures.pretraining import plot_gates
+from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.gates import GateSettings, drawn_lines, gates_on
+from vocadapt.lab.reports.gates import GateSettings, measure_gates_on_text, sample_lines
 from vocadapt.models.add_extension import gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -51,16 +51,16 @@ def test_kinds_by_hand(tiny_bert):
         "special",
         "special",
     ]
-    assert [list(KINDS)[kind] for kind in kinds_of(ids, vocabulary, new)] == expected
+    assert [list(KINDS)[kind] for kind in classify_tokens(ids, vocabulary, new)] == expected
     new[[vocabulary.ids["the"], vocabulary.ids["##tension"], vocabulary.ids[","]]] = True
     for place in (1, 3, 4):
         expected[place] = "added"
-    assert [list(KINDS)[kind] for kind in kinds_of(ids, vocabulary, new)] == expected
+    assert [list(KINDS)[kind] for kind in classify_tokens(ids, vocabulary, new)] == expected
 
 
 def test_means_are_those_of_the_gates_themselves(exbert):
     model = open_model(exbert)
-    found = gate_shares(model, [LINE])
+    found = measure_gates(model, [LINE])
     ids = [
         model.vocabulary.ids[token]
         for word in model.splitter.words(LINE)
@@ -91,15 +91,15 @@ def test_a_model_stored_in_half_is_read_in_float32(exbert, tmp_path):
     half = open_model(tmp_path / "half")
     assert half.network.dtype == torch.float16 and half.reader.dtype == torch.float32
     assert half.network.dtype == torch.float16  # what is adapted or saved stays as it is stored
-    found, whole = gate_shares(half, [LINE]), gate_shares(open_model(exbert), [LINE])
+    found, whole = measure_gates(half, [LINE]), measure_gates(open_model(exbert), [LINE])
     np.testing.assert_allclose(found.means, whole.means, atol=2e-3)
 
 
 def test_padding_counts_for_nothing(exbert):
     model, short = open_model(exbert), "the drug"
     long = " ".join(["tachycardia"] * 9)
-    together, alone = gate_shares(model, [short, long]), gate_shares(model, [short])
-    assert together.counts[-1] == alone.counts[-1] + gate_shares(model, [long]).counts[-1]
+    together, alone = measure_gates(model, [short, long]), measure_gates(model, [short])
+    assert together.counts[-1] == alone.counts[-1] + measure_gates(model, [long]).counts[-1]
     place = together.kinds.index("whole word")  # only the short line has one
     np.testing.assert_allclose(
         together.means[:, place], alone.means[:, alone.kinds.index("whole word")], atol=1e-5
@@ -113,32 +113,32 @@ def test_the_gate_weights_berts_own_layer(exbert, bias, share):
         for gate in gates(model.reader):
             gate.weight.zero_()
             gate.bias.fill_(bias)
-    assert np.allclose(gate_shares(model, [LINE]).means, share, atol=1e-6)
+    assert np.allclose(measure_gates(model, [LINE]).means, share, atol=1e-6)
 
 
 def test_a_line_longer_than_the_network_is_cut_and_what_does_not_fit_is_told(exbert):
     model = open_model(exbert)  # 64 positions: windows of 21 words
-    found = gate_shares(model, [" ".join(["the"] * 50), " ".join(["xyxyxyxyxy"] * 21)])
+    found = measure_gates(model, [" ".join(["the"] * 50), " ".join(["xyxyxyxyxy"] * 21)])
     assert (found.windows, found.too_long) == (3, 1)
     with pytest.raises(InputError, match="no word"):
-        gate_shares(model, [" ".join(["xyxyxyxyxy"] * 21)])
+        measure_gates(model, [" ".join(["xyxyxyxyxy"] * 21)])
 
 
 def test_lines_are_drawn_alike_each_time_in_their_order_and_counted(text):
     corpus = open_corpus([text])
-    lines, of = drawn_lines(corpus, GateSettings(10))
-    every, _ = drawn_lines(corpus, GateSettings(0))
+    lines, of = sample_lines(corpus, GateSettings(10))
+    every, _ = sample_lines(corpus, GateSettings(0))
     assert (
         of == len(every) == 60
         and len(lines) == 10
-        and drawn_lines(corpus, GateSettings(10))[0] == lines
+        and sample_lines(corpus, GateSettings(10))[0] == lines
     )
     places = [every.index(line) for line in lines]
-    assert places == sorted(places) and drawn_lines(corpus, GateSettings(10, seed=2))[0] != lines
-    assert drawn_lines(corpus, GateSettings(1000)) == (every, 60)
+    assert places == sorted(places) and sample_lines(corpus, GateSettings(10, seed=2))[0] != lines
+    assert sample_lines(corpus, GateSettings(1000)) == (every, 60)
     hits = np.zeros(60)
     for seed in range(300):
-        hits[[every.index(line) for line in drawn_lines(corpus, GateSettings(10, seed))[0]]] += 1
+        hits[[every.index(line) for line in sample_lines(corpus, GateSettings(10, seed))[0]]] += 1
     assert hits.min() > 20 and hits.max() < 90  # 50 each, by chance ± 6.5
 
 
@@ -168,7 +168,7 @@ def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_pa
     shutil.copytree(exbert, tmp_path / "begun")
     config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
     (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
-    assert gates_on(
+    assert measure_gates_on_text(
         open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)
     ).start == pytest.approx(1 - gate)
     assert (
@@ -182,12 +182,12 @@ def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):
     bare = made("exbert-no-module", tmp_path / "bare", tiny_bert, text)
     for folder in (tiny_bert, bare):
         with pytest.raises(InputError, match="no gate to read"):
-            gate_shares(open_model(folder), [LINE])
+            measure_gates(open_model(folder), [LINE])
 
 
 def test_the_picture_shows_the_values_it_is_given(exbert):
-    found = gate_shares(open_model(exbert), [LINE])
-    heat = gate_heat(found).data[0]
+    found = measure_gates(open_model(exbert), [LINE])
+    heat = plot_gates(found).data[0]
     np.testing.assert_array_equal(heat.z, found.means)
     assert (
         heat.zmin + heat.zmax == pytest.approx(1)

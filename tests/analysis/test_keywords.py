@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from vocadapt.analysis.errors.example_context import each_in_examples, in_examples
-from vocadapt.analysis.errors.keywords import KeywordSettings, keywords
+from vocadapt.analysis.errors.example_context import find_each_in_examples, find_in_examples
+from vocadapt.analysis.errors.keywords import KeywordSettings, find_keywords
 from vocadapt.analysis.errors.report import Report
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
@@ -57,13 +57,13 @@ def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
     together = each_in_context(corpus, words, splitter, settings)
     assert together == {word: in_context(corpus, word, splitter, settings) for word in words}
     assert together["fever"].of > 3
-    assert each_in_examples(TRAIN, words, splitter, "x", settings) == {
-        word: in_examples(TRAIN, word, splitter, "x", settings) for word in words
+    assert find_each_in_examples(TRAIN, words, splitter, "x", settings) == {
+        word: find_in_examples(TRAIN, word, splitter, "x", settings) for word in words
     }
 
 
 def test_the_words_on_the_cards(pair):
-    found = keywords(pair.ledger, pair.ledger.of("fixed"), pair.words, TRAIN)
+    found = find_keywords(pair.ledger, pair.ledger.of("fixed"), pair.words, TRAIN)
     assert {one.word: one.entries for one in found.words} == {
         "fever": 2,
         "beta": 1,
@@ -81,13 +81,13 @@ def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
         PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner")
     )
     assert [
-        one.word for one in keywords(pair.ledger, pair.ledger.entries, pair.words).words
+        one.word for one in find_keywords(pair.ledger, pair.ledger.entries, pair.words).words
     ] == words
 
 
 def test_so_many_of_so_many(pair, corpus):
     settings = KeywordSettings(words=1, lines=ContextSettings(limit=2, width=10))
-    found = keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
+    found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
     assert [one.word for one in found.words] == ["fever"] and found.of == 2
     in_text = found.words[0].found["corpus"]
     assert (len(in_text.hits), in_text.of) == (2, BERT.words(TEXT).count("fever"))

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from vocadapt.analysis.leaderboard import leaderboard
-from vocadapt.analysis.leaderboard.judges import Truth, hide, materials_without
+from vocadapt.analysis.leaderboard.judges import (
+    TrueEmbeddings,
+    choose_hidden_tokens,
+    materials_without,
+)
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import fit_alignment
@@ -94,7 +98,7 @@ def test_what_cannot_run_is_listed_with_the_reason(board):
 
 
 def test_nothing_hidden_leaks(monkeypatch):
-    hidden, _ = hide(MATERIALS, 60)
+    hidden, _ = choose_hidden_tokens(MATERIALS, 60)
     without = materials_without(MATERIALS, hidden)
     assert not set(hidden) & {*without.model.words, *without.plan.base.tokens, *without.donors}
     assert without.plan.new_rows == hidden
@@ -127,11 +131,11 @@ def test_a_planted_leak_is_seen():
     """Were the true rows still in the model, the syntactic cut would find each token itself: the
     score would be perfect.
     """
-    hidden, _ = hide(MATERIALS, 60)
+    hidden, _ = choose_hidden_tokens(MATERIALS, 60)
     leaking = replace(
         MATERIALS, plan=VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in hidden))
     )
-    truth = Truth(MODEL, MODEL.matrix.mean(axis=0), hidden)
+    truth = TrueEmbeddings(MODEL, MODEL.matrix.mean(axis=0), hidden)
     leaked = truth.judge(initialize(leaking, RowSettings("syntactic")).matrix)
     honest = truth.judge(
         initialize(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix
@@ -142,7 +146,7 @@ def test_a_planted_leak_is_seen():
 
 def test_ranks_and_cosines_by_hand():
     model = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [0, 1], [-1, -1]], np.float32))
-    truth = Truth(model, np.zeros(2, np.float32), ("a", "b"))
+    truth = TrueEmbeddings(model, np.zeros(2, np.float32), ("a", "b"))
     cosines, ranks = truth.judge(np.array([[2, 1], [5, 0]], np.float32))
     assert np.allclose(cosines, [2 / 5**0.5, 0]) and list(ranks) == [0, 1]
     assert list(truth.judge(np.zeros((2, 2), np.float32))[1]) == [
@@ -180,7 +184,11 @@ def test_the_same_whatever_the_global_seed_and_another_by_its_own(board):
     assert [row.centered_cosine for row in again.rows] == [
         row.centered_cosine for row in board.rows
     ]
-    assert hide(MATERIALS, 60, seed=2)[0] != board.hidden == hide(MATERIALS, 60)[0]
+    assert (
+        choose_hidden_tokens(MATERIALS, 60, seed=2)[0]
+        != board.hidden
+        == choose_hidden_tokens(MATERIALS, 60)[0]
+    )
 
 
 def test_nonsense_beats_nothing_and_that_is_said():
@@ -207,7 +215,7 @@ def test_the_loss_is_asked_of_the_new_rows():
 @pytest.mark.parametrize("n", [157, 10_000])
 def test_half_of_the_common_tokens_stay(n):
     with pytest.raises(InputError, match="half of them must stay"):
-        hide(MATERIALS, n)
+        choose_hidden_tokens(MATERIALS, n)
 
 
 def test_settings_are_checked():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judging
-from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, judging_of, ledger
-from vocadapt.analysis.errors.outcomes import fates
+from vocadapt.analysis.errors.kinds import Judge
+from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, build_judge, build_ledger
+from vocadapt.analysis.errors.outcomes import count_outcomes
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
@@ -22,7 +22,7 @@ SECOND = [("O", "B-D", "B-D"), ("O", "B-D", "O", "O"), ("B-C", "B-D")]
 
 
 def book(first=FIRST, second=SECOND, **cuts):
-    return ledger(SPLIT, Side("a", first), Side("b", second, **cuts), Judging("ner"))
+    return build_ledger(SPLIT, Side("a", first), Side("b", second, **cuts), Judge("ner"))
 
 
 def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
@@ -72,7 +72,7 @@ def test_the_other_way_round_fixed_is_broken_and_added_is_removed():
 
 
 def test_gold_units_are_counted_as_fates_counts_them():
-    counted = fates("ner", SPLIT.gold, FIRST, SECOND)[0].counts
+    counted = count_outcomes("ner", SPLIT.gold, FIRST, SECOND)[0].counts
     assert counted == {name: book().counts[name] for name in counted}
 
 
@@ -117,11 +117,11 @@ def test_predictions_of_another_number_and_examples_without_labels_are_refused()
     with pytest.raises(InputError, match="3 gold examples; a: 2"):
         book(FIRST[:2])
     with pytest.raises(InputError, match="holds no labels"):
-        ledger(
+        build_ledger(
             Split((Sentence(("a",), None),)),
             Side("a", [("O",)]),
             Side("b", [("O",)]),
-            Judging("ner"),
+            Judge("ner"),
         )
 
 
@@ -132,7 +132,7 @@ def test_questions():
             Question("q2", "Who?", "Ann met Bob", ()),
         )
     )
-    found = ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judging("qa"))
+    found = build_ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judge("qa"))
     assert [(entry.fate, entry.event) for entry in found.entries] == [
         ("fixed", "disjoint mended"),
         (ADDED, ADDED),
@@ -142,25 +142,30 @@ def test_questions():
         [("B-D",)],
         [("B-G",)],
     ]  # the right words under another type: wrong, but where all types are one
-    assert fates("ner", other[0], other[1], other[0])[0].counts["fixed"] == 1
-    assert fates("ner", other[0], other[1], other[0], untyped=True)[0].counts["both right"] == 1
-    assert fates("qa", asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"] == 1
-    assert fates("qa", asked.gold, ["the Ann.", ""], ["Ann", ""])[0].counts["both right"] == 2
+    assert count_outcomes("ner", other[0], other[1], other[0])[0].counts["fixed"] == 1
+    assert (
+        count_outcomes("ner", other[0], other[1], other[0], untyped=True)[0].counts["both right"]
+        == 1
+    )
+    assert count_outcomes("qa", asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"] == 1
+    assert (
+        count_outcomes("qa", asked.gold, ["the Ann.", ""], ["Ann", ""])[0].counts["both right"] == 2
+    )
 
 
 def test_the_score_says_which_class_is_none():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
-    assert judging_of("relations", split, DEFAULT_RULES, scorer_of("relations")).negative == set(
+    assert build_judge("relations", split, DEFAULT_RULES, scorer_of("relations")).negative == set(
         DEFAULT_RULES.negative
     )
-    assert judging_of(
+    assert build_judge(
         "relations", split, DEFAULT_RULES, scorer_of("relations", "binary-f1")
     ).negative == {
         "0",
         "false",
     }
     assert (
-        judging_of("classification", split, DEFAULT_RULES, scorer_of("classification")).negative
+        build_judge("classification", split, DEFAULT_RULES, scorer_of("classification")).negative
         == frozenset()
     )
-    assert judging_of("ner", SPLIT, Rules(untyped=True), scorer_of("ner")).untyped
+    assert build_judge("ner", SPLIT, Rules(untyped=True), scorer_of("ner")).untyped

@@ -8,15 +8,15 @@ import pytest
 
 from vocadapt.analysis.figures.projection import (
     Drawing,
-    Name,
+    Label,
     Points,
     Rings,
     dot_size,
-    literal_names,
-    map_figure,
-    name_of,
-    side_by_side,
-    uncrowded,
+    escape_name,
+    escape_names,
+    plot_projection,
+    plot_side_by_side,
+    select_labels,
 )
 from vocadapt.analysis.token_columns import Column
 
@@ -35,7 +35,7 @@ HOSTILE = [
 @pytest.fixture
 def points() -> Points:
     xy = np.random.default_rng(1).normal(size=(len(HOSTILE), 2)).astype(np.float32)
-    return Points(xy, np.arange(10, 10 + len(HOSTILE)), literal_names(HOSTILE))
+    return Points(xy, np.arange(10, 10 + len(HOSTILE)), escape_names(HOSTILE))
 
 
 def ids(trace):
@@ -43,7 +43,7 @@ def ids(trace):
 
 
 def test_every_point_carries_its_id_and_its_name_as_it_is(points):
-    (trace,) = map_figure(points, Drawing()).data
+    (trace,) = plot_projection(points, Drawing()).data
     assert trace.type == "scattergl" and ids(trace) == list(range(10, 18))
     assert (
         np.asarray(trace.x).dtype == np.float32 and trace.hovertemplate == "%{text}<extra></extra>"
@@ -64,7 +64,7 @@ def test_every_point_carries_its_id_and_its_name_as_it_is(points):
 def test_no_markup_of_a_token_reaches_the_figure(points):
     labels = [(float(x), float(y), name) for (x, y), name in zip(points.xy, HOSTILE, strict=True)]
     rings = Rings(10, [11, 12], [13, 14, 999])
-    text = map_figure(
+    text = plot_projection(
         points, Drawing(Column("<b>", words=tuple(HOSTILE)), rings=rings, labels=labels)
     ).to_json()
     assert (
@@ -77,7 +77,7 @@ def test_no_markup_of_a_token_reaches_the_figure(points):
 
 def test_a_category_is_a_trace_with_its_own_mark(points):
     words = ("source", "added", "source", "", "dropped", "source", "added", "target")
-    figure = map_figure(
+    figure = plot_projection(
         points,
         Drawing(Column("origin", words=words, order=("source", "added", "target", "dropped"))),
     )
@@ -95,7 +95,7 @@ def test_a_category_is_a_trace_with_its_own_mark(points):
 
 
 def test_eight_categories_look_different_each(points):
-    figure = map_figure(points, Drawing(Column("mine", words=tuple("abcdefgh"))))
+    figure = plot_projection(points, Drawing(Column("mine", words=tuple("abcdefgh"))))
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 8
     assert not any(
         "open" in trace.marker.symbol for trace in figure.data
@@ -104,14 +104,16 @@ def test_eight_categories_look_different_each(points):
 
 def test_numbers_have_a_bar_and_what_has_none_is_gray(points):
     values = np.array([0, 9, 99, 999, np.nan, 9, 9, 9], dtype=np.float32)
-    blank, colored = map_figure(points, Drawing(Column("frequency", values, logarithmic=True))).data
+    blank, colored = plot_projection(
+        points, Drawing(Column("frequency", values, logarithmic=True))
+    ).data
     assert ids(blank) == [14] and blank.name == "no value"
     assert np.allclose(np.asarray(colored.marker.color)[:4], [0, 1, 2, 3])
     assert list(colored.marker.colorbar.ticktext) == ["1", "10", "100", "1,000"]
 
 
 def test_rings_and_names_of_the_word_and_its_neighbors(points):
-    figure = map_figure(points, Drawing(rings=Rings(17, [11, 10, 500], [12])))
+    figure = plot_projection(points, Drawing(rings=Rings(17, [11, 10, 500], [12])))
     base, selected, near, word = figure.data
     assert (ids(selected), ids(near), ids(word)) == ([12], [11, 10], [17])  # 500 is not on the map
     names = [note.text for note in figure.layout.annotations]
@@ -119,42 +121,45 @@ def test_rings_and_names_of_the_word_and_its_neighbors(points):
         "&#36;x&#36;",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
     }
-    assert base.marker.opacity < map_figure(points, Drawing()).data[0].marker.opacity
+    assert base.marker.opacity < plot_projection(points, Drawing()).data[0].marker.opacity
     assert (
-        map_figure(points, Drawing(rings=Rings(500))).data[0].marker.opacity
+        plot_projection(points, Drawing(rings=Rings(500))).data[0].marker.opacity
     )  # a word that is not on the map
 
 
 def test_names_do_not_cover_each_other():
     points = Points(
-        np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), literal_names(["a", "b"])
+        np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), escape_names(["a", "b"])
     )
     names = [
-        Name(5, 5, "first · one · two"),
-        Name(5, 5.1, "second · over · it"),
-        Name(1, 9, "far"),
-        Name(50, 50, "outside"),
+        Label(5, 5, "first · one · two"),
+        Label(5, 5.1, "second · over · it"),
+        Label(1, 9, "far"),
+        Label(50, 50, "outside"),
     ]
-    assert [name.text for name in uncrowded(names, points, Drawing())] == [
+    assert [name.text for name in select_labels(names, points, Drawing())] == [
         "first · one · two",
         "far",
     ]
     labels = [(0.0, 0.4, "on the word"), (9.0, 5.0, "<free>")]
-    figure = map_figure(points, Drawing(rings=Rings(0, [1]), labels=labels))
+    figure = plot_projection(points, Drawing(rings=Rings(0, [1]), labels=labels))
     assert [note.text for note in figure.layout.annotations] == ["<b>a</b>", "b", "&lt;free&gt;"]
 
 
 def test_on_paper_it_is_drawn_in_vectors(points):
     assert {
-        trace.type for trace in map_figure(points, Drawing(rings=Rings(10, [11]), still=True)).data
+        trace.type
+        for trace in plot_projection(points, Drawing(rings=Rings(10, [11]), still=True)).data
     } == {"scatter"}
 
 
 def test_thirty_thousand_points_are_less_than_a_megabyte():
     n = 30_522
     xy = np.random.default_rng(1).normal(size=(n, 2)).astype(np.float32)
-    points = Points(xy, np.arange(n), literal_names([f"token{i % 1000}" for i in range(n)]))
-    text = map_figure(points, Drawing(Column("length", np.ones(n, dtype=np.float32)))).to_json()
+    points = Points(xy, np.arange(n), escape_names([f"token{i % 1000}" for i in range(n)]))
+    text = plot_projection(
+        points, Drawing(Column("length", np.ones(n, dtype=np.float32)))
+    ).to_json()
     assert (
         len(text) < 1_150_000
     )  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its color
@@ -163,7 +168,7 @@ def test_thirty_thousand_points_are_less_than_a_megabyte():
 
 def test_points_shrink_as_they_grow_many():
     assert dot_size(10) > dot_size(4000) > dot_size(30_000) >= 3 and dot_size(0) <= 11
-    assert name_of("a" * 41).endswith("…") and name_of("a" * 40) == "a" * 40
+    assert escape_name("a" * 41).endswith("…") and escape_name("a" * 40) == "a" * 40
 
 
 @pytest.mark.parametrize(
@@ -181,7 +186,7 @@ def test_points_shrink_as_they_grow_many():
     ],
 )
 def test_tokens_are_literal(token, shown):
-    assert name_of(token) == shown
+    assert escape_name(token) == shown
 
 
 def test_building_a_large_figure_takes_a_tenth_of_a_second():
@@ -189,18 +194,18 @@ def test_building_a_large_figure_takes_a_tenth_of_a_second():
         np.random.default_rng(0).normal(size=(30_000, 2)).astype(np.float32),
         [f"token{i}" for i in range(30_000)],
     )
-    many = Points(xy, np.arange(30_000), literal_names(tokens))
-    map_figure(many, Drawing())  # plotly's first figure loads its validators
+    many = Points(xy, np.arange(30_000), escape_names(tokens))
+    plot_projection(many, Drawing())  # plotly's first figure loads its validators
     seconds = []
     for _ in range(5):
         start = time.thread_time()
-        map_figure(many, Drawing())
+        plot_projection(many, Drawing())
         seconds.append(time.thread_time() - start)
     assert min(seconds) < 0.1
 
 
 def test_side_by_side_moves_together(points):
-    one, two = (map_figure(points, Drawing(labels=[(0.0, 0.0, "x")])) for _ in range(2))
-    both = side_by_side(("<A>", "B"), (one, two))
+    one, two = (plot_projection(points, Drawing(labels=[(0.0, 0.0, "x")])) for _ in range(2))
+    both = plot_side_by_side(("<A>", "B"), (one, two))
     assert {trace.xaxis for trace in both.data} == {"x", "x2"} and both.layout.xaxis2.matches == "x"
     assert [label.text for label in both.layout.annotations][:2] == ["&lt;A&gt;", "B"]

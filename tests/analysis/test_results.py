@@ -10,26 +10,26 @@ import pytest
 
 from tests.material.runs import write_run, write_runs
 from vocadapt.__main__ import main
-from vocadapt.analysis.errors.confusion import NONE, Case, confusion
+from vocadapt.analysis.errors.confusion import NONE, Case, build_confusion_matrix
 from vocadapt.analysis.results.results import (
     BETTER,
     NOISE,
     WORSE,
-    benchmark,
-    means_of_groups,
-    verdict,
+    average_groups,
+    benchmark_name,
+    judge_difference,
 )
 from vocadapt.analysis.results.tables import (
-    as_csv,
-    as_latex,
-    as_markdown,
-    group_cell,
-    latex_text,
-    markdown_text,
+    escape_latex,
+    escape_markdown,
+    format_csv_table,
+    format_group_mean,
+    format_latex_tables,
+    format_markdown_tables,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import open_runs, runs_of
-from vocadapt.lab.reports.results import results_of
+from vocadapt.lab.artifacts.runs import list_runs, open_runs
+from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import summarize_seeds
@@ -68,7 +68,7 @@ def f1(found, predicted=None):
 
 
 def test_means_deviations_and_differences_by_hand(workspace):
-    board = results_of(runs_of(workspace), ("base", "")).boards[0]
+    board = build_results(list_runs(workspace), ("base", "")).boards[0]
     lines = {(one.name, one.cut): one for one in board.standings}
     base, pooled = lines["base", "base"], lines["green", "pooled"]
     values = [f1(4), f1(5), f1(6)]
@@ -100,13 +100,18 @@ def test_means_deviations_and_differences_by_hand(workspace):
 def test_a_claim_needs_more_than_noise_and_a_test():
     many, few = summarize_seeds([0.80, 0.81, 0.82]), summarize_seeds([0.80, 0.81])
     better = summarize_seeds([0.90, 0.91, 0.92])
-    assert verdict(better, many, 0.01) == BETTER and verdict(many, better, 0.01) == WORSE
-    assert verdict(better, many, 0.05) == "p ≥ .05: no claim"
-    assert verdict(summarize_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE  # .01 apart, sd .01
-    assert verdict(better, few, 0.001) == "2 seeds: no claim"
-    assert verdict(summarize_seeds([0.9]), many, 0.001) == "one seed: no claim"
     assert (
-        verdict(summarize_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
+        judge_difference(better, many, 0.01) == BETTER
+        and judge_difference(many, better, 0.01) == WORSE
+    )
+    assert judge_difference(better, many, 0.05) == "p ≥ .05: no claim"
+    assert (
+        judge_difference(summarize_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE
+    )  # .01 apart, sd .01
+    assert judge_difference(better, few, 0.001) == "2 seeds: no claim"
+    assert judge_difference(summarize_seeds([0.9]), many, 0.001) == "one seed: no claim"
+    assert (
+        judge_difference(summarize_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
         == "collapsed runs: no claim"
     )
 
@@ -135,7 +140,7 @@ def test_means_over_seeds_have_no_mcnemar():
 
 def test_other_test_examples_are_not_paired(workspace):
     write_runs(workspace, "few", GOLD[:5], {1: {"base": said(5)[:5]}})
-    board = results_of(runs_of(workspace), ("base", "base")).boards[0]
+    board = build_results(list_runs(workspace), ("base", "base")).boards[0]
     few = next(one for one in board.standings if one.name == "few")
     assert (few.delta, few.test, few.verdict) == (None, None, "other test examples")
     assert any(
@@ -147,14 +152,18 @@ def test_one_seed_has_a_mean_no_deviation_and_no_claim(tmp_path):
     workspace = Workspace(tmp_path / "w")
     write_runs(workspace, "a", GOLD, {1: {"base": said(2)}})
     write_runs(workspace, "b", GOLD, {1: {"base": said(10)}})
-    first, last = results_of(runs_of(workspace), ("a", "")).boards[0].standings
+    first, last = build_results(list_runs(workspace), ("a", "")).boards[0].standings
     assert (
         first.headline.sd is None
         and first.verdict == "one seed: no claim"
         and first.test.p_randomisation < 0.05
     )
     assert last.verdict == "baseline"
-    rows = as_markdown(results_of(runs_of(workspace)).boards).split("\n\n")[1].split("\n")[2:]
+    rows = (
+        format_markdown_tables(build_results(list_runs(workspace)).boards)
+        .split("\n\n")[1]
+        .split("\n")[2:]
+    )
     assert len(rows) == 2 and not any("±" in row for row in rows)
 
 
@@ -166,23 +175,25 @@ def test_a_collapsed_run_is_marked_and_shown_with_and_without(tmp_path):
     (folder / "seed-2" / "run.json").write_text(json.dumps({**record, "collapsed": True}))
     line = next(
         one
-        for one in results_of(runs_of(workspace), ("a", "")).boards[0].standings
+        for one in build_results(list_runs(workspace), ("a", "")).boards[0].standings
         if one.name == "b"
     )
     assert (line.collapsed, line.headline.mean, line.headline.mean_learned) == (1, 0.5, 1.0)
     assert line.verdict == "collapsed runs: no claim"
-    assert "1 of 2 collapsed, 1.000 without" in as_markdown(results_of(runs_of(workspace)).boards)
+    assert "1 of 2 collapsed, 1.000 without" in format_markdown_tables(
+        build_results(list_runs(workspace)).boards
+    )
 
 
 def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace, tmp_path):
     other = Workspace(tmp_path / "other")
     write_runs(other, "bare", GOLD, {1: {"base": said(1)}}, scores={})
     with pytest.raises(InputError, match="no scored run"):
-        results_of(runs_of(other))
+        build_results(list_runs(other))
     with pytest.raises(InputError, match="none of the runs"):
-        results_of(runs_of(workspace), ("nobody", ""))
+        build_results(list_runs(workspace), ("nobody", ""))
     with pytest.raises(InputError, match="no 'adapted' cut"):
-        results_of(runs_of(workspace), ("base", "adapted"))
+        build_results(list_runs(workspace), ("base", "adapted"))
 
 
 def test_group_means_count_what_they_lack():
@@ -194,14 +205,14 @@ def test_group_means_count_what_they_lack():
             "mine": 2,
         },
     )
-    found = means_of_groups({"m": scores}, groups, {"m": fallen})["m"]
+    found = average_groups({"m": scores}, groups, {"m": fallen})["m"]
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
     assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
     assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
-    cells = [group_cell(found[name]) for name in ("PubMed", "clinical")]
+    cells = [format_group_mean(found[name]) for name in ("PubMed", "clinical")]
     assert cells == [".700 (2 of 2, 1 collapsed)", "– (0 of 1)"]
-    assert means_of_groups({"m": scores}, groups)["m"]["all"]["collapsed"] == 0
-    assert benchmark("bio-lm/GAD, fold 3") == "gad"
+    assert average_groups({"m": scores}, groups)["m"]["all"]["collapsed"] == 0
+    assert benchmark_name("bio-lm/GAD, fold 3") == "gad"
 
 
 def test_several_tasks_have_a_board_each_and_group_means(workspace):
@@ -211,7 +222,7 @@ def test_several_tasks_have_a_board_each_and_group_means(workspace):
     write_runs(
         workspace, "gad-2", GOLD, {1: {"base": said(10)}}, task="bio-lm/GAD, fold 2", model="base"
     )
-    found = results_of(runs_of(workspace), ("base", ""))
+    found = build_results(list_runs(workspace), ("base", ""))
     assert {board.task for board in found.boards} == {
         "toy",
         "bio-lm/GAD, fold 1",
@@ -235,7 +246,7 @@ def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_
                 )
     runs = [open_runs(workspace.root / "runs" / name) for name in "ab"]
     assert (runs[0].seeds, runs[0].folds, len(runs[0].runs)) == ((1, 2), 2, 4)
-    board = results_of(runs, ("a", "")).boards[0]
+    board = build_results(runs, ("a", "")).boards[0]
     b, a = board.standings
     assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
     assert b.delta == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
@@ -251,37 +262,40 @@ HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"
 def test_hostile_names_stay_names_in_every_export(tmp_path):
     workspace = Workspace(tmp_path / "w")
     write_runs(workspace, "a", GOLD, {1: {"base": said(5)}}, task=HOSTILE, model=HOSTILE)
-    boards = results_of(runs_of(workspace)).boards
-    rows = list(csv.DictReader(io.StringIO(as_csv(boards))))
+    boards = build_results(list_runs(workspace)).boards
+    rows = list(csv.DictReader(io.StringIO(format_csv_table(boards))))
     assert len(rows) == 1 and rows[0]["model"].startswith("'=a|b") and "\n" not in rows[0]["task"]
     assert (
         float(rows[0]["f1_mean"]) == pytest.approx(f1(5))
         and rows[0]["f1_sd"] == ""
         and rows[0]["n_seeds"] == "1"
     )
-    markdown = as_markdown(boards)
+    markdown = format_markdown_tables(boards)
     assert "<script>" not in markdown and "\u202e" not in markdown and "\\|b" in markdown
-    assert markdown_text("a|b\nc*") == "a\\|b c\\*"
+    assert escape_markdown("a|b\nc*") == "a\\|b c\\*"
     assert (
-        latex_text("5% & \\x_{}^~$#")
+        escape_latex("5% & \\x_{}^~$#")
         == r"5\% \& \textbackslash{}x\_\{\}\textasciicircum{}\textasciitilde{}\$\#"
     )
-    body = [line for line in as_latex(boards).split("\n") if not line.startswith("%")]
+    body = [line for line in format_latex_tables(boards).split("\n") if not line.startswith("%")]
     assert body[0] == r"\begin{tabular}{llrrrrrl}" and all(
         line.count(" & ") in (0, 7) for line in body
     )
 
 
 def test_exports_name_score_metric_seeds_and_test(workspace):
-    boards = results_of(runs_of(workspace), ("base", "")).boards
-    for text in (as_markdown(boards).replace("\\", ""), as_latex(boards)):
+    boards = build_results(list_runs(workspace), ("base", "")).boards
+    for text in (format_markdown_tables(boards).replace("\\", ""), format_latex_tables(boards)):
         assert (
             "F1 of entity-strict" in text
             and "10 test units" in text
             and "approximate randomisation" in text
         )
         assert "Δ is to base (base)" in text
-    assert "**" in as_markdown(boards) and as_latex(boards).count(r"\textbf{") == 1
+    assert (
+        "**" in format_markdown_tables(boards)
+        and format_latex_tables(boards).count(r"\textbf{") == 1
+    )
 
 
 def test_runs_that_cannot_be_read_are_named(workspace, capsys):
@@ -304,7 +318,7 @@ def test_runs_that_cannot_be_read_are_named(workspace, capsys):
 def test_confusion_of_entities_by_hand():
     gold = [("B-D", "I-D", "O", "B-C"), ("O", "B-D")]
     predicted = [("B-D", "O", "O", "B-D"), ("O", "B-D")]
-    found = confusion("ner", gold, predicted)
+    found = build_confusion_matrix("ner", gold, predicted)
     assert found.unit == "entities" and found.gold == ("C", "D", NONE) == found.predicted
     assert found.counts.tolist() == [
         [0, 1, 0],
@@ -313,8 +327,8 @@ def test_confusion_of_entities_by_hand():
     ]  # a C taken for D; a D right, one missed; a D invented
     assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NONE] == (Case(0, 0, 2),)
     assert found.mistakes == [(NONE, "D"), ("C", "D"), ("D", NONE)]
-    assert confusion("ner", [("B", "O")], [("B", "O")]).gold == ("(entity)",)
-    one = confusion("ner", [("B-D", "O")], [("B-C", "O")], untyped=True)
+    assert build_confusion_matrix("ner", [("B", "O")], [("B", "O")]).gold == ("(entity)",)
+    one = build_confusion_matrix("ner", [("B-D", "O")], [("B-C", "O")], untyped=True)
     assert (
         one.gold == one.predicted == ("(entity)",)
         and one.counts.tolist() == [[1]]
@@ -323,19 +337,21 @@ def test_confusion_of_entities_by_hand():
 
 
 def test_confusion_of_texts_and_of_several_labels():
-    found = confusion("classification", [("a",), ("b",), ("a",)], [("a",), ("a",), ("a",)])
+    found = build_confusion_matrix(
+        "classification", [("a",), ("b",), ("a",)], [("a",), ("a",), ("a",)]
+    )
     assert found.counts.tolist() == [[2, 0], [1, 0]] and found.cases["b", "a"] == (Case(1),)
-    several = confusion("multilabel", [("a", "b"), ()], [("b",), ("c",)])
+    several = build_confusion_matrix("multilabel", [("a", "b"), ()], [("b",), ("c",)])
     assert several.cases == {
         ("a", NONE): (Case(0),),
         ("b", "b"): (Case(0),),
         (NONE, "c"): (Case(1),),
     }
     with pytest.raises(InputError, match="no classes"):
-        confusion("qa", [("x",)], ["x"])
+        build_confusion_matrix("qa", [("x",)], ["x"])
     with pytest.raises(InputError, match="for each of 2"):
-        confusion("ner", [("O",), ("O",)], [("O",)])
-    assert confusion("ner", [("O",)], [("O",)]).counts.size == 0
+        build_confusion_matrix("ner", [("O",), ("O",)], [("O",)])
+    assert build_confusion_matrix("ner", [("O",)], [("O",)]).counts.size == 0
 
 
 def test_the_command_line_gives_the_same(workspace, capsys):
@@ -343,10 +359,10 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     for form in ("table", "csv", "markdown", "latex"):
         assert main(["results", "--workspace", root, "--baseline", "base", "--format", form]) == 0
         texts[form] = capsys.readouterr().out
-    boards = results_of(runs_of(workspace), ("base", "")).boards
+    boards = build_results(list_runs(workspace), ("base", "")).boards
     assert (
-        texts["csv"].strip() == as_csv(boards).strip()
-        and texts["latex"].strip() == as_latex(boards).strip()
+        texts["csv"].strip() == format_csv_table(boards).strip()
+        and texts["latex"].strip() == format_latex_tables(boards).strip()
     )
     assert "Δ points" in texts["table"] and "baseline" in texts["table"]
     folders = [str(workspace.root / "runs" / name) for name in ("base", "green")]
@@ -386,7 +402,7 @@ def test_texts_have_boards_too(tmp_path):
     workspace = Workspace(tmp_path / "w")
     texts = tuple(Text(str(place), f"text {place}", ("ab"[place % 2],)) for place in range(6))
     write_runs(workspace, "a", texts, {1: {"base": [("a",)] * 6}}, kind="classification")
-    board = results_of(runs_of(workspace)).boards[0]
+    board = build_results(list_runs(workspace)).boards[0]
     assert (board.scorer, board.metric) == ("macro-f1", "f1") and board.standings[
         0
     ].headline.mean == pytest.approx(1 / 3)

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judging
-from vocadapt.analysis.errors.ledger import Side, ledger
-from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, Sliced, SliceSettings, Slicing
-from vocadapt.analysis.errors.word_tokenizations import Trained, WordBook, WordCut
+from vocadapt.analysis.errors.kinds import Judge
+from vocadapt.analysis.errors.ledger import Side, build_ledger
+from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SlicedUnit, SliceSettings, Slicing
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, TrainingCounts, WordIndex
 from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES
@@ -25,20 +25,20 @@ SECOND = [("B-D", "O", "B-D"), ("O", "O", "O")]
 
 
 KNOWN = {
-    "tachycardia": WordCut(
+    "tachycardia": TokenizedWord(
         "tachycardia", ("ta", "##chy", "##card", "##ia"), ("tachycardia",), ("tachycardia",), 0
     ),
-    "anaemia": WordCut("anaemia", ("ana", "##emia"), ("ana", "##emia"), (), 3),
-    "fever": WordCut("fever", ("fever",), ("fever",), (), 40),
-    "common": WordCut("common", ("common",), ("common",), (), 9),
+    "anaemia": TokenizedWord("anaemia", ("ana", "##emia"), ("ana", "##emia"), (), 3),
+    "fever": TokenizedWord("fever", ("fever",), ("fever",), (), 40),
+    "common": TokenizedWord("common", ("common",), ("common",), (), 9),
 }
 
 
-class Words(WordBook):
+class Words(WordIndex):
     """Cuts and counts given by hand."""
 
     def word(self, word):
-        return KNOWN.get(word, WordCut(word, (word,), (word,), (), 50))
+        return KNOWN.get(word, TokenizedWord(word, (word,), (word,), (), 50))
 
     @property
     def cuts(self):
@@ -46,8 +46,10 @@ class Words(WordBook):
 
 
 def slicing(settings=None, words=None):
-    book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
-    held = Words(trained=Trained(Counter(), Counter({"fever": 4}))) if words is None else words
+    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judge("ner"))
+    held = (
+        Words(trained=TrainingCounts(Counter(), Counter({"fever": 4}))) if words is None else words
+    )
     return Slicing(book, held, scorer_of("ner"), DEFAULT_RULES, settings or SliceSettings())
 
 
@@ -117,7 +119,7 @@ def test_a_slice_that_is_empty_has_no_score():
 
 
 def test_without_cuts_and_training_fewer_slices_are_told():
-    found = slicing(words=WordBook())
+    found = slicing(words=WordIndex())
     assert found.available == ("suffix",) and [one.name for one in found.scores()] == [
         "suffix",
         REST,
@@ -147,13 +149,13 @@ def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
             )
         )
     )
-    book = ledger(
+    book = build_ledger(
         split,
         Side("a", [("well",), ("well",), ("ill",)]),
         Side("b", [("ill",), ("ill",), ("ill",)]),
-        Judging("classification"),
+        Judge("classification"),
     )
-    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
+    found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
     suffix, rest = found.scores()
     assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (
         2,
@@ -180,8 +182,10 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
         "adapted": [("B-D", "O", "B-D", "O", "O"), ("B-D",)],  # predicted and right: all three
         "pooled": [("O", "B-D", "O", "B-D", "B-D"), ("O",)],  # predicted media; right none
     }
-    book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("ner"))
-    found = Slicing(book, WordBook(), scorer_of("ner"), DEFAULT_RULES)
+    book = build_ledger(
+        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judge("ner")
+    )
+    found = Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES)
     figures = {
         cut: (one.values["precision"], one.values["recall"])
         for cut, one in found.by_cut("suffix").items()
@@ -196,7 +200,7 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
     assert (suffix.first, suffix.second) == (found.by_cut("suffix")["base"].value, 0.0)
     assert (
-        Slicing(book, WordBook(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_cut(
+        Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_cut(
             "suffix"
         )
         == {}
@@ -214,10 +218,10 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
     )
     said = {"base": [("well",), ("well",), ("ill",)], "adapted": [("ill",), ("ill",), ("ill",)]}
     said["pooled"] = said["base"]
-    book = ledger(
-        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("classification")
+    book = build_ledger(
+        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judge("classification")
     )
-    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
+    found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
     assert [one.value for one in found.by_cut("suffix").values()] == [0.5, 1.0, 0.5]
     assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
 
@@ -225,4 +229,4 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
 def test_every_slice_is_in_the_catalog_and_none_holds_what_has_no_words():
     assert set(catalog()["slice"]) == set(SLICES) and all(catalog()["slice"].values())
     for name, one in SLICES.items():
-        assert not one.holds(Sliced(()), SliceSettings()), name
+        assert not one.holds(SlicedUnit(()), SliceSettings()), name

@@ -75,7 +75,7 @@ def test_a_table_of_numbers(tmp_path, separator):
         table(tmp_path, "".join(f"{a}{separator}{b}\n" for a, b in lines))
     )
     assert read == {"cancer": "1.5", "$x$": "-2", "absent": "9"}
-    column = token_columns.of_table(TOKENS, read, "mine")
+    column = token_columns.column_from_table(TOKENS, read, "mine")
     assert column.values == [1.5, None, None, None, -2.0, None] and column.known == 2
 
 
@@ -84,16 +84,16 @@ def test_a_table_of_words_with_quotes_and_a_byte_order_mark(tmp_path):
         table(tmp_path, '"<script>",markup\n"a,b",comma\ncancer,illness\n', "utf-8-sig")
     )
     assert read == {"<script>": "markup", "a,b": "comma", "cancer": "illness"}
-    column = token_columns.of_table(TOKENS, read, "mine")
+    column = token_columns.column_from_table(TOKENS, read, "mine")
     assert (
         column.numbers is None and column.known == 2 and column.categories == ("illness", "markup")
     )
 
 
 def test_a_table_of_nothing_that_is_there_is_all_unknown(tmp_path):
-    column = token_columns.of_table(TOKENS, {"absent": "1"}, "mine")
+    column = token_columns.column_from_table(TOKENS, {"absent": "1"}, "mine")
     assert column.known == 0 and column.values == [None] * len(TOKENS)
-    assert token_columns.of_table(["a"], {"a": "nan"}, "mine").values == [
+    assert token_columns.column_from_table(["a"], {"a": "nan"}, "mine").values == [
         "nan"
     ]  # no number: a word
 

@@ -4,16 +4,16 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import tiny_adapted
-from vocadapt.analysis.errors.entry_lines import view_of
-from vocadapt.analysis.errors.example_context import in_examples
-from vocadapt.analysis.errors.kinds import Judging
-from vocadapt.analysis.errors.ledger import Side, ledger
+from vocadapt.analysis.errors.entry_lines import build_card
+from vocadapt.analysis.errors.example_context import find_in_examples
+from vocadapt.analysis.errors.kinds import Judge
+from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.word_tokenizations import (
-    WordBook,
-    added_to,
-    met,
-    trained_on,
-    word_book,
+    WordIndex,
+    build_word_index,
+    count_training_words,
+    normalize_word,
+    read_added_tokens,
 )
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
@@ -37,9 +37,9 @@ def models(tmp_path_factory):
 def test_before_and_after_an_adaptation(models):
     before, adapted = models
     for book in (
-        word_book(before, adapted, TRAIN),
-        word_book(adapted, adapted, TRAIN),
-        word_book(None, adapted, TRAIN),
+        build_word_index(before, adapted, TRAIN),
+        build_word_index(adapted, adapted, TRAIN),
+        build_word_index(None, adapted, TRAIN),
     ):
         word = book.word("Tachycardia")
         assert (
@@ -57,63 +57,67 @@ def test_before_and_after_an_adaptation(models):
 
 def test_the_other_way_round_the_new_token_comes_first(models):
     before, adapted = models
-    word = word_book(adapted, before).word("tachycardia")
+    word = build_word_index(adapted, before).word("tachycardia")
     assert word.before == ("tachycardia",) and len(word.after) == 4 and word.new == ()
 
 
 def test_a_model_that_was_not_adapted_cuts_alike(models):
-    word = word_book(models[0], models[0]).word("tachycardia")
+    word = build_word_index(models[0], models[0]).word("tachycardia")
     assert not word.changed and word.seen is None
 
 
 def test_provenance_of_new_tokens(models):
-    added = added_to(models[1])
-    assert set(added) == {"tachycardia", "euthymia", "hypertension"} and not added_to(models[0])
+    added = read_added_tokens(models[1])
+    assert set(added) == {"tachycardia", "euthymia", "hypertension"} and not read_added_tokens(
+        models[0]
+    )
     assert added["tachycardia"].line.startswith("tachycardia = ")
 
 
 def test_without_models_words_are_counted_in_lower_case():
-    book = word_book(None, None, TRAIN)
+    book = build_word_index(None, None, TRAIN)
     assert not book.cuts and book.word("TACHYCARDIA").seen == 2 and book.word("x").before == ()
-    assert book.words_of("a b  c") == ("a", "b", "c") and WordBook().word("a").seen is None
+    assert book.words_of("a b  c") == ("a", "b", "c") and WordIndex().word("a").seen is None
 
 
 def test_training_words_of_every_kind_of_example():
     splitter = Splitter.bert()
-    assert met("Non-Hodgkin", splitter) == "non - hodgkin"
+    assert normalize_word("Non-Hodgkin", splitter) == "non - hodgkin"
     texts = (
         Text("1", "Pain, pain!", ("a",), "PAIN"),
         Question("q", "Who?", "Ann", (Answer("Ann", 0),)),
     )
-    seen = trained_on(texts, splitter)
+    seen = count_training_words(texts, splitter)
     assert seen.words["pain"] == 3 and seen.words["ann"] == 1 and not seen.entities
 
 
 def test_words_in_the_context_of_examples():
-    found = in_examples(TRAIN, "TACHYCARDIA", Splitter.bert(), "train")
+    found = find_in_examples(TRAIN, "TACHYCARDIA", Splitter.bert(), "train")
     assert found.of == 2 and [(hit.match, hit.line) for hit in found.hits] == [
         ("Tachycardia", 1),
         ("tachycardia", 2),
     ]
     assert found.hits[0].right == " is pain" and found.hits[0].left == ""
-    one = in_examples(TRAIN * 50, "tachycardia", Splitter.bert(), "train", ContextSettings(limit=3))
+    one = find_in_examples(
+        TRAIN * 50, "tachycardia", Splitter.bert(), "train", ContextSettings(limit=3)
+    )
     assert (
         one.of == 100
         and len(one.hits) == 3
         and one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
     )
-    assert in_examples(TRAIN, "heart", Splitter.bert(), "train").of == 0
+    assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").of == 0
     with pytest.raises(InputError, match="one word"):
-        in_examples(TRAIN, "two words", Splitter.bert(), "train")
+        find_in_examples(TRAIN, "two words", Splitter.bert(), "train")
 
 
 def test_the_card_of_an_entry(models):
     split = Split((Sentence(("no", "tachycardia", "today"), ("O", "B-D", "O"), "12"),))
-    book = ledger(
-        split, Side("a", [("O", "O", "B-D")]), Side("b", [("O", "B-D", "O")]), Judging("ner")
+    book = build_ledger(
+        split, Side("a", [("O", "O", "B-D")]), Side("b", [("O", "B-D", "O")]), Judge("ner")
     )
-    words = word_book(*models, TRAIN)
-    view = view_of(book, book.entries[0], words)
+    words = build_word_index(*models, TRAIN)
+    view = build_card(book, book.entries[0], words)
     assert (view.title, view.event) == ("12 · sentence 1", "D · missed mended")
     gold, first, second = view.lines
     assert [(gold.text[mark.start : mark.end], mark.style) for mark in gold.marks] == [
@@ -124,7 +128,7 @@ def test_the_card_of_an_entry(models):
         ("tachycardia", "right")
     ]
     assert view.made == (f"{words.added['tachycardia'].line} · 2 in training",)
-    alarm = view_of(book, book.entries[1], words)
+    alarm = build_card(book, book.entries[1], words)
     assert alarm.lines[0].note == "nothing here" and [
         mark.style for mark in alarm.lines[1].marks
     ] == ["wrong"]
@@ -134,22 +138,24 @@ def test_the_card_of_an_entry(models):
 def test_long_examples_are_shown_in_part_and_what_is_marked_stays(models):
     words = tuple(f"word{n}" for n in range(5000))
     split = Split((Sentence(words, tuple("B-D" if n == 2500 else "O" for n in range(5000))),))
-    book = ledger(split, Side("a", [("O",) * 5000]), Side("b", [("O",) * 5000]), Judging("ner"))
-    gold = view_of(book, book.entries[0], WordBook()).lines[0]
+    book = build_ledger(split, Side("a", [("O",) * 5000]), Side("b", [("O",) * 5000]), Judge("ner"))
+    gold = build_card(book, book.entries[0], WordIndex()).lines[0]
     assert len(gold.text) < 500 and gold.text.startswith("… ") and gold.text.endswith(" …")
     assert [gold.text[mark.start : mark.end] for mark in gold.marks] == ["word2500"]
     whole = Split((Sentence(("x" * 9000,), ("B-D",)),))
-    book = ledger(whole, Side("a", [("O",)]), Side("b", [("B-D",)]), Judging("ner"))
-    assert all(len(line.text) < 500 for line in view_of(book, book.entries[0], WordBook()).lines)
+    book = build_ledger(whole, Side("a", [("O",)]), Side("b", [("B-D",)]), Judge("ner"))
+    assert all(
+        len(line.text) < 500 for line in build_card(book, book.entries[0], WordIndex()).lines
+    )
 
 
 def test_questions_and_texts_have_cards_too():
     context = "Long ago. " * 80 + "The fever began in May 2012. " + "Then it went. " * 80
     question = Question("q1", "When?", context, (Answer("May 2012", context.find("May 2012")),))
-    book = ledger(
-        Split((question,)), Side("a", ["Long ago"]), Side("b", ["May 2012"]), Judging("qa")
+    book = build_ledger(
+        Split((question,)), Side("a", ["Long ago"]), Side("b", ["May 2012"]), Judge("qa")
     )
-    asked, gold, first, second = view_of(book, book.entries[0], WordBook()).lines
+    asked, gold, first, second = build_card(book, book.entries[0], WordIndex()).lines
     assert (
         asked.text == "When?" and gold.text[gold.marks[0].start : gold.marks[0].end] == "May 2012"
     )
@@ -157,8 +163,8 @@ def test_questions_and_texts_have_cards_too():
         "Long ago" in first.text and first.note == "disjoint" and second.marks[0].style == "right"
     )
     texts = Split((Text("1", "t" * 1000, ("ill",), "pair"),))
-    book = ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), Judging("nli"))
-    lines = view_of(book, book.entries[0], WordBook()).lines
+    book = build_ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), Judge("nli"))
+    lines = build_card(book, book.entries[0], WordIndex()).lines
     assert [line.name for line in lines] == ["text", "second", "gold", "baseline", "compared"]
     assert (
         "420 of 1,000 characters" in lines[0].note
@@ -168,7 +174,7 @@ def test_questions_and_texts_have_cards_too():
 
 
 def test_a_tokenizer_is_asked_once_for_each_word(models, monkeypatch):
-    book = word_book(*models)
+    book = build_word_index(*models)
     assert book.word("pain") is book.word("pain")
 
 
@@ -176,7 +182,7 @@ def test_an_unadapted_copy_under_another_vocabulary_is_before(tmp_path, models):
     other = open_model(
         build_tiny_bert(tmp_path / "other", tokens=[*models[0].vocabulary.tokens, "euthymic"])
     )
-    word = word_book(models[0], other).word("euthymic")
+    word = build_word_index(models[0], other).word("euthymic")
     assert (
         len(word.before) > 1 and word.after == ("euthymic",) and word.new == ()
     )  # known, but nothing says it was added

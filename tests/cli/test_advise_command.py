@@ -112,7 +112,7 @@ def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tin
     text = write_text(tmp_path / "text.txt", lines=2000)
     monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
     corpus, model = read_corpus([text]), open_model(tiny_bert)
-    assert lab.bounded(corpus).settings == CorpusSettings(sample=0.25)
+    assert lab.limit_corpus(corpus).settings == CorpusSettings(sample=0.25)
     asked = lab.advise_on(corpus, model, tmp_path, keep=True)
     figures = asked.advice.figures
     assert 400 < figures.lines < 600 and figures.lines_read == 2000 and not asked.kept
@@ -122,27 +122,27 @@ def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tin
 def test_a_sample_that_was_asked_for_is_only_made_smaller(monkeypatch, tmp_path):
     text = write_text(tmp_path / "text.txt", lines=2000)
     corpus = read_corpus([text], CorpusSettings(sample=0.5))
-    assert lab.bounded(corpus) is corpus
+    assert lab.limit_corpus(corpus) is corpus
     monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
-    assert lab.bounded(corpus).settings.sample == 0.25
+    assert lab.limit_corpus(corpus).settings.sample == 0.25
     monkeypatch.setattr(lab, "MOST", text.stat().st_size)
-    assert lab.bounded(corpus) is corpus
+    assert lab.limit_corpus(corpus) is corpus
 
 
 def test_parameters_are_counted_from_the_headers(tiny_bert):
     network = open_model(tiny_bert).network
     stored = {id(parameter): parameter.numel() for parameter in network.parameters()}
-    assert lab.size_of(open_model(tiny_bert)).parameters == sum(stored.values())
+    assert lab.measure_model(open_model(tiny_bert)).parameters == sum(stored.values())
 
 
 def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text, model = write_text(tmp_path / "te xt.txt"), str(tiny_bert)
-    lines = [lab.training_command([text], model, CorpusSettings(sample=0.9, language=True))]
+    lines = [lab.build_training_command([text], model, CorpusSettings(sample=0.9, language=True))]
     better = AlignmentSettings(unit=True, center=True)
     lines += [
-        lab.command_of(Suggestion("more words", "green-bert", 3, better, ""), model),
-        lab.command_of(Suggestion("control", "green-bert-random", 2, None, ""), model),
+        lab.build_adapt_command(Suggestion("more words", "green-bert", 3, better, ""), model),
+        lab.build_adapt_command(Suggestion("control", "green-bert-random", 2, None, ""), model),
     ]
     for line in lines:
         assert main(shlex.split(line)[3:]) == 0, line

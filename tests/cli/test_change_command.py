@@ -13,7 +13,12 @@ from tests.material.workspaces import HOSTILE, hostile_vectors
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
-from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, made_here, null_pair, twins
+from vocadapt.lab.reports.noise_baselines import (
+    BOOTSTRAP,
+    find_other_seeds,
+    open_vectors_artifact,
+    train_noise_baseline,
+)
 from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
@@ -119,7 +124,7 @@ def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vect
 def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert, tmp_path):
     from dataclasses import replace
 
-    pair = null_pair(open_artifact(vectors))
+    pair = train_noise_baseline(open_artifact(vectors))
     other = VectorsStep(word2vec=replace(QUICK, seed=2))
     again = run_step(Spec("vectors", other, {"text": text, "model": tiny_bert}), tmp_path / "again")
     assert (
@@ -177,17 +182,17 @@ def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
         spec = Spec("vectors", VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
         run_step(spec, workspace.folder("vectors", name))
     a, b, c = (workspace.artifact("vectors", name) for name in "abc")
-    assert [twin.name for twin in twins(a, workspace)] == ["b"] and [
-        twin.name for twin in twins(b, workspace)
+    assert [twin.name for twin in find_other_seeds(a, workspace)] == ["b"] and [
+        twin.name for twin in find_other_seeds(b, workspace)
     ] == ["a"]
-    assert twins(c, workspace) == []
+    assert find_other_seeds(c, workspace) == []
     text.write_text("something else\n")
     with pytest.raises(InputError, match=r"cannot be made a second time: .* was changed since"):
-        null_pair(a)
+        train_noise_baseline(a)
 
 
 def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
-    assert made_here(tiny_bert) is None and made_here("no/such") is None
+    assert open_vectors_artifact(tiny_bert) is None and open_vectors_artifact("no/such") is None
     assert (
         main(
             [
@@ -201,7 +206,7 @@ def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
         == 0
     )
     with pytest.raises(InputError, match="not trained here"):
-        null_pair(open_artifact(tmp_path / "h"))
+        train_noise_baseline(open_artifact(tmp_path / "h"))
 
 
 def test_hostile_words_come_through(ask, tmp_path, capsys):
@@ -312,7 +317,7 @@ def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path)
     step = ContextualStep(contextual=ContextualSettings(length=64))
     made = run_step(Spec("contextual", step, {"text": text, "model": tiny_bert}), tmp_path / "c")
     with pytest.raises(InputError, match="lines that can be drawn anew"):
-        null_pair(made, BOOTSTRAP)
+        train_noise_baseline(made, BOOTSTRAP)
     assert made.manifest.seed == 1
 
 

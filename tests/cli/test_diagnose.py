@@ -10,8 +10,8 @@ import pytest
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened, open_space
-from vocadapt.lab.reports.diagnostics import TOKENS, counted_tokens, labels
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.reports.diagnostics import TOKENS, select_tokens, shorten_names
 from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -101,21 +101,21 @@ def test_unused_rows_are_neither_words_nor_used(tiny_bert):
     space = EmbeddingSpace(
         words, np.vstack([found.space.matrix, np.ones((2, found.space.dim), dtype=np.float32)])
     )
-    kept = counted_tokens(Opened(found.folder, space, found.model), "used").words
+    kept = select_tokens(OpenedSpace(found.folder, space, found.model), "used").words
     assert "[unused7]" not in kept and "[unused" in kept
     assert (
-        counted_tokens(Opened(found.folder, space), "words") is space
+        select_tokens(OpenedSpace(found.folder, space), "words") is space
     )  # word vectors hold words only
     with pytest.raises(InputError, match="Unknown choice"):
-        counted_tokens(found, "some")
+        select_tokens(found, "some")
 
 
 def test_spaces_are_called_by_the_end_of_their_paths():
-    assert labels(["/a/b/model", "bert-base-uncased"]) == ("model", "bert-base-uncased")
-    assert labels(["/a/b/model", "/a/c/model"]) == ("b/model", "c/model")
-    assert labels(["allenai/x", "google/x"]) == ("allenai/x", "google/x")
+    assert shorten_names(["/a/b/model", "bert-base-uncased"]) == ("model", "bert-base-uncased")
+    assert shorten_names(["/a/b/model", "/a/c/model"]) == ("b/model", "c/model")
+    assert shorten_names(["allenai/x", "google/x"]) == ("allenai/x", "google/x")
     with pytest.raises(InputError, match="named twice"):
-        labels(["x", "x"])
+        shorten_names(["x", "x"])
 
 
 def test_relations_of_ones_own_and_every_pair(ask, plane, tmp_path):
@@ -176,7 +176,7 @@ def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
 
 def test_names_in_figures_are_text():
     marks = figures.RelationMarks("<b>x</b>", "#0B6FB3", [0.5, None], [0.1, None], [0.0, None])
-    drawn = figures.relations(["<i>r</i>", "y" * 500], [marks, marks])
+    drawn = figures.plot_relations(["<i>r</i>", "y" * 500], [marks, marks])
     assert [trace.name for trace in drawn.data] == [
         "re-paired at random",
         "&lt;b&gt;x&lt;/b&gt;",
@@ -193,7 +193,7 @@ def test_every_row_is_a_dot():
     panel = figures.NormPanel(
         "<b>", "#0B6FB3", "occurrences", True, rows, rows / 7, [1], [1], [2], [3]
     )
-    drawn = figures.norms_against_frequency([panel, panel])
+    drawn = figures.plot_norms([panel, panel])
     assert (
         len(drawn.data) == 8 and len(drawn.data[0].x) == 5000 and drawn.layout.xaxis.type == "log"
     )

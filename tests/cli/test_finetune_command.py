@@ -7,7 +7,7 @@ import pytest
 from tests.material.finetuning import sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.cli.training.finetune import shown as as_text
-from vocadapt.lab.steps.finetune import limited, summed
+from vocadapt.lab.steps.finetune import limit_task, summarize_runs
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -341,7 +341,7 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
 
     named = {"metric": "f1", "scorer": "entity-strict"}
     scores = [{"base": {"f1": f1, **named}} for f1 in (0.8, 0.0, 0.6)]
-    found = summed([Saved(1), Saved(2, True), Saved(3)], scores)
+    found = summarize_runs([Saved(1), Saved(2, True), Saved(3)], scores)
     assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
     assert found["mean_learned"]["f1"] == pytest.approx(0.7)
     shown = as_text(found)
@@ -352,12 +352,12 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
     runs = [Saved(1), Saved(1, True), Saved(2)]  # a seed collapsed where a fold of it did
     for fold, run in enumerate(runs, start=1):
         run.record["fold"] = fold
-    folds = summed(runs, scores)
+    folds = summarize_runs(runs, scores)
     assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2) and folds["mean_learned"][
         "f1"
     ] == pytest.approx(0.6)
     assert "1 of 3 runs collapsed; mean of the seeds without one: f1 0.6" in as_text(folds)
-    assert "mean_learned" not in summed([Saved(1), Saved(2), Saved(3)], scores)
+    assert "mean_learned" not in summarize_runs([Saved(1), Saved(2), Saved(3)], scores)
 
 
 def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
@@ -379,11 +379,11 @@ def test_a_limit_draws_alike_and_keeps_the_order():
     task = Task(
         "toy", "ner", {"train": Split(sentences(50)), "test": Split(sentences(3, 1))}, ("Disease",)
     )
-    (first, said), (again, _) = limited(task, 10), limited(task, 10)
+    (first, said), (again, _) = limit_task(task, 10), limit_task(task, 10)
     assert first == again and said == ("train: 10 of 50 examples, drawn at random.",)
     places = [sentences(50).index(example) for example in first.split("train").examples]
     assert places == sorted(places) and len(set(places)) == 10
-    assert limited(task, 0) == (task, ())
+    assert limit_task(task, 0) == (task, ())
 
 
 def test_several_seeds_of_a_job_take_over_what_is_finished(files, tmp_path):

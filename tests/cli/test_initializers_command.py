@@ -7,12 +7,12 @@ import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.material.lab import NEW, write_text
-from vocadapt.analysis.leaderboard.inputs import MaskedQuestion
+from vocadapt.analysis.leaderboard.inputs import HeldOutLoss
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps import compare_initializers
-from vocadapt.lab.steps.compare_initializers import load_compared
+from vocadapt.lab.steps.compare_initializers import load_comparison
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import open_artifact
@@ -165,14 +165,14 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
     assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
     kept = open_artifact(tmp_path / "kept")
     assert (
-        load_compared(kept.folder).to_dict().items() <= answer.items()
+        load_comparison(kept.folder).to_dict().items() <= answer.items()
         and kept.kind == "leaderboards"
     )
     assert (kept.manifest.numbers["held_out"], kept.manifest.seed) == (8, 1)
     line = shlex.split(kept.manifest.command)[3:]
     assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
     rows = [
-        [row.centered_cosine for row in load_compared(tmp_path / name).board.rows]
+        [row.centered_cosine for row in load_comparison(tmp_path / name).board.rows]
         for name in ("kept", "again")
     ]
     assert rows[0] == rows[1]
@@ -206,9 +206,9 @@ def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(
     ]
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
     asked, fitted = [], []
-    kept = MaskedQuestion.of
+    kept = HeldOutLoss.of
     monkeypatch.setattr(
-        MaskedQuestion,
+        HeldOutLoss,
         "of",
         lambda model, plan, chosen: asked.extend(chosen) or kept(model, plan, chosen),
     )
@@ -239,4 +239,4 @@ def test_progress_never_runs_backwards_where_rows_are_distilled(tiny_bert, vecto
 
 def test_a_folder_without_a_leaderboard_is_refused(tmp_path):
     with pytest.raises(InputError, match="expected a leaderboard"):
-        load_compared(tmp_path)
+        load_comparison(tmp_path)

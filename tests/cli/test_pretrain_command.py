@@ -6,7 +6,7 @@ import pytest
 
 from tests.material.lab import write_text
 from vocadapt.cli import main
-from vocadapt.lab.steps.command_lines import arguments_of
+from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.spec import PretrainStep, Spec
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import open_model
@@ -60,7 +60,7 @@ def test_its_command_line_is_the_step(text):
     scratch = ScratchSettings(
         layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5)
     )
-    arguments = arguments_of(
+    arguments = build_arguments(
         Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
         text.parent / "m",
     )

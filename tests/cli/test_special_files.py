@@ -20,7 +20,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import Spec, VectorsStep
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 
@@ -317,7 +317,7 @@ def test_a_line_above_the_limit_is_refused_and_the_limit_can_be_raised(refused, 
 def test_the_limit_of_a_line_is_in_the_command_of_a_step(tmp_path):
     settings = VectorsStep(corpus=CorpusSettings(max_line_mb=3))
     spec = Spec("vectors", settings, {"text": "a.txt", "model": "m"})
-    assert "--max-line-mb 3" in command_of(spec, tmp_path / "v")
+    assert "--max-line-mb 3" in build_command(spec, tmp_path / "v")
     assert Spec.from_json(spec.to_json()) == spec
 
 

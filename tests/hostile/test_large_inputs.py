@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from vocadapt.analysis.errors.confusion import confusion
+from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.outputs import MOST_CLASSES, MOST_LABELS, Outputs, check_values
@@ -85,7 +85,7 @@ def test_a_confusion_of_thousands_of_classes_takes_seconds_and_shows_the_most_co
     gold = [(f"L{number:04}",) for number in range(3000)]
     said = [*gold[:2990], *[("L0000",)] * 10]
     begin = time.process_time()
-    found = confusion("classification", gold, said)
+    found = build_confusion_matrix("classification", gold, said)
     assert time.process_time() - begin < 5 and found.counts.sum() == 3000
     few = found.most_confused(5)
     assert few.gold[0] == "L0000" and len(few.gold) == len(few.predicted) == 5

@@ -10,7 +10,7 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
-from vocadapt.lab.reports.noise_baselines import made_here
+from vocadapt.lab.reports.noise_baselines import open_vectors_artifact
 from vocadapt.lab.steps.spec import ConvertStep, CorpusStep, Spec
 from vocadapt.lab.workspace.disk_space import estimate_bytes
 from vocadapt.models.convert import convert
@@ -47,7 +47,7 @@ def test_a_command_ends_with_a_sentence(
 
 
 def test_what_only_looks_at_a_name_takes_it_as_it_is() -> None:
-    assert made_here(NOBODY) is None
+    assert open_vectors_artifact(NOBODY) is None
     assert label_of(NOBODY, {"model": "/models/model"}) == NOBODY
 
 

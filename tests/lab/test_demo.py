@@ -24,7 +24,7 @@ from vocadapt.lab.demo import (
     REFITTED,
     VECTORS,
     open_demo,
-    walk,
+    run_demo,
 )
 from vocadapt.lab.steps.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
@@ -72,12 +72,12 @@ def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
     open_demo(workspace)
     assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")} == before
-    assert demo.shipped()
+    assert demo.is_demo_installed()
 
 
 def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
-    assert not demo.shipped()
+    assert not demo.is_demo_installed()
     with pytest.raises(InputError, match="did not come with this installation"):
         open_demo(Workspace(tmp_path / "w"))
     assert main(["demo", "--out", str(tmp_path / "w")]) == 2
@@ -86,14 +86,14 @@ def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
 
 def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
     """What a walk left is taken away or written over: every artifact of the second one is new."""
-    monkeypatch.setattr(demo, "_map", ridge_map)
+    monkeypatch.setattr(demo, "_align_biomedical", ridge_map)
     monkeypatch.setattr(
         demo,
         "STEPS",
         tuple((name, ridge_map if name == "alignment" else step) for name, step in demo.STEPS),
     )
     workspace = Workspace(tmp_path / "w")
-    first = list(walk(workspace))
+    first = list(run_demo(workspace))
     assert [walked.step for walked in first] == ["open", *(name for name, _ in demo.STEPS)]
     assert all(walked.did and walked.seconds > 0 for walked in first)
     assert (
@@ -130,8 +130,8 @@ def ridge_map(workspace, progress):
     """
     chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
     spec = Spec("alignment", chosen, demo._inputs(workspace, vectors=VECTORS))
-    numbers = demo._run(spec, workspace, REFITTED, progress).manifest.numbers
-    return demo._said(spec, workspace, REFITTED, demo._scored(numbers), numbers)
+    numbers = demo._run_step(spec, workspace, REFITTED, progress).manifest.numbers
+    return demo._build_result(spec, workspace, REFITTED, demo._describe_scores(numbers), numbers)
 
 
 def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_path, monkeypatch):

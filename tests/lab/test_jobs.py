@@ -21,7 +21,7 @@ from tests.material.lab import LONG, wait_for, write_text
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
 from vocadapt.lab.jobs import worker
-from vocadapt.lab.jobs.job import born
+from vocadapt.lab.jobs.job import process_start_time
 from vocadapt.lab.jobs.queue import find_job, list_jobs, promised, resume, start
 from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
@@ -108,7 +108,7 @@ def test_a_bug_in_a_job_keeps_its_trace_in_the_log(workspace, quick, monkeypatch
     job.wait(LONG)
     monkeypatch.setattr(worker, "run_step", lambda *arguments: 1 / 0)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    assert worker.work(job.folder) == 1
+    assert worker.run_job(job.folder) == 1
     assert job.status().state == "failed" and "ZeroDivisionError" in job.status().error
     assert "Traceback" in capsys.readouterr().err
 
@@ -415,7 +415,7 @@ def test_an_end_that_other_code_swallowed_is_taken_up_again(workspace, quick):
     job.wait(LONG)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        reporter = worker.Reporter(job, worker.told_by_signal())
+        reporter = worker.Reporter(job, worker.install_signal_handler())
         reporter(0.1)
         with suppress(Canceled):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -436,7 +436,7 @@ def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
         monkeypatch.setattr(psutil._pslinux, "boot_time", lambda shift=3600 * hours: boot() + shift)
         status = job.status()
         assert status.state == "running" and status.seconds >= 0 and (status.seconds_left or 0) >= 0
-        assert born(status.pid) == pytest.approx(status.process_started, abs=1)
+        assert process_start_time(status.pid) == pytest.approx(status.process_started, abs=1)
     assert job.cancel(grace=10).state == "canceled"
 
 
@@ -494,9 +494,9 @@ def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
     with path.open("ab") as log:  # as the job's process holds it
         log.write(b"".join(b"line %05d\n" % number for number in range(1000)))
         log.flush()
-        worker.shorten(path, longest=11_000, kept=105)
+        worker.truncate_log(path, longest=11_000, kept=105)
         assert path.stat().st_size == 11_000
-        worker.shorten(path, longest=10_999, kept=105)
+        worker.truncate_log(path, longest=10_999, kept=105)
         log.write(b"end\n")
     lines = path.read_text().splitlines()
     assert lines == [
@@ -504,7 +504,7 @@ def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
         *(f"line {n:05d}" for n in range(991, 1000)),
         "end",
     ]
-    worker.shorten(tmp_path / "absent.txt")
+    worker.truncate_log(tmp_path / "absent.txt")
 
 
 def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monkeypatch):
@@ -514,7 +514,7 @@ def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monk
     log.write_bytes(b"again\n" * 4_000_000)
     monkeypatch.setattr(worker.os, "kill", lambda process, number: None)
     monkeypatch.setattr(worker, "PATIENCE", 0)
-    watching = threading.Thread(target=worker._watch, args=(job,))
+    watching = threading.Thread(target=worker._watch_for_cancel, args=(job,))
     watching.start()
     end = time.monotonic() + SOON
     while log.stat().st_size > worker.LONGEST_LOG:

@@ -9,7 +9,7 @@ import pytest
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.material.runs import write_run
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.run_sources import corpus_of, training_examples
+from vocadapt.lab.artifacts.run_sources import find_corpus, load_training_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.steps.steps import run_step
@@ -89,14 +89,14 @@ def test_the_cuts_of_one_run(trained):
 
 def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_path):
     run = load_run(trained / "runs" / "one")
-    assert len(training_examples(run)) == 15 and corpus_of(run.folder) is None
+    assert len(load_training_examples(run)) == 15 and find_corpus(run.folder) is None
     path, kept = trained / "train.txt", (trained / "train.txt").read_text(encoding="utf-8")
     path.write_text(kept + "\nmore\tO\n", encoding="utf-8")
-    assert training_examples(run) is None
+    assert load_training_examples(run) is None
     path.write_text(kept, encoding="utf-8")
-    assert len(training_examples(run)) == 15
+    assert len(load_training_examples(run)) == 15
     alone = write_run(tmp_path / "alone", GOLD, {"base": RIGHT})
-    assert training_examples(load_run(alone)) is None
+    assert load_training_examples(load_run(alone)) is None
 
 
 def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):

@@ -123,7 +123,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     def counting(*arguments, **options):
         raise AssertionError("the plan does not look at counts")
 
-    monkeypatch.setattr("vocadapt.lab.steps.adapt.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.load_or_count_words", counting)
     monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
     name, option = given
     source = target if option == "--target" else long_vectors

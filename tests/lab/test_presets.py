@@ -15,7 +15,7 @@ from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
 from vocadapt.cli.vocabulary.adapt import _recut
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import ModelStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
@@ -173,7 +173,7 @@ def test_families_of_presets() -> None:
         {"model": "a", "target": "b", "text": "t.txt"},
     )
     assert (
-        command_of(spec, Path("m"))
+        build_command(spec, Path("m"))
         == "python -m vocadapt adapt --model a --target b --corpus t.txt --preset combined-freq-50"
         " --out m"
     )

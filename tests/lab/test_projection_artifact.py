@@ -11,10 +11,10 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.open_space import Opened, open_space
-from vocadapt.lab.artifacts.projection_files import map_html, map_table, write_map
-from vocadapt.lab.steps.projection import draw_map, load_map, save_map
-from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.artifacts.projection_files import build_table, export_projection, render_page
+from vocadapt.lab.steps.projection import compute_projection, load_projection, save_projection
+from vocadapt.lab.steps.spec import ProjectionStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
@@ -50,7 +50,7 @@ def hostile(tmp_path):
 
 
 def drawn_of(space, step=None):
-    return draw_map(Opened(None, space), None, step or MapStep(ALL))
+    return compute_projection(OpenedSpace(None, space), None, step or ProjectionStep(ALL))
 
 
 def same(one, other):
@@ -74,7 +74,7 @@ def same(one, other):
 
 def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert, tmp_path):
     workspace = Workspace(tmp_path / "ws")
-    step = MapStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
+    step = ProjectionStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
     made = run_step(
         Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m")
     )
@@ -89,8 +89,8 @@ def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert,
     )
     assert {"numpy", "scikit-learn", "openTSNE", "umap-learn"} <= set(manifest.versions)
     assert (manifest.numbers["shown"], manifest.numbers["second"]["name"]) == (20, vectors.name)
-    kept = load_map(made.folder)
-    same(kept, draw_map(open_space(tiny_bert), open_space(vectors), step))
+    kept = load_projection(made.folder)
+    same(kept, compute_projection(open_space(tiny_bert), open_space(vectors), step))
     assert kept.moved.shape == (20,) and kept.second.projection.xy.shape == (20, 2)
     model = open_space(tiny_bert).space
     assert [model.words[row] for row in kept.rows] == list(kept.words)
@@ -103,7 +103,7 @@ def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
     copied = workspace.folder("vectors", "v")
     copied.parent.mkdir(parents=True)
     shutil.copytree(vectors, copied)
-    made = run_step(Spec("map", MapStep(), {"space": copied}), workspace.folder("maps", "m"))
+    made = run_step(Spec("map", ProjectionStep(), {"space": copied}), workspace.folder("maps", "m"))
     assert made.stale(workspace) == []
     edited = json.loads((copied / "manifest.json").read_text())
     (copied / "manifest.json").write_text(json.dumps({**edited, "seconds": 1.5}))
@@ -115,7 +115,7 @@ def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
         if message.startswith("iteration"):
             raise Canceled
 
-    step = MapStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
+    step = ProjectionStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
     with pytest.raises(Canceled):
         run_step(Spec("map", step, {"space": vectors}), tmp_path / "maps" / "m", stop)
     assert not (tmp_path / "maps").exists() or not any((tmp_path / "maps").iterdir())
@@ -135,24 +135,24 @@ def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
 )
 def test_a_damaged_map_is_said(vectors, tmp_path, damage):
     made = run_step(
-        Spec("map", MapStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m"
+        Spec("map", ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m"
     )
     damage(made.folder)
     with pytest.raises(InputError):
-        load_map(made.folder)
+        load_projection(made.folder)
 
 
 def test_hostile_words_survive_saving(hostile, tmp_path):
     drawn = drawn_of(hostile)
-    save_map(drawn, tmp_path)
-    assert load_map(tmp_path).words == HOSTILE
-    same(load_map(tmp_path), drawn)
+    save_projection(drawn, tmp_path)
+    assert load_projection(tmp_path).words == HOSTILE
+    same(load_projection(tmp_path), drawn)
 
 
 def test_tables_hold_words_literally(hostile, tmp_path):
     drawn = drawn_of(hostile)
-    write_map(drawn, tmp_path / "m.csv")
-    write_map(drawn, tmp_path / "m.parquet")
+    export_projection(drawn, tmp_path / "m.csv")
+    export_projection(drawn, tmp_path / "m.parquet")
     with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [unescape_cell(row["token"]) for row in rows] == list(HOSTILE)
@@ -162,11 +162,11 @@ def test_tables_hold_words_literally(hostile, tmp_path):
     )
     assert [int(row["count"]) for row in rows] == hostile.counts.tolist()
     assert pd.read_parquet(tmp_path / "m.parquet").token.tolist() == list(HOSTILE)
-    assert list(map_table(drawn).columns) == ["id", "token", "x", "y", "region", "count"]
+    assert list(build_table(drawn).columns) == ["id", "token", "x", "y", "region", "count"]
 
 
 def test_the_page_is_complete_and_no_word_is_markup(hostile):
-    page = map_html(drawn_of(hostile))
+    page = render_page(drawn_of(hostile))
     assert (
         len(re.findall(r"<script[^>]*src=", page)) == 0 and "<link" not in page.split("<script")[0]
     )
@@ -185,9 +185,9 @@ def test_a_file_that_is_there_is_not_replaced_unasked(hostile, tmp_path):
     drawn = drawn_of(hostile)
     (tmp_path / "m.csv").write_text("mine")
     with pytest.raises(InputError, match="already exists"):
-        write_map(drawn, tmp_path / "m.csv")
+        export_projection(drawn, tmp_path / "m.csv")
     assert (tmp_path / "m.csv").read_text() == "mine"
-    write_map(drawn, tmp_path / "m.csv", overwrite=True)
+    export_projection(drawn, tmp_path / "m.csv", overwrite=True)
     assert (tmp_path / "m.csv").read_text().startswith("id,token")
 
 
@@ -199,7 +199,7 @@ def test_without_a_browser_a_picture_is_one_clear_line(hostile, tmp_path, monkey
 
     monkeypatch.setattr(go.Figure, "to_image", none)
     with pytest.raises(InputError, match="A picture needs a browser") as caught:
-        write_map(drawn_of(hostile), tmp_path / "m.png")
+        export_projection(drawn_of(hostile), tmp_path / "m.png")
     assert "\n" not in caught.value.problem and ".html" in caught.value.remedy
     assert list(tmp_path.iterdir()) == []
 
@@ -263,7 +263,7 @@ def test_the_command_looks_around_a_word(ask, vectors):
 
 
 def test_the_rows_of_a_real_model_are_drawn_in_a_breath(minilm, tmp_path):
-    drawn = draw_map(open_space(minilm), None, MapStep())
+    drawn = compute_projection(open_space(minilm), None, ProjectionStep())
     assert len(drawn) == 4000 and drawn.of == 30_522
     why = "the first 4,000, longer than 3 characters, no special tokens, no ## pieces, no [unused]"
     assert drawn.how == f"4,000 of 30,522 shown: {why}"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import kept_counts
+from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.spec import CorpusStep, Spec
@@ -71,7 +71,10 @@ def check_as_visitor(root: Path) -> None:
     assert [one.id for one in slices_of(workspace)] == ["kept"]
     queue.tidy(workspace)
     text = open_corpus([root / "text.txt"])
-    assert kept_counts(root, text, Splitter.bert()).words > 0 and not (root / "counts").exists()
+    assert (
+        load_or_count_words(root, text, Splitter.bert()).words > 0
+        and not (root / "counts").exists()
+    )
     tempfile.tempdir = str(root.parent / "temporary")
     with packed(workspace.root / "slices", workspace.root) as archive:
         assert archive.read(2) == b"PK"
@@ -125,7 +128,7 @@ def test_a_workspace_that_may_only_be_read(tmp_path, monkeypatch):
         temporary.chmod(0o777)
         make_read_only(root)
         with packed(root / "slices", root):  # imports the rest
-            kept_counts(None, open_corpus([root / "text.txt"]), Splitter.bert())
+            load_or_count_words(None, open_corpus([root / "text.txt"]), Splitter.bert())
         try:
             said = (
                 run_as_nobody(lambda: check_as_visitor(root))

@@ -7,12 +7,12 @@ import pytest
 from tests.material.runs import write_run, write_runs
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import (
+    describe_unreadable,
+    list_runs,
+    list_runs_and_errors,
+    list_tasks,
+    open_artifact_runs,
     open_runs,
-    opened,
-    passed_over,
-    runs_and_unreadable,
-    runs_of,
-    tasks_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence
@@ -69,21 +69,21 @@ def test_one_seed_has_no_deviation_and_one_cut_is_the_one_that_counts(workspace)
 
 def test_the_runs_of_a_workspace_newest_first_and_of_a_task(workspace):
     write_runs(workspace, "other", GOLD, {1: {"base": NONE}}, task="another")
-    found = runs_of(workspace)
+    found = list_runs(workspace)
     assert [one.name for one in found] == ["other", "green", "base"]
-    assert [one.name for one in runs_of(workspace, "toy")] == ["green", "base"]
-    assert tasks_of(found) == ["another", "toy"]
+    assert [one.name for one in list_runs(workspace, "toy")] == ["green", "base"]
+    assert list_tasks(found) == ["another", "toy"]
 
 
 def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     (workspace.root / "runs" / "base" / "run.json").write_text("{", encoding="utf-8")
     record = workspace.root / "runs" / "green" / "seed-2" / "run.json"
-    assert [one.name for one in runs_of(workspace)] == ["green"]
+    assert [one.name for one in list_runs(workspace)] == ["green"]
     record.write_text(json.dumps({"seed": 2}), encoding="utf-8")
-    assert runs_of(workspace) == []
+    assert list_runs(workspace) == []
     asked = []
-    runs, found = runs_and_unreadable(
-        workspace, lambda artifact: asked.append(artifact.name) or opened(artifact)
+    runs, found = list_runs_and_errors(
+        workspace, lambda artifact: asked.append(artifact.name) or open_artifact_runs(artifact)
     )
     assert runs == [] and asked == ["green", "base"]  # each once
     assert (
@@ -91,18 +91,18 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
         and "not valid JSON" in found["base"]
         and "not one of a run" in found["green"]
     )
-    told = passed_over(found, 2)
+    told = describe_unreadable(found, 2)
     assert (
         told.startswith("2 of 2 runs cannot be read and are passed over: green (")
         and "; base (" in told
     )
     assert (
-        passed_over({}, 7) == ""
-        and passed_over({"a": "why."}, 1)
+        describe_unreadable({}, 7) == ""
+        and describe_unreadable({"a": "why."}, 1)
         == "1 of 1 run cannot be read and is passed over: a (why)."
     )
     assert (
-        passed_over({"a": "x", "b": "y."}, 7)
+        describe_unreadable({"a": "x", "b": "y."}, 7)
         == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
     )
     with pytest.raises(InputError, match="not one of a run"):

@@ -12,20 +12,20 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.alignments import load_judged
-from vocadapt.lab.artifacts.corpora import counts_path, kept_counts, read_corpus
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.artifacts.alignments import load_evaluation
+from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words, read_corpus
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import (
     FORMS,
     AlignmentStep,
     ContextualStep,
+    ContinuedPretrainingStep,
     ConvertStep,
     CorpusStep,
     FinetuneStep,
-    FurtherStep,
     ImportStep,
-    MapStep,
     ModelStep,
+    ProjectionStep,
     Spec,
     VectorsStep,
 )
@@ -97,7 +97,7 @@ def test_an_alignment_holds_the_map_the_table_and_the_anchors(vectors, tiny_bert
         Spec("alignment", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a"
     )
     assert Alignment.load(made.folder).settings == AlignmentSettings("ridge")
-    judged = load_judged(made.folder)
+    judged = load_evaluation(made.folder)
     assert judged.maps[0]["method"] == "ridge"
     assert {row["method"] for row in judged.maps} >= {"least-squares", "identity", "random"}
     assert sum(row["best"] for row in judged.maps) == 1
@@ -314,10 +314,10 @@ def test_a_name_that_is_too_long_and_a_negative_seed_are_said(text, tiny_bert, t
 
 def test_counts_are_kept_by_content(text, tmp_path):
     corpus, splitter = read_corpus([text]), Splitter.bert()
-    counts = kept_counts(tmp_path, corpus, splitter)
+    counts = load_or_count_words(tmp_path, corpus, splitter)
     kept = counts_path(tmp_path, corpus, splitter)
     kept.write_text(kept.read_text().replace("aspirin", "aspirim"))
-    assert "aspirim" in kept_counts(tmp_path, corpus, splitter).counts  # read, not counted
+    assert "aspirim" in load_or_count_words(tmp_path, corpus, splitter).counts  # read, not counted
     assert "aspirin" in counts.counts
     other = write_text(tmp_path / "other.txt", seed=2)
     assert counts_path(tmp_path, read_corpus([other]), splitter) != kept
@@ -422,7 +422,7 @@ SPECS = [
     Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
     Spec(
         "further",
-        FurtherStep(
+        ContinuedPretrainingStep(
             CorpusSettings(sample=0.05),
             ContinuedSettings(
                 "extension", True, keep_minutes=5.0, training=pretraining_preset("exbert", lr=2e-4)
@@ -433,7 +433,7 @@ SPECS = [
     *(
         Spec(
             "further",
-            FurtherStep(
+            ContinuedPretrainingStep(
                 further=ContinuedSettings("whole", training=pretraining_preset("exbert", **budget))
             ),
             {"model": "m", "text": ["a"]},
@@ -441,16 +441,16 @@ SPECS = [
         for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
     ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
-    Spec("map", MapStep(), {"space": "m"}),
+    Spec("map", ProjectionStep(), {"space": "m"}),
     Spec(
         "map",
-        MapStep(TokenChoice(around="--x $y$ <s>", search="-a")),
+        ProjectionStep(TokenChoice(around="--x $y$ <s>", search="-a")),
         {"space": "m", "other": "n"},
         offline=True,
     ),
     Spec(
         "map",
-        MapStep(
+        ProjectionStep(
             TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
             ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8, "openTSNE"),
         ),
@@ -470,7 +470,7 @@ def test_a_spec_survives_json(spec):
 def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     """The command shown for a step, parsed by that command, asks for the same step."""
     asked = []
-    name, rest = find(shlex.split(command_of(spec, tmp_path / "out"))[3:])
+    name, rest = find(shlex.split(build_command(spec, tmp_path / "out"))[3:])
     module = import_module(f"vocadapt.cli.{COMMANDS[name][0]}")
     monkeypatch.setattr(
         module, "write", lambda spec, options, progress: asked.append((spec, options.out)) or 1 / 0

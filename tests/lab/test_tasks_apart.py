@@ -5,8 +5,8 @@ their files.
 from dataclasses import replace
 
 from tests.material.runs import write_runs
-from vocadapt.lab.artifacts.runs import disambiguate_tasks, runs_of, tasks_of
-from vocadapt.lab.reports.results import results_of
+from vocadapt.lab.artifacts.runs import disambiguate_tasks, list_runs, list_tasks
+from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence, Text
@@ -37,20 +37,23 @@ def mixed(root):
 
 
 def test_tasks_of_two_kinds_with_one_name(tmp_path):
-    runs = runs_of(mixed(tmp_path / "w"))
-    assert set(tasks_of(runs)) == {"data · ner", "data · classification"}
-    boards = results_of(runs).boards
+    runs = list_runs(mixed(tmp_path / "w"))
+    assert set(list_tasks(runs)) == {"data · ner", "data · classification"}
+    boards = build_results(runs).boards
     assert sorted((board.task, len(board.standings)) for board in boards) == [
         ("data · classification", 2),
         ("data · ner", 2),
     ]
-    assert [one.name for one in runs_of(mixed(tmp_path / "v"), "data · ner")] == ["ner-b", "ner-a"]
+    assert [one.name for one in list_runs(mixed(tmp_path / "v"), "data · ner")] == [
+        "ner-b",
+        "ner-a",
+    ]
 
 
 def test_a_task_alone_keeps_its_name(tmp_path):
     workspace = Workspace(tmp_path / "w")
     write_runs(workspace, "a", WORDS, {1: {"base": [one.tags for one in WORDS]}}, task="data")
-    assert tasks_of(runs_of(workspace)) == ["data"]
+    assert list_tasks(list_runs(workspace)) == ["data"]
 
 
 def with_test(one, file, stamp):
@@ -62,8 +65,8 @@ def with_test(one, file, stamp):
 
 
 def test_tasks_of_one_kind_by_their_test_files(tmp_path):
-    first, second = (one for one in runs_of(mixed(tmp_path / "w")) if one.kind == "ner")
-    third = next(one for one in runs_of(mixed(tmp_path / "v")) if one.kind == "ner")
+    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind == "ner")
+    third = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind == "ner")
     given = [
         with_test(first, "/data/disease.tsv", "1"),
         with_test(second, "/data/drug.tsv", "2"),
@@ -75,12 +78,12 @@ def test_tasks_of_one_kind_by_their_test_files(tmp_path):
 
 def test_runs_of_one_task_with_other_outputs_share_its_label(tmp_path):
     """A run on some examples may know fewer labels than another on the same task."""
-    first, second = (one for one in runs_of(mixed(tmp_path / "w")) if one.kind == "ner")
+    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind == "ner")
     fewer = replace(
         second,
         runs=tuple(replace(run, record={**run.record, "outputs": ["O"]}) for run in second.runs),
     )
-    other = next(one for one in runs_of(mixed(tmp_path / "v")) if one.kind == "ner")
+    other = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind == "ner")
     given = [
         with_test(first, "/data/x.tsv", "1"),
         with_test(fewer, "/data/x.tsv", "1"),

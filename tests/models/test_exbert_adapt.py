@@ -14,7 +14,7 @@ from tests.material.lab import NEW, write_text
 from tests.models.test_certificate import change
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import ModelStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.models.add_extension import gates
@@ -272,7 +272,7 @@ def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path
 
 def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
     spec = Spec("model", ModelStep(preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"})
-    assert "--preset exbert-s2" in command_of(spec, tmp_path / "m")
+    assert "--preset exbert-s2" in build_command(spec, tmp_path / "m")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.reports.noise_baselines import next_seed, resampled, spec_of
+from vocadapt.lab.reports.noise_baselines import rebuild_spec, with_next_seed, with_resampled_lines
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
@@ -50,8 +50,12 @@ def with_nulls(seeded, tmp_path_factory):
     root = tmp_path_factory.mktemp("nulls") / "copy"
     shutil.copytree(seeded.root, root)
     workspace = Workspace(root)
-    spec = spec_of(workspace.artifact("vectors", "trials-vectors"))
-    again = {"seed": next_seed(spec), "lines": resampled(spec, 1), "lines-2": resampled(spec, 2)}
+    spec = rebuild_spec(workspace.artifact("vectors", "trials-vectors"))
+    again = {
+        "seed": with_next_seed(spec),
+        "lines": with_resampled_lines(spec, 1),
+        "lines-2": with_resampled_lines(spec, 2),
+    }
     for name, one in again.items():
         run_step(one, workspace.folder("vectors", name))
     return workspace

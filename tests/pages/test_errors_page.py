@@ -91,7 +91,9 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
 
 def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypatch):
     listed = []
-    monkeypatch.setattr(comparable, "predictions_of", lambda workspace: listed.append(1) or [])
+    monkeypatch.setattr(
+        comparable, "list_imported_predictions", lambda workspace: listed.append(1) or []
+    )
     assert not open_page(PAGE, workspace).exception and listed == [1]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.steps.spec import ProjectionStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
 from vocadapt.lab.workspace.workspace import Workspace
@@ -154,7 +154,7 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
 
 
 def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, own):
-    settings = MapStep(
+    settings = ProjectionStep(
         TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250)
     )
     run_step(
@@ -179,7 +179,7 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     given = {"space": str(own.folder("vectors", "trials-vectors"))}
     if others:
         given["other"] = str(own.folder("models", model))
-    settings = MapStep(TokenChoice(first=60), ProjectionSettings("pca"))
+    settings = ProjectionStep(TokenChoice(first=60), ProjectionSettings("pca"))
     run_step(Spec("map", settings, given), own.folder("maps", "mine"))
     app = open_page(MAP, own)
     assert not app.exception and not app.error

@@ -13,12 +13,12 @@ from tests.models.test_exbert_adapt import made
 from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
-    asked_alike,
-    has_masked_word_head,
-    pretrained_models,
-    stages_for,
+    has_mlm_head,
+    have_same_masked_tokens,
+    list_pretrained_models,
+    list_stages,
 )
-from vocadapt.lab.steps.spec import CorpusStep, FurtherStep, Spec
+from vocadapt.lab.steps.spec import ContinuedPretrainingStep, CorpusStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
@@ -52,7 +52,9 @@ def pretrained(tmp_path_factory, tiny_bert):
             ("x-ext", exbert, "extension"),
             ("x-cont", tiny_bert, "continued"),
         ):
-            step = FurtherStep(further=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6))
+            step = ContinuedPretrainingStep(
+                further=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
+            )
             run_step(
                 Spec("further", step, {"model": str(model), "text": str(corpus)}),
                 workspace.folder("models", name),
@@ -61,13 +63,13 @@ def pretrained(tmp_path_factory, tiny_bert):
 
 
 def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
-    assert list(stages_for(open_model(tiny_bert))) == ["continued", "embeddings"]
-    assert list(stages_for(open_model(pretrained.folder("models", "x-ext")))) == [
+    assert list(list_stages(open_model(tiny_bert))) == ["continued", "embeddings"]
+    assert list(list_stages(open_model(pretrained.folder("models", "x-ext")))) == [
         "extension",
         "whole",
         "embeddings",
     ]
-    assert has_masked_word_head(open_model(tiny_bert)) and not has_masked_word_head(
+    assert has_mlm_head(open_model(tiny_bert)) and not has_mlm_head(
         open_model(make_bert(head="BertModel"))
     )
 
@@ -75,7 +77,7 @@ def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
 def test_the_result_the_curves_and_the_table(open_page, pretrained):
     app = open_page(PRETRAINING, pretrained, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
-    one = next(one for one in pretrained_models(pretrained) if one.name == "x-ext")
+    one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
     metrics = {metric.label: metric.value for metric in app.metric}
     moved = metrics["Parameters that moved"].replace("\u202f", "")
     assert metrics["Stage"] == "extension" and moved == str(one.numbers["trainable"])
@@ -103,8 +105,8 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
         "recipe": {"further": manifest["settings"]["further"]},
     }
     file.write_text(json.dumps(manifest), encoding="utf-8")
-    before = {one.name: one for one in pretrained_models(pretrained)}
-    found = {one.name: one for one in pretrained_models(Workspace(root))}
+    before = {one.name: one for one in list_pretrained_models(pretrained)}
+    found = {one.name: one for one in list_pretrained_models(Workspace(root))}
     assert list(found) == list(before) and found["x-ext"].asked == before["x-ext"].asked
     assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
     app = open_page(PRETRAINING, root, pretraining_pretrained="x-ext")
@@ -141,8 +143,8 @@ def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_
         file.write_text(json.dumps(json.loads(file.read_text()) | {"inputs": {}, "command": ""}))
     app = open_page(PRETRAINING, workspace)
     assert not app.exception and not app.error
-    assert [one.model for one in pretrained_models(workspace)] == ["", ""]
-    assert len({one.asked for one in pretrained_models(workspace)}) == 2
+    assert [one.model for one in list_pretrained_models(workspace)] == ["", ""]
+    assert len({one.asked for one in list_pretrained_models(workspace)}) == 2
 
 
 def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained, tmp_path):
@@ -158,9 +160,9 @@ def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained
     assert not any(
         "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
     )
-    models = {one.name: one for one in pretrained_models(Workspace(root))}
+    models = {one.name: one for one in list_pretrained_models(Workspace(root))}
     assert (
-        asked_alike([models["x-ext"], models["x-cont"]])
+        have_same_masked_tokens([models["x-ext"], models["x-cont"]])
         and models["x-ext"].asked != models["x-cont"].asked
     )
     told["numbers"]["held_out_asked"] = ""  # made before it was kept

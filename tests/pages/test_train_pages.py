@@ -10,10 +10,10 @@ import pytest
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
-from vocadapt.analysis.figures.results import dev_scores, losses
+from vocadapt.analysis.figures.results import plot_dev_scores, plot_losses
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.benchmarks import take_in_task
-from vocadapt.lab.artifacts.runs import runs_of
+from vocadapt.lab.artifacts.benchmarks import import_task
+from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
@@ -64,7 +64,7 @@ def tasked(tmp_path, tiny_bert):
         name: write_conll(tmp_path / f"{name}.txt", sentences(12, seed))
         for seed, name in enumerate(("train", "test"))
     }
-    take_in_task("ner", files, workspace.folder("tasks", "toy"))
+    import_task("ner", files, workspace.folder("tasks", "toy"))
     return workspace
 
 
@@ -265,7 +265,7 @@ def test_a_broken_task_is_a_message(open_page, tmp_path):
 
 
 def test_files_of_ones_own_become_a_task(tmp_path):
-    made = take_in_task(
+    made = import_task(
         "ner",
         {"train": write_conll(tmp_path / "a.txt", sentences(4))},
         tmp_path / "w" / "tasks" / "mine",
@@ -276,9 +276,9 @@ def test_files_of_ones_own_become_a_task(tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("a word\tand\ttoo\tmany\tcolumns\tx\n")
     with pytest.raises(InputError):
-        take_in_task("ner", {"train": bad}, tmp_path / "w" / "tasks" / "bad")
+        import_task("ner", {"train": bad}, tmp_path / "w" / "tasks" / "bad")
     with pytest.raises(InputError):
-        take_in_task("ner", {"train": tmp_path / "missing.txt"}, tmp_path / "w" / "tasks" / "gone")
+        import_task("ner", {"train": tmp_path / "missing.txt"}, tmp_path / "w" / "tasks" / "gone")
     assert [path.name for path in (tmp_path / "w" / "tasks").iterdir()] == ["mine"]
 
 
@@ -337,7 +337,7 @@ def test_runs_are_picked_by_seed_and_cut(runs):
         "green · seed 1 · adapted",
     ]
     assert [one.name for one in runs_to_pick(runs)][-1] == "base · seed 3" and len(
-        runs_of(runs)
+        list_runs(runs)
     ) == 2
 
 
@@ -359,8 +359,8 @@ def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(
 
 def test_a_run_keeps_its_color_in_both_charts_of_learning_curves():
     among = ["a · seed 1", "b · seed 1", "b · seed 2"]
-    left = losses({name: [(1, 0.5), (2, 0.25)] for name in among}, among=among)
-    right = dev_scores({"b · seed 2": [0.5, 0.75]}, "f1", among=among)
+    left = plot_losses({name: [(1, 0.5), (2, 0.25)] for name in among}, among=among)
+    right = plot_dev_scores({"b · seed 2": [0.5, 0.75]}, "f1", among=among)
     drawn = {line.name: line.line for line in left.data}
     (only,) = right.data
     assert only.name == "b · seed 2" and only.line == drawn["b · seed 2"]

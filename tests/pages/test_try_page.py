@@ -12,7 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.training.test_finetune_questions import questions, squad
-from vocadapt.analysis.errors.single_example import Tried, disagreed, try_out
+from vocadapt.analysis.errors.single_example import (
+    ExamplePrediction,
+    find_disagreement,
+    predict_example,
+)
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
@@ -101,7 +105,7 @@ def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
 
 def test_without_an_address_it_opens_on_an_example_of_the_runs_own_test(open_page, tried):
     app = opened(open_page, tried, "ner")
-    example = disagreed(load_run(tried.root / "runs" / "ner"))
+    example = find_disagreement(load_run(tried.root / "runs" / "ner"))
     assert app.text_area(key="try_sentence").value == " ".join(example.words)
 
 
@@ -196,7 +200,7 @@ def test_probabilities_and_votes_by_hand():
     ner = Outputs("ner", ("O", "B"))
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
     logits = {cut: np.array(own, dtype=np.float32) for cut, own in rows.items()}
-    found = Tried(Sentence(("fever", "now"), None), ner, logits)
+    found = ExamplePrediction(Sentence(("fever", "now"), None), ner, logits)
     assert found.cut == "pooled" and found.said == {
         "base": ("O", "O"),
         "adapted": ("B", "O"),
@@ -207,7 +211,7 @@ def test_probabilities_and_votes_by_hand():
     )
     ((row, vote),) = found.votes
     assert row == 0 and vote.outvoted == ("base",) and vote.margins == {"base": 2.0, "adapted": 5.0}
-    many = Tried(
+    many = ExamplePrediction(
         Text("", "", None),
         Outputs("multilabel", ("a", "b")),
         {"base": np.array([[0, 100]], dtype=np.float32)},
@@ -263,4 +267,4 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
 def test_trying_is_predicting(tried):
     run = load_run(tried.root / "runs" / "classification")
     example = Text("1", "cancer disease", None)
-    assert try_out(run, example).said["pooled"] == run.said([example])[0]
+    assert predict_example(run, example).said["pooled"] == run.said([example])[0]

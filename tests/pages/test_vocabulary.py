@@ -119,8 +119,8 @@ def test_a_grid_of_panels_has_its_rows_and_lines():
         figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)
     ]
     row, grid = (
-        figures.against_id(panels, "n"),
-        figures.against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4),
+        figures.plot_against_id(panels, "n"),
+        figures.plot_against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4),
     )
     assert len(grid.layout.shapes) == 8 and not row.layout.shapes
     assert grid.layout.height > row.layout.height

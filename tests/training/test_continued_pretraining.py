@@ -15,8 +15,8 @@ import torch
 from tests.models.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.steps.command_lines import arguments_of
-from vocadapt.lab.steps.spec import FurtherStep, Spec
+from vocadapt.lab.steps.command_lines import build_arguments
+from vocadapt.lab.steps.spec import ContinuedPretrainingStep, Spec
 from vocadapt.models.adapted_model import before_of
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import masked_word_loss, windows
@@ -460,8 +460,10 @@ def test_its_command_line_is_the_step(tmp_path):
     further = ContinuedSettings(
         "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
     )
-    spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
-    arguments = arguments_of(spec, tmp_path / "m")
+    spec = Spec(
+        "further", ContinuedPretrainingStep(further=further), {"model": "m", "text": "t.txt"}
+    )
+    arguments = build_arguments(spec, tmp_path / "m")
     assert arguments[3:] == [
         "pretrain",
         "--model",

@@ -149,7 +149,7 @@ def queue(tmp_path, monkeypatch):
         if canceled:
             (job.folder / FLAG).touch()
         reporter = worker.Reporter(job, threading.Event())
-        ending = worker._run(job, reporter)
+        ending = worker._run_job(job, reporter)
         reporter.change(**ending)
         return job, ending
 

@@ -10,10 +10,10 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import texts
 from vocadapt.cli import main
 from vocadapt.cli.training.finetune import shown
-from vocadapt.lab.artifacts.run_sources import training_examples
+from vocadapt.lab.artifacts.run_sources import load_training_examples
 from vocadapt.lab.artifacts.runs import open_runs
-from vocadapt.lab.reports.results import entry_of
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.reports.results import build_entry
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.training.finetune.run_files import runs_in
 
@@ -110,7 +110,7 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
         (2, 2),
         (2, 3),
     ]
-    entry = entry_of(
+    entry = build_entry(
         "k", open_runs(out), runs[0].scorer("accuracy")
     )  # on the leaderboard: all folds together
     own = entry.tallies["base"][0]
@@ -132,7 +132,7 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert "(base, 2 seeds, of each the mean over 3 folds)" in shown(answer)
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
-    assert [[text.text for text in training_examples(run)] for run in runs[:3]] == [
+    assert [[text.text for text in load_training_examples(run)] for run in runs[:3]] == [
         [text.text for text in texts(8, fold)] for fold in (1, 2, 3)
     ]
     third = [
@@ -174,8 +174,8 @@ def test_a_task_without_folds_has_no_all(model, tmp_path, ask):
 
 def test_all_folds_as_a_command_line(tmp_path):
     spec = Spec("finetune", FinetuneStep(fold=ALL_FOLDS), {"model": "m", "task": "t.toml"})
-    assert "--fold all" in command_of(spec, tmp_path / "out")
-    assert "--fold 2" in command_of(
+    assert "--fold all" in build_command(spec, tmp_path / "out")
+    assert "--fold 2" in build_command(
         Spec("finetune", FinetuneStep(fold=2), {"model": "m", "task": "t.toml"}), tmp_path / "out"
     )
 

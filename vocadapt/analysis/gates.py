@@ -38,7 +38,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class GateShares:
+class GateStatistics:
     """The extension's share of what each layer gives, mean and deviation over the tokens of a kind.
 
     means, deviations: (layers, kinds), the last kind being all tokens; `kinds` are those of KINDS
@@ -76,9 +76,9 @@ class GateShares:
         }
 
 
-def gate_shares(
+def measure_gates(
     model: LanguageModel, lines: Sequence[str], progress: Progress = silent
-) -> GateShares:
+) -> GateStatistics:
     """Read lines of text with an exBERT and tell what share of each layer's output comes from the
     extension.
 
@@ -100,10 +100,12 @@ def gate_shares(
         raise InputError(
             "There is no word in this text that the model could read.", "Give another text."
         )
-    sums = _Sums(len(KINDS) + 1)
-    for done, (batch, gates) in enumerate(_read(model, fitting), start=1):
+    sums = _RunningSums(len(KINDS) + 1)
+    for done, (batch, gates) in enumerate(_read_gates(model, fitting), start=1):
         for window, own in zip(batch, gates, strict=True):
-            sums.add(kinds_of(window.ids, model.vocabulary, new), 1 - own[:, : len(window.ids)])
+            sums.add(
+                classify_tokens(window.ids, model.vocabulary, new), 1 - own[:, : len(window.ids)]
+            )
         progress(
             min(1.0, done * BATCH / len(fitting)),
             f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read",
@@ -111,7 +113,7 @@ def gate_shares(
     return sums.told(len(fitting), len(cut) - len(fitting))
 
 
-def kinds_of(
+def classify_tokens(
     ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension
@@ -142,7 +144,7 @@ def kinds_of(
     return found
 
 
-class _Sums:
+class _RunningSums:
     """Sums of shares and of their squares by kind, the last being all tokens."""
 
     def __init__(self, kinds: int) -> None:
@@ -160,7 +162,7 @@ class _Sums:
         self.sums = first if self.sums is None else self.sums + first
         self.squares = second if self.squares is None else self.squares + second
 
-    def told(self, windows: int, too_long: int) -> GateShares:
+    def told(self, windows: int, too_long: int) -> GateStatistics:
         """The means and deviations of the kinds that occur."""
         assert self.sums is not None and self.squares is not None
         there = np.flatnonzero(self.counts)
@@ -168,12 +170,12 @@ class _Sums:
         deviations = np.sqrt(np.maximum(self.squares[:, there] / self.counts[there] - means**2, 0))
         names = (*KINDS, ALL)
         counts = tuple(int(self.counts[i]) for i in there)
-        return GateShares(
+        return GateStatistics(
             tuple(names[i] for i in there), means, deviations, counts, windows, too_long
         )
 
 
-def _read(
+def _read_gates(
     model: LanguageModel, asked: Iterable[Window]
 ) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
     """Batches of windows, and the gates of each: (windows, layers, length)."""

@@ -127,7 +127,7 @@ def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Colum
     )
 
 
-def of_table(tokens: Sequence[str], table: Mapping[str, str], name: str) -> Column:
+def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str) -> Column:
     """The values of a table of one's own: numbers where all that match are, else categories."""
     found = [table.get(token, "").strip() for token in tokens]
     numbers = [_number(value) for value in found]

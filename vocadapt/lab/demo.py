@@ -15,7 +15,7 @@ from typing import Any
 
 import vocadapt
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import MANIFEST
@@ -53,7 +53,7 @@ WORDS = (
 
 
 @dataclass(frozen=True)
-class Walked:
+class DemoStepResult:
     """One step of the walk as it went: what it did in a sentence, its figures, the seconds it took,
     and its command line.
     """
@@ -75,7 +75,7 @@ class Walked:
         }
 
 
-def shipped() -> bool:
+def is_demo_installed() -> bool:
     """Whether the demo's artifacts came with this installation."""
     return all((DEMO / kind / name / MANIFEST).is_file() for kind, name in SHIPPED)
 
@@ -98,78 +98,82 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
     return [workspace.artifact(kind, name) for kind, name in SHIPPED]
 
 
-def news_text() -> Path:
+def find_news_text() -> Path:
     """The 300 news stories that come with gensim: enough to see how each step works, too little to
     learn from.
     """
     return find_gensim_file("lee_background.cor")
 
 
-def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:
+def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[DemoStepResult]:
     """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell
     how each went.
     """
     start = time.perf_counter()
     open_demo(workspace)
-    yield Walked(
+    yield DemoStepResult(
         "open",
         "copied the two small models, the biomedical vectors and their map",
         {},
         time.perf_counter() - start,
     )
     for number, (name, step) in enumerate(STEPS):
-        yield _timed(
+        yield _time_step(
             name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS))
         )
 
 
-def _timed(
+def _time_step(
     name: str,
-    step: Callable[[Workspace, Progress], Walked],
+    step: Callable[[Workspace, Progress], DemoStepResult],
     workspace: Workspace,
     progress: Progress,
-) -> Walked:
+) -> DemoStepResult:
     progress(0.0, name)
     start = time.perf_counter()
     walked = step(workspace, progress)
-    return Walked(name, walked.did, walked.numbers, time.perf_counter() - start, walked.command)
+    return DemoStepResult(
+        name, walked.did, walked.numbers, time.perf_counter() - start, walked.command
+    )
 
 
-def _text(workspace: Workspace, progress: Progress) -> Walked:
-    inputs = {"text": (str(news_text()),), "model": (_at(workspace, MODEL),)}
+def _import_news(workspace: Workspace, progress: Progress) -> DemoStepResult:
+    inputs = {"text": (str(find_news_text()),), "model": (_path_of(workspace, MODEL),)}
     spec = Spec("corpus", CorpusStep(copy=True), inputs)
-    numbers = _run(spec, workspace, NEWS, progress).manifest.numbers
-    return _said(
+    numbers = _run_step(spec, workspace, NEWS, progress).manifest.numbers
+    return _build_result(
         spec, workspace, NEWS, f"took in and counted {numbers['words']:,} words of news", numbers
     )
 
 
-def _news_vectors(workspace: Workspace, progress: Progress) -> Walked:
+def _train_news_vectors(workspace: Workspace, progress: Progress) -> DemoStepResult:
     spec = Spec(
         "vectors", VectorsStep(word2vec=Word2VecSettings(workers=1)), _inputs(workspace, text=NEWS)
     )
-    numbers = _run(spec, workspace, NEWS_VECTORS, progress).manifest.numbers
+    numbers = _run_step(spec, workspace, NEWS_VECTORS, progress).manifest.numbers
     did = (
         f"trained vectors for {numbers['words']:,} words, {numbers['new_words']:,} of them new to"
         " the model"
     )
-    return _said(spec, workspace, NEWS_VECTORS, did, numbers)
+    return _build_result(spec, workspace, NEWS_VECTORS, did, numbers)
 
 
-def _news_map(workspace: Workspace, progress: Progress) -> Walked:
+def _align_news(workspace: Workspace, progress: Progress) -> DemoStepResult:
     # Ridge: the news holds fewer common words than least squares needs.
     chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
     spec = Spec("alignment", chosen, _inputs(workspace, vectors=NEWS_VECTORS))
-    numbers = _run(spec, workspace, NEWS_MAP, progress).manifest.numbers
+    numbers = _run_step(spec, workspace, NEWS_MAP, progress).manifest.numbers
     verdict = (
-        _too_little(workspace)
+        _explain_small_text(workspace)
         if numbers["verdict"] == "chance"
         else "better than chance, but far from useful"
     )
-    return _said(spec, workspace, NEWS_MAP, f"{_scored(numbers)}: {verdict}", numbers)
+    return _build_result(
+        spec, workspace, NEWS_MAP, f"{_describe_scores(numbers)}: {verdict}", numbers
+    )
 
 
-def _too_little(workspace: Workspace) -> str:
+def _explain_small_text(workspace: Workspace) -> str:
     words = workspace.artifact(*NEWS).manifest.numbers["words"]
     return (
         f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
@@ -178,34 +182,41 @@ def _too_little(workspace: Workspace) -> str:
     )
 
 
-def _map(workspace: Workspace, progress: Progress) -> Walked:
+def _align_biomedical(workspace: Workspace, progress: Progress) -> DemoStepResult:
     spec = Spec("alignment", AlignmentStep(folds=10), _inputs(workspace, vectors=VECTORS))
-    numbers = _run(spec, workspace, REFITTED, progress).manifest.numbers
-    return _said(
-        spec, workspace, REFITTED, f"fitted the biomedical map anew: {_scored(numbers)}", numbers
+    numbers = _run_step(spec, workspace, REFITTED, progress).manifest.numbers
+    return _build_result(
+        spec,
+        workspace,
+        REFITTED,
+        f"fitted the biomedical map anew: {_describe_scores(numbers)}",
+        numbers,
     )
 
 
-def _neighbors(workspace: Workspace, progress: Progress) -> Walked:
-    model, space = open_model(_at(workspace, MODEL)), load_space(Path(_at(workspace, VECTORS)))
-    alignment = Alignment.load(Path(_at(workspace, REFITTED)))
+def _find_neighbors(workspace: Workspace, progress: Progress) -> DemoStepResult:
+    model, space = (
+        open_model(_path_of(workspace, MODEL)),
+        load_space(Path(_path_of(workspace, VECTORS))),
+    )
+    alignment = Alignment.load(Path(_path_of(workspace, REFITTED)))
     words = [word for word in WORDS if word in space] or list(space.words[:3])
     spaces = CrossSpace(space, model.space, alignment, model.vocabulary.special)
     found = {word: spaces.lists(word, ListSettings(3))["to_pieces"] for word in words}
     nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
     arguments = (
-        f"neighbors {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model"
-        f" {_at(workspace, MODEL)}"
+        f"neighbors {' '.join(words)} --vectors {_path_of(workspace, VECTORS)} --model"
+        f" {_path_of(workspace, MODEL)}"
     )
-    return Walked("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
+    return DemoStepResult("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
 
 
-def _adapt(workspace: Workspace, progress: Progress) -> Walked:
+def _adapt_model(workspace: Workspace, progress: Progress) -> DemoStepResult:
     spec = Spec("model", ModelStep(), _inputs(workspace, vectors=VECTORS))
-    made = _run(spec, workspace, ADAPTED, progress)
+    made = _run_step(spec, workspace, ADAPTED, progress)
     numbers, model = made.manifest.numbers, open_model(made.folder)
-    before = open_model(_at(workspace, MODEL)).vocabulary
+    before = open_model(_path_of(workspace, MODEL)).vocabulary
     longest = sorted(WORDS, key=lambda word: -len(before.cut(word)))
     word = next(
         (
@@ -216,17 +227,17 @@ def _adapt(workspace: Workspace, progress: Progress) -> Walked:
         "",
     )
     cut = f"; {word} was {' '.join(before.cut(word))} and is one token now" if word else ""
-    return _said(
+    return _build_result(
         spec,
         workspace,
         ADAPTED,
-        f"gave the model {numbers['added']:,} words, {_checked(numbers)}{cut}",
+        f"gave the model {numbers['added']:,} words, {_describe_certificate(numbers)}{cut}",
         numbers,
     )
 
 
-def _pair(workspace: Workspace, progress: Progress) -> Walked:
-    places = [_at(workspace, place) for place in (MODEL, BIOMEDICAL)]
+def _compare_models(workspace: Workspace, progress: Progress) -> DemoStepResult:
+    places = [_path_of(workspace, place) for place in (MODEL, BIOMEDICAL)]
     models = [open_model(place) for place in places]
     shared = overlap([model.vocabulary for model in models])
     tables = cosine_tables([model.space for model in models])
@@ -241,44 +252,50 @@ def _pair(workspace: Workspace, progress: Progress) -> Walked:
         f" {tables.mean_cosine[1][1]:.3f} in the other, a common token's two rows"
         f" {tables.mean_cosine_common[0][1]:.3f}"
     )
-    return Walked("", did, numbers, 0.0, f"python -m vocadapt diagnose {' '.join(places)}")
+    return DemoStepResult("", did, numbers, 0.0, f"python -m vocadapt diagnose {' '.join(places)}")
 
 
-def _transfer(workspace: Workspace, progress: Progress) -> Walked:
+def _transfer_vocabulary(workspace: Workspace, progress: Progress) -> DemoStepResult:
     spec = Spec(
         "model", ModelStep(PRESETS["transfer-semantic"]), _inputs(workspace, target=BIOMEDICAL)
     )
-    numbers = _run(spec, workspace, MOVED, progress).manifest.numbers
+    numbers = _run_step(spec, workspace, MOVED, progress).manifest.numbers
     did = (
         f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new,"
         " by their neighbors there"
     )
-    return _said(spec, workspace, MOVED, f"{did}; {_checked(numbers)}", numbers)
+    return _build_result(
+        spec, workspace, MOVED, f"{did}; {_describe_certificate(numbers)}", numbers
+    )
 
 
-STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Walked]], ...] = (
-    ("text", _text),
-    ("word vectors", _news_vectors),
-    ("alignment of the news", _news_map),
-    ("alignment", _map),
-    ("neighbors", _neighbors),
-    ("adapted model", _adapt),
-    ("two vocabularies", _pair),
-    ("transfer", _transfer),
+STEPS: tuple[tuple[str, Callable[[Workspace, Progress], DemoStepResult]], ...] = (
+    ("text", _import_news),
+    ("word vectors", _train_news_vectors),
+    ("alignment of the news", _align_news),
+    ("alignment", _align_biomedical),
+    ("neighbors", _find_neighbors),
+    ("adapted model", _adapt_model),
+    ("two vocabularies", _compare_models),
+    ("transfer", _transfer_vocabulary),
 )
 
 
-def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress) -> Artifact:
+def _run_step(
+    spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress
+) -> Artifact:
     return run_step(spec, workspace.folder(*place), progress, overwrite=True)
 
 
-def _said(
+def _build_result(
     spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any
-) -> Walked:
-    return Walked("", did, dict(numbers), 0.0, command_of(spec, workspace.folder(*place)))
+) -> DemoStepResult:
+    return DemoStepResult(
+        "", did, dict(numbers), 0.0, build_command(spec, workspace.folder(*place))
+    )
 
 
-def _checked(numbers: Any) -> str:
+def _describe_certificate(numbers: Any) -> str:
     return (
         "every check of the certificate passed"
         if numbers["certificate"]
@@ -286,7 +303,7 @@ def _checked(numbers: Any) -> str:
     )
 
 
-def _scored(numbers: Any) -> str:
+def _describe_scores(numbers: Any) -> str:
     return (
         f"held-out P@5 {numbers['p@5']:.3f} on {numbers['anchors']:,} anchors, chance"
         f" {numbers['chance@5']:.5f}"
@@ -295,8 +312,8 @@ def _scored(numbers: Any) -> str:
 
 def _inputs(workspace: Workspace, **others: tuple[str, str]) -> dict[str, tuple[str, ...]]:
     places = {**others, "model": MODEL}
-    return {role: (_at(workspace, place),) for role, place in places.items()}
+    return {role: (_path_of(workspace, place),) for role, place in places.items()}
 
 
-def _at(workspace: Workspace, place: tuple[str, str]) -> str:
+def _path_of(workspace: Workspace, place: tuple[str, str]) -> str:
     return str(workspace.folder(*place))

@@ -32,7 +32,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class ConfusionMatrix:
     """Counts (gold, predicted), the names of both, what is counted, and the cases of each cell."""
 
     unit: str
@@ -47,7 +47,7 @@ class Confusion:
         wrong = [cell for cell in self.cases if cell[0] != cell[1]]
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
-    def most_confused(self, most: int) -> "Confusion":
+    def most_confused(self, most: int) -> "ConfusionMatrix":
         """Return the matrix of the `most` classes with the most mistakes, in their original
         order.
         """
@@ -55,7 +55,7 @@ class Confusion:
         names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:most]
         rows = [place for place, name in enumerate(self.gold) if name in names]
         columns = [place for place, name in enumerate(self.predicted) if name in names]
-        return Confusion(
+        return ConfusionMatrix(
             self.unit,
             tuple(self.gold[place] for place in rows),
             tuple(self.predicted[place] for place in columns),
@@ -64,9 +64,9 @@ class Confusion:
         )
 
 
-def confusion(
+def build_confusion_matrix(
     kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False
-) -> Confusion:
+) -> ConfusionMatrix:
     """Count what was taken for what, `untyped` with one type for all entities.
 
     Raises InputError for questions, and where gold and predictions differ in number.
@@ -83,7 +83,7 @@ def confusion(
         )
     found: dict[tuple[str, str], list[Case]] = {}
     for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
-        for cell, case in _cases(kind, place, ours, theirs, untyped):
+        for cell, case in _compare_example(kind, place, ours, theirs, untyped):
             found.setdefault(cell, []).append(case)
     names = sorted({name for cell in found for name in cell} - {NONE})
     rows = [*names, *([NONE] if any(cell[0] == NONE for cell in found) else [])]
@@ -95,12 +95,12 @@ def confusion(
     for (row, column), cases in found.items():
         counts[row_of[row], column_of[column]] = len(cases)
     unit = {"ner": "entities", "multilabel": "labels"}.get(kind, "texts")
-    return Confusion(
+    return ConfusionMatrix(
         unit, tuple(rows), tuple(columns), counts, {k: tuple(v) for k, v in found.items()}
     )
 
 
-def _cases(
+def _compare_example(
     kind: str, place: int, gold: Any, predicted: Any, untyped: bool
 ) -> Iterator[tuple[tuple[str, str], Case]]:
     if kind == "ner":

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from vocadapt.analysis.errors.kinds import Claim, Unit
-from vocadapt.analysis.errors.ledger import Entry, Ledger, text_of
-from vocadapt.analysis.errors.word_tokenizations import WordBook, WordCut
+from vocadapt.analysis.errors.ledger import Entry, Ledger, example_text
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.training.finetune.mixture import POOLED
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class EntryView:
+class EntryCard:
     """A card: its id, where the example stands, what happened, its lines, the words shown of so
     many, made of, the vote.
     """
@@ -50,35 +50,37 @@ class EntryView:
     title: str
     event: str
     lines: tuple[Line, ...]
-    words: tuple[WordCut, ...]
+    words: tuple[TokenizedWord, ...]
     of: int
     made: tuple[str, ...]
     vote: str = ""
 
 
 NAMES = ("baseline", "compared")
-Near = Callable[[str], str]
+DescribeNeighbors = Callable[[str], str]
 
 
-def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = None) -> EntryView:
+def build_card(
+    book: Ledger, entry: Entry, words: WordIndex, near: DescribeNeighbors | None = None
+) -> EntryCard:
     """The card of an entry; `near` tells what lies near a new token's row."""
     example = book.split.examples[entry.place]
-    held = words_of(example, entry, words)
-    shown = telling(held)
+    held = words_of_entry(example, entry, words)
+    shown = select_words(held)
     vote = book.vote(entry)
-    return EntryView(
+    return EntryCard(
         entry.id,
         book.titled(entry),
         f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
-        tuple(_lines(book, example, entry)),
+        tuple(_build_lines(book, example, entry)),
         shown,
         len(held),
-        made_of(shown, words, near),
-        _vote_line(entry, vote.line, vote.at) if vote else "",
+        describe_new_tokens(shown, words, near),
+        _describe_vote(entry, vote.line, vote.at) if vote else "",
     )
 
 
-def words_of(example: Example, entry: Entry, words: WordBook) -> tuple[WordCut, ...]:
+def words_of_entry(example: Example, entry: Entry, words: WordIndex) -> tuple[TokenizedWord, ...]:
     """The words that an entry is about: those of what gold and either side mark; of a text all."""
     units = [entry.unit, *entry.first.said, *entry.second.said]
     if isinstance(example, Sentence):
@@ -89,16 +91,19 @@ def words_of(example: Example, entry: Entry, words: WordBook) -> tuple[WordCut, 
         return words.cut(
             dict.fromkeys(word for unit in units for word in words.words_of(unit.text))
         )
-    return words.cut(dict.fromkeys(words.words_of(text_of(example))))
+    return words.cut(dict.fromkeys(words.words_of(example_text(example))))
 
 
-def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None) -> tuple[str, ...]:
+def describe_new_tokens(
+    shown: Sequence[TokenizedWord], words: WordIndex, near: DescribeNeighbors | None = None
+) -> tuple[str, ...]:
     """What the rows of new tokens are made of, how often they stand in the corpus and in training;
     else how often words do.
     """
     tokens = {token: word for word in shown for token in word.new}
     lines = [
-        _made_line(words, token, word, near) for token, word in list(tokens.items())[:MOST_MADE]
+        _describe_new_token(words, token, word, near)
+        for token, word in list(tokens.items())[:MOST_MADE]
     ]
     if not lines:
         seen = [f"{word.word} {word.seen:,}" for word in shown if word.seen is not None][:MOST_SEEN]
@@ -107,7 +112,7 @@ def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None)
     return (*lines, *more)
 
 
-def said_of(claim: Claim) -> str:
+def format_claim(claim: Claim) -> str:
     """What a side says of a unit, in a few words; "" for nothing."""
     return "; ".join(
         " ".join(
@@ -117,18 +122,20 @@ def said_of(claim: Claim) -> str:
     )
 
 
-def _made_line(words: WordBook, token: str, word: WordCut, near: Near | None) -> str:
+def _describe_new_token(
+    words: WordIndex, token: str, word: TokenizedWord, near: DescribeNeighbors | None
+) -> str:
     seen = "" if word.seen is None else f"{word.seen:,} in training"
     return " · ".join(filter(None, (words.added[token].line, near(token) if near else "", seen)))
 
 
-def telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:
+def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
     """The words to show: those cut otherwise where there are any, so many at most."""
     changed = [word for word in words if word.changed]
     return tuple(changed or words)[:MOST_WORDS]
 
 
-def _vote_line(entry: Entry, line: str, at: str) -> str:
+def _describe_vote(entry: Entry, line: str, at: str) -> str:
     """Who was outvoted, where, and whether that was well."""
     where = f"at {at!r}: " if at else ""
     pooled = entry.cuts.get(POOLED)
@@ -136,20 +143,22 @@ def _vote_line(entry: Entry, line: str, at: str) -> str:
     return f"{where}{line}{verdict if 'outvoted' in line else ''}"
 
 
-def _lines(book: Ledger, example: Example, entry: Entry) -> Iterable[Line]:
+def _build_lines(book: Ledger, example: Example, entry: Entry) -> Iterable[Line]:
     sides = tuple(zip(NAMES, (entry.first, entry.second), strict=True))
     if isinstance(example, Sentence):
-        yield from _sentence_lines(book, example, entry, sides)
+        yield from _build_sentence_lines(book, example, entry, sides)
     elif isinstance(example, Question):
-        yield from _question_lines(example, entry, sides)
+        yield from _build_question_lines(example, entry, sides)
     else:
-        yield from _text_lines(example, entry, sides)
+        yield from _build_text_lines(example, entry, sides)
 
 
 Sides = Sequence[tuple[str, Claim]]
 
 
-def _sentence_lines(book: Ledger, example: Sentence, entry: Entry, sides: Sides) -> Iterable[Line]:
+def _build_sentence_lines(
+    book: Ledger, example: Sentence, entry: Entry, sides: Sides
+) -> Iterable[Line]:
     begins = [0]
     for word in example.words:
         begins.append(begins[-1] + len(word) + 1)
@@ -164,31 +173,35 @@ def _sentence_lines(book: Ledger, example: Sentence, entry: Entry, sides: Sides)
         max(one.end for one in touched),
     )
     styles = [mark(unit, GOLD if unit == entry.unit else OTHER) for unit in gold]
-    yield _window("gold", text, styles, first, last + AFTER, "nothing here" if entry.alarm else "")
+    yield _clip_around_marks(
+        "gold", text, styles, first, last + AFTER, "nothing here" if entry.alarm else ""
+    )
     for name, claim in sides:
         marks = [mark(unit, WRONG if claim.error else RIGHT) for unit in claim.said]
         end = max((one.end for one in marks), default=last)
-        yield _window(name, text, marks, first, end + TAIL, claim.error)
+        yield _clip_around_marks(name, text, marks, first, end + TAIL, claim.error)
 
 
-def _question_lines(example: Question, entry: Entry, sides: Sides) -> Iterable[Line]:
-    yield _clipped("question", example.question)
+def _build_question_lines(example: Question, entry: Entry, sides: Sides) -> Iterable[Line]:
+    yield _clip_line("question", example.question)
     others = [answer.text for answer in example.answers or () if answer.text != entry.unit.text]
     also = f"also accepted: {'; '.join(dict.fromkeys(others))[:120]}" if others else ""
     gold = entry.unit if not entry.alarm else None
-    yield _answer("gold", example.context, gold, GOLD, also if gold else "no answer")
+    yield _build_answer_line("gold", example.context, gold, GOLD, also if gold else "no answer")
     for name, claim in sides:
         said = claim.said[0] if claim.said else None
-        yield _answer(name, example.context, said, WRONG if claim.error else RIGHT, claim.error)
+        yield _build_answer_line(
+            name, example.context, said, WRONG if claim.error else RIGHT, claim.error
+        )
 
 
-def _answer(name: str, context: str, unit: Unit | None, style: str, note: str) -> Line:
+def _build_answer_line(name: str, context: str, unit: Unit | None, style: str, note: str) -> Line:
     """An answer where it stands in its context, or alone where it stands nowhere."""
     if unit is None:
         return Line(name, "", note=note)
     if unit.start < 0:
-        return _clipped(name, unit.text, style, note)
-    return _window(
+        return _clip_line(name, unit.text, style, note)
+    return _clip_around_marks(
         name,
         context,
         [Mark(unit.start, unit.end, style)],
@@ -198,25 +211,27 @@ def _answer(name: str, context: str, unit: Unit | None, style: str, note: str) -
     )
 
 
-def _text_lines(example: Example, entry: Entry, sides: Sides) -> Iterable[Line]:
+def _build_text_lines(example: Example, entry: Entry, sides: Sides) -> Iterable[Line]:
     assert isinstance(example, Text)
-    yield _clipped("text", example.text)
+    yield _clip_line("text", example.text)
     if example.pair:
-        yield _clipped("second", example.pair)
-    yield _clipped("gold", "none" if entry.alarm else entry.unit.label, GOLD)
+        yield _clip_line("second", example.pair)
+    yield _clip_line("gold", "none" if entry.alarm else entry.unit.label, GOLD)
     for name, claim in sides:
         said = ", ".join(unit.label for unit in claim.said)
-        yield _clipped(name, said, WRONG if claim.error else RIGHT, claim.error)
+        yield _clip_line(name, said, WRONG if claim.error else RIGHT, claim.error)
 
 
-def _clipped(name: str, text: str, style: str = "", note: str = "") -> Line:
+def _clip_line(name: str, text: str, style: str = "", note: str = "") -> Line:
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
     cut_off = "" if len(text) <= LONGEST else f"{LONGEST} of {len(text):,} characters"
     marks = (Mark(0, len(shown), style),) if style and shown else ()
     return Line(name, shown, marks, " · ".join(filter(None, (note, cut_off))))
 
 
-def _window(name: str, text: str, marks: Sequence[Mark], start: int, end: int, note: str) -> Line:
+def _clip_around_marks(
+    name: str, text: str, marks: Sequence[Mark], start: int, end: int, note: str
+) -> Line:
     """A part of a text at the borders of words, and what is marked in it."""
     start = 0 if start <= 0 else text.find(" ", start) + 1 or start
     start = min([start, *(mark.start for mark in marks if mark.style != OTHER)])

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.analysis.errors.ledger import text_of
+from vocadapt.analysis.errors.ledger import example_text
 from vocadapt.text.keyword_in_context import DRAWN, Context, ContextSettings, Hit, one_word
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Example
 
 
-def in_examples(
+def find_in_examples(
     examples: Sequence[Example],
     word: str,
     splitter: Splitter,
@@ -27,10 +27,10 @@ def in_examples(
     several words.
     """
     wanted = one_word(word, splitter)
-    return each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
+    return find_each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
 
 
-def each_in_examples(
+def find_each_in_examples(
     examples: Sequence[Example],
     words: Sequence[str],
     splitter: Splitter,
@@ -44,7 +44,7 @@ def each_in_examples(
     cores = [word.lower() for word in words]
     quick = splitter.lowercase and all(map(str.isascii, cores))
     for number, example in enumerate(examples, start=1):
-        text = text_of(example)
+        text = example_text(example)
         if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
             continue  # most examples need not be split
         for own, start, end in splitter.spans(text):
@@ -55,12 +55,12 @@ def each_in_examples(
                 )
                 hits[own].append(Hit(left, text[start:end], right, Path(name), number))
     return {
-        word: Context(word, len(found), tuple(_drawn(found, settings)))
+        word: Context(word, len(found), tuple(_sample_hits(found, settings)))
         for word, found in hits.items()
     }
 
 
-def _drawn(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
+def _sample_hits(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
     """The first ones, or some at random, in their order."""
     if len(hits) <= settings.limit or not settings.sample:
         return hits[: settings.limit]

@@ -8,9 +8,9 @@ import html
 from collections.abc import Sequence
 from itertools import repeat
 
-from vocadapt.analysis.errors.entry_lines import EntryView, Line, Mark
+from vocadapt.analysis.errors.entry_lines import EntryCard, Line, Mark
 from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
-from vocadapt.analysis.errors.word_tokenizations import WordCut
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
 from vocadapt.text.display import visible
 from vocadapt.text.keyword_in_context import ContextSettings, Hit
@@ -63,77 +63,80 @@ STYLE = """<style>
 </style>"""
 
 
-def card(view: EntryView, note: str = "") -> str:
+def render_card(view: EntryCard, note: str = "") -> str:
     """One entry; `note` is what somebody wrote on it."""
-    head = f'<div class="ve-head">{safe(view.title)} · {safe(view.event)}</div>'
-    lines = "".join(map(_line, view.lines))
+    head = f'<div class="ve-head">{escape(view.title)} · {escape(view.event)}</div>'
+    lines = "".join(map(_render_line, view.lines))
     made = [*view.made, *([view.vote] if view.vote else [])]
     below = [
-        ("cut", _cut(view)),
-        ("made of", f'<span class="ve-made">{"<br>".join(map(safe, made))}</span>' if made else ""),
-        ("note", safe(note)),
+        ("cut", _render_tokenizations(view)),
+        (
+            "made of",
+            f'<span class="ve-made">{"<br>".join(map(escape, made))}</span>' if made else "",
+        ),
+        ("note", escape(note)),
     ]
-    rows = "".join(_row(name, body) for name, body in below if body)
+    rows = "".join(_render_row(name, body) for name, body in below if body)
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
 
 
-def cards(views: Sequence[EntryView], notes: Sequence[str] = ()) -> str:
+def render_cards(views: Sequence[EntryCard], notes: Sequence[str] = ()) -> str:
     """Several entries under each other."""
     given = notes or [""] * len(views)
-    return "".join(card(view, note) for view, note in zip(views, given, strict=True))
+    return "".join(render_card(view, note) for view, note in zip(views, given, strict=True))
 
 
-def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
+def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
     """The four counts as cards: number, what it counts, its color ("good", "bad" or ""); one of
     them is the chosen one.
     """
     body = "".join(
         f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
         f'<b class="{f"ve-{kind}" if kind else ""}">{count(number)}</b>'
-        f"<span>{safe(about)}</span></div>"
+        f"<span>{escape(about)}</span></div>"
         for place, (number, about, kind) in enumerate(shown)
     )
     return f'<div class="ve-counts">{body}</div>'
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
+def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
     """A table of texts; all columns but the first stand to the right."""
-    head = "".join(f"<th>{safe(name)}</th>" for name in header)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(
-        f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{safe(cell)}</td>' for cell in row)}</tr>"
+        f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
         for place, row in enumerate(rows)
     )
     return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def in_context(found: Keywords) -> str:
+def render_keywords(found: Keywords) -> str:
     """Each word with its places in the test, in training and in the corpus, folded up; how many of
     how many each time.
     """
-    return "".join(map(_keyword, found.words, repeat(found.settings.lines)))
+    return "".join(map(_render_keyword, found.words, repeat(found.settings.lines)))
 
 
-def _keyword(one: Keyword, lines: ContextSettings) -> str:
+def _render_keyword(one: Keyword, lines: ContextSettings) -> str:
     often = " · ".join(
         f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()
     )
     entries = f"{count(one.entries)} {'entry' if one.entries == 1 else 'entries'}"
     parts = [
-        f'<details class="ve-word"><summary><bdi>{safe(one.word)}</bdi> · {entries} ·'
+        f'<details class="ve-word"><summary><bdi>{escape(one.word)}</bdi> · {entries} ·'
         f" {often}</summary>"
     ]
     for where, context in one.found.items():
-        told = safe(context.describe(lines)) if context.of else "none"
-        hits = "".join(map(_hit, context.hits))
+        told = escape(context.describe(lines)) if context.of else "none"
+        hits = "".join(map(_render_hit, context.hits))
         parts.append(
             f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>'
         )
     return "".join([*parts, "</details>"])
 
 
-def _hit(hit: Hit) -> str:
-    left, match, right = (safe(text) for text in (hit.left, hit.match, hit.right))
-    place = f"{safe(hit.file.name)} {count(hit.line)}"
+def _render_hit(hit: Hit) -> str:
+    left, match, right = (escape(text) for text in (hit.left, hit.match, hit.right))
+    place = f"{escape(hit.file.name)} {count(hit.line)}"
     return (
         "<span"
         f' class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span><span'
@@ -141,43 +144,45 @@ def _hit(hit: Hit) -> str:
     )
 
 
-def safe(text: str) -> str:
+def escape(text: str) -> str:
     """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are
     blanks.
     """
     return html.escape(visible(" ".join(text.splitlines()) if "\n" in text else text))
 
 
-def _row(name: str, body: str) -> str:
+def _render_row(name: str, body: str) -> str:
     return (
         f'<div class="ve-line"><span class="ve-name">{name}</span><div'
         f' class="ve-text">{body}</div></div>'
     )
 
 
-def _line(line: Line) -> str:
-    note = f'<span class="ve-note">{safe(line.note)}</span>' if line.note else ""
-    return _row(safe(line.name), f"<bdi>{_marked(line.text, line.marks)}</bdi>{note}")
+def _render_line(line: Line) -> str:
+    note = f'<span class="ve-note">{escape(line.note)}</span>' if line.note else ""
+    return _render_row(
+        escape(line.name), f"<bdi>{_render_marks(line.text, line.marks)}</bdi>{note}"
+    )
 
 
-def _marked(text: str, marks: Sequence[Mark]) -> str:
+def _render_marks(text: str, marks: Sequence[Mark]) -> str:
     """A text with its marks; they do not overlap."""
     parts, at = [], 0
     for mark in marks:
         parts += [
-            safe(text[at : mark.start]),
-            f'<mark class="ve-{mark.style}">{safe(text[mark.start : mark.end])}</mark>',
+            escape(text[at : mark.start]),
+            f'<mark class="ve-{mark.style}">{escape(text[mark.start : mark.end])}</mark>',
         ]
         at = mark.end
-    return "".join([*parts, safe(text[at:])])
+    return "".join([*parts, escape(text[at:])])
 
 
-def _cut(view: EntryView) -> str:
+def _render_tokenizations(view: EntryCard) -> str:
     """The words' pieces before, an arrow, their pieces after; once where nothing changed."""
     if not any(word.before for word in view.words):
         return ""
-    before = _chips(view.words, [word.before for word in view.words])
-    after = _chips(view.words, [word.after for word in view.words])
+    before = _render_words(view.words, [word.before for word in view.words])
+    after = _render_words(view.words, [word.after for word in view.words])
     arrow = (
         f"<span>→</span>{after}"
         if any(word.changed for word in view.words)
@@ -191,15 +196,15 @@ def _cut(view: EntryView) -> str:
     return f'<div class="ve-chips">{before}{arrow}{some}</div>'
 
 
-def _chips(words: Sequence[WordCut], pieces: Sequence[tuple[str, ...]]) -> str:
+def _render_words(words: Sequence[TokenizedWord], pieces: Sequence[tuple[str, ...]]) -> str:
     groups = (
-        "".join(_chip(piece, piece in word.new) for piece in own)
+        "".join(_render_token(piece, piece in word.new) for piece in own)
         for word, own in zip(words, pieces, strict=True)
     )
     return '<span class="ve-gap"></span>'.join(groups)
 
 
-def _chip(piece: str, new: bool) -> str:
-    shown = safe(piece)
+def _render_token(piece: str, new: bool) -> str:
+    shown = escape(piece)
     title = f"{shown} (new token)" if new else shown
     return f'<span class="ve-chip{" ve-new" if new else ""}" title="{title}">{shown}</span>'

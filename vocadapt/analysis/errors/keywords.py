@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vocadapt.analysis.errors.entry_lines import telling, words_of
-from vocadapt.analysis.errors.example_context import each_in_examples
+from vocadapt.analysis.errors.entry_lines import select_words, words_of_entry
+from vocadapt.analysis.errors.example_context import find_each_in_examples
 from vocadapt.analysis.errors.ledger import Entry, Ledger
-from vocadapt.analysis.errors.word_tokenizations import WordBook
+from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import bounded, check_settings
 from vocadapt.text.corpus import Corpus
@@ -55,10 +55,10 @@ class Keywords:
     settings: KeywordSettings
 
 
-def keywords(
+def find_keywords(
     book: Ledger,
     entries: Sequence[Entry],
-    words: WordBook,
+    words: WordIndex,
     train: Sequence[Example] | None = None,
     corpus: Corpus | None = None,
     settings: KeywordSettings | None = None,
@@ -68,11 +68,15 @@ def keywords(
     words.
     """
     settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
-    counts = Counter(word for entry in entries for word in _on_card(book, entry, words, splitter))
+    counts = Counter(
+        word for entry in entries for word in _words_on_card(book, entry, words, splitter)
+    )
     chosen = [word for word, _ in counts.most_common(settings.words)]
-    found = {TEST: each_in_examples(book.split.examples, chosen, splitter, TEST, settings.lines)}
+    found = {
+        TEST: find_each_in_examples(book.split.examples, chosen, splitter, TEST, settings.lines)
+    }
     if train is not None:
-        found[TRAINING] = each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
+        found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
     if corpus is not None:
         found[CORPUS] = each_in_context(corpus, chosen, splitter, settings.lines, progress)
     shown = (
@@ -82,12 +86,13 @@ def keywords(
     return Keywords(tuple(shown), len(counts), settings)
 
 
-def _on_card(book: Ledger, entry: Entry, words: WordBook, splitter: Splitter) -> list[str]:
+def _words_on_card(book: Ledger, entry: Entry, words: WordIndex, splitter: Splitter) -> list[str]:
     """The words that a card shows, as the model meets them, each once and in their order; signs
     alone are none.
     """
     written = (
-        one.word for one in telling(words_of(book.split.examples[entry.place], entry, words))
+        one.word
+        for one in select_words(words_of_entry(book.split.examples[entry.place], entry, words))
     )
     return list(
         dict.fromkeys(

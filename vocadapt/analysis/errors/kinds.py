@@ -93,7 +93,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """One prediction for one example: a claim on each gold unit, and the false alarms."""
 
     units: dict[Unit, Claim]
@@ -101,7 +101,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Judging:
+class Judge:
     """How predictions of a kind of task are judged: which classes say "no relation", and whether
     all types are one.
     """
@@ -110,22 +110,24 @@ class Judging:
     negative: Collection[str] = field(default_factory=frozenset)
     untyped: bool = False
 
-    def judge(self, example: Any, gold: Sequence[str], said: Any) -> Judged:
+    def judge(self, example: Any, gold: Sequence[str], said: Any) -> Judgment:
         """Judge a prediction for an example against its gold labels, tags or answers."""
         if self.kind == "ner":
             return self._tags(example, gold, said)
         if self.kind == "multilabel":
             claims = {
-                Unit(label): Claim(RIGHT if label in said else MISSED, _classes([label], said))
+                Unit(label): Claim(
+                    RIGHT if label in said else MISSED, _matching_units([label], said)
+                )
                 for label in gold
             }
-            return Judged(claims, tuple(Unit(label) for label in sorted(set(said) - set(gold))))
-        return _answer(example, gold, said) if self.kind == "qa" else self._class(gold, said)
+            return Judgment(claims, tuple(Unit(label) for label in sorted(set(said) - set(gold))))
+        return _judge_answer(example, gold, said) if self.kind == "qa" else self._class(gold, said)
 
-    def _tags(self, example: Sentence, gold: Sequence[str], said: Sequence[str]) -> Judged:
+    def _tags(self, example: Sentence, gold: Sequence[str], said: Sequence[str]) -> Judgment:
         ours, theirs = (self.units(example, tags) for tags in (gold, said))
-        claims = {unit: _span(unit, theirs) for unit in ours}
-        return Judged(claims, tuple(unit for unit in theirs if not any(map(unit.touches, ours))))
+        claims = {unit: _judge_entity(unit, theirs) for unit in ours}
+        return Judgment(claims, tuple(unit for unit in theirs if not any(map(unit.touches, ours))))
 
     def units(self, example: Example, tags: Sequence[str]) -> tuple[Unit, ...]:
         """The entities that tags mean on the words of a sentence."""
@@ -135,12 +137,12 @@ class Judging:
             Unit(kind, start, end, " ".join(example.words[start:end])) for start, end, kind in spans
         )
 
-    def _class(self, gold: Sequence[str], said: Iterable[str]) -> Judged:
+    def _class(self, gold: Sequence[str], said: Iterable[str]) -> Judgment:
         held = tuple(said)
         if set(gold) <= set(self.negative):
-            return Judged({}, () if set(held) <= set(self.negative) else tuple(map(Unit, held)))
+            return Judgment({}, () if set(held) <= set(self.negative) else tuple(map(Unit, held)))
         label, answer = ", ".join(gold), ", ".join(held)
-        return Judged({Unit(label): Claim(self._confused(label, answer), (Unit(answer),))})
+        return Judgment({Unit(label): Claim(self._confused(label, answer), (Unit(answer),))})
 
     def _confused(self, gold: str, said: str) -> str:
         if gold == said:
@@ -148,22 +150,24 @@ class Judging:
         if said in self.negative:
             return NONE
         return (
-            DIRECTION if self.kind == "relations" and _parts(gold) == _parts(said) != [] else WRONG
+            DIRECTION
+            if self.kind == "relations" and _label_words(gold) == _label_words(said) != []
+            else WRONG
         )
 
 
-def _classes(wanted: Iterable[str], said: Iterable[str]) -> tuple[Unit, ...]:
+def _matching_units(wanted: Iterable[str], said: Iterable[str]) -> tuple[Unit, ...]:
     return tuple(map(Unit, sorted(set(wanted) & set(said))))
 
 
-def _parts(label: str) -> list[str]:
+def _label_words(label: str) -> list[str]:
     """The words of a label whatever their order: Cause-Effect(e1,e2) and Cause-Effect(e2,e1) have
     the same.
     """
     return sorted(re.findall(r"[^\W_]+", label.lower()))
 
 
-def _span(unit: Unit, theirs: Iterable[Unit]) -> Claim:
+def _judge_entity(unit: Unit, theirs: Iterable[Unit]) -> Claim:
     """What was said on the words of a gold entity; of several kinds of error the mildest counts."""
     touching = tuple(other for other in theirs if unit.touches(other))
     if not touching:
@@ -177,23 +181,23 @@ def _span(unit: Unit, theirs: Iterable[Unit]) -> Claim:
     )
 
 
-def _answer(example: Question, gold: Sequence[str], said: str) -> Judged:
+def _judge_answer(example: Question, gold: Sequence[str], said: str) -> Judgment:
     """An answer against all that are accepted, by SQuAD's rules."""
     places = example.answers or ()
     begins = next((answer.start for answer in places if answer.start is not None), 0)
-    given = (_placed(example.context, said, begins),) if said else ()
+    given = (_locate_answer(example.context, said, begins),) if said else ()
     if not gold:
-        return Judged({}, given)
+        return Judgment({}, given)
     first = next((answer for answer in places if answer.start is not None), None)
     unit = (
         Unit("", first.start or 0, (first.start or 0) + len(first.text), first.text)
         if first
         else Unit("", text=gold[0])
     )
-    return Judged({unit: Claim(_misses(example, gold, said), given)})
+    return Judgment({unit: Claim(_classify_answer(example, gold, said), given)})
 
 
-def _placed(context: str, said: str, near: int) -> Unit:
+def _locate_answer(context: str, said: str, near: int) -> Unit:
     """An answer where it stands in the context, as near to a place as can be: where it was taken
     from is not kept.
     """
@@ -201,7 +205,7 @@ def _placed(context: str, said: str, near: int) -> Unit:
     return Unit("", text=said) if start is None else Unit("", start, start + len(said), said)
 
 
-def _misses(example: Question, gold: Sequence[str], said: str) -> str:
+def _classify_answer(example: Question, gold: Sequence[str], said: str) -> str:
     if any(exact(answer, said) for answer in gold):
         return RIGHT
     ours, theirs = [normalized(answer) for answer in gold], normalized(said)
@@ -210,7 +214,7 @@ def _misses(example: Question, gold: Sequence[str], said: str) -> str:
     if not any(set(answer.split()) & set(theirs.split()) for answer in ours):
         return DISJOINT
     there = any(
-        _placed(example.context, said, answer.start).touches(
+        _locate_answer(example.context, said, answer.start).touches(
             Unit("", answer.start, answer.start + len(answer.text))
         )
         for answer in example.answers or ()

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
-from vocadapt.analysis.errors.kinds import RIGHT, SPURIOUS, Claim, Judged, Judging, Unit
-from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED, fate_of
-from vocadapt.analysis.errors.votes import Vote, vote_on
+from vocadapt.analysis.errors.kinds import RIGHT, SPURIOUS, Claim, Judge, Judgment, Unit
+from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, classify_outcome
+from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import CUTS
@@ -99,7 +99,7 @@ class Ledger:
     split: Split
     first: Side
     second: Side
-    judging: Judging
+    judging: Judge
     entries: tuple[Entry, ...]
     twofold: Side | None = None
 
@@ -111,14 +111,14 @@ class Ledger:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many gold units had which fate, and false alarms apart from them."""
-        return counted(self.entries)
+        return count_by_outcome(self.entries)
 
     @cached_property
     def by_label(self) -> dict[str, dict[str, int]]:
         """The same for each type or class."""
         labels = sorted({entry.unit.label for entry in self.entries})
         return {
-            label: counted(entry for entry in self.entries if entry.unit.label == label)
+            label: count_by_outcome(entry for entry in self.entries if entry.unit.label == label)
             for label in labels
         }
 
@@ -163,7 +163,7 @@ class Ledger:
         )
         logits = {cut: own[place] for cut, own in side.logits.items()}
         (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
-        return vote_on(side.outputs, logits, example, places, entry.unit.label)
+        return find_vote(side.outputs, logits, example, places, entry.unit.label)
 
     def titled(self, entry: Entry) -> str:
         """Where an example stands: its document and its number there, "10369876 · sentence 4", or
@@ -195,11 +195,16 @@ class Ledger:
             unit.text or unit.label for claim in (entry.first, entry.second) for unit in claim.said
         ]
         return "\n".join(
-            [self.titled(entry), text_of(self.split.examples[entry.place]), entry.unit.label, *said]
+            [
+                self.titled(entry),
+                example_text(self.split.examples[entry.place]),
+                entry.unit.label,
+                *said,
+            ]
         ).lower()
 
 
-def ledger(split: Split, first: Side, second: Side, judging: Judging) -> Ledger:
+def build_ledger(split: Split, first: Side, second: Side, judging: Judge) -> Ledger:
     """Judge two predictions for the same examples; raises InputError where their numbers differ, or
     nothing is labeled.
     """
@@ -216,11 +221,11 @@ def ledger(split: Split, first: Side, second: Side, judging: Judging) -> Ledger:
     for place, (example, right) in enumerate(zip(split.examples, gold, strict=True)):
         judged = [judging.judge(example, right, side.said[place]) for side in (first, second)]
         by_cut = {cut: judging.judge(example, right, said[place]) for cut, said in cuts.items()}
-        entries += _entries(place, example, judged[0], judged[1], by_cut)
+        entries += _build_entries(place, example, judged[0], judged[1], by_cut)
     return Ledger(split, first, second, judging, tuple(entries), twofold)
 
 
-def judging_of(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judging:
+def build_judge(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judge:
     """How predictions are judged, in keeping with their score: which classes say "no relation",
     whether all types are one.
 
@@ -229,16 +234,16 @@ def judging_of(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judging
     negative = frozenset(rules.negative) if kind == "relations" else frozenset[str]()
     if "positive" in scorer.uses:
         negative = frozenset(label for labels in split.gold for label in labels) - {rules.positive}
-    return Judging(kind, negative, rules.untyped)
+    return Judge(kind, negative, rules.untyped)
 
 
-def counted(entries: Iterable[Entry]) -> dict[str, int]:
+def count_by_outcome(entries: Iterable[Entry]) -> dict[str, int]:
     """How many entries have which fate."""
     counts = Counter(entry.fate for entry in entries)
-    return {fate: counts[fate] for fate in (*FATES, *ALARMS)}
+    return {fate: counts[fate] for fate in (*OUTCOMES, *ALARMS)}
 
 
-def text_of(example: Example) -> str:
+def example_text(example: Example) -> str:
     """The text of an example: words between blanks, a text with its pair, a question with its
     context.
     """
@@ -250,27 +255,30 @@ def text_of(example: Example) -> str:
     return f"{example.text}\n{example.pair}" if example.pair else example.text
 
 
-def _claim(judged: Judged, unit: Unit) -> Claim:
+def _claim_on(judged: Judgment, unit: Unit) -> Claim:
     """A claim on a gold unit; where gold has none, whether the alarm is given."""
     return judged.units.get(unit) or (
         Claim(SPURIOUS, (unit,)) if unit in judged.alarms else Claim(RIGHT)
     )
 
 
-def _entries(
-    place: int, example: Example, first: Judged, second: Judged, cuts: Mapping[str, Judged]
+def _build_entries(
+    place: int, example: Example, first: Judgment, second: Judgment, cuts: Mapping[str, Judgment]
 ) -> Iterator[Entry]:
     stem = blake2b(
-        f"{type(example).__name__}\0{text_of(example)}".encode("utf-8", "replace"), digest_size=ID
+        f"{type(example).__name__}\0{example_text(example)}".encode("utf-8", "replace"),
+        digest_size=ID,
     ).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
-        pair = (_claim(first, unit), _claim(second, unit))
+        pair = (_claim_on(first, unit), _claim_on(second, unit))
         fate = (
-            fate_of(not pair[0].error, not pair[1].error) if unit in first.units else _alarm(*pair)
+            classify_outcome(not pair[0].error, not pair[1].error)
+            if unit in first.units
+            else _classify_alarm(*pair)
         )
-        claims = {cut: _claim(judged, unit) for cut, judged in cuts.items()}
+        claims = {cut: _claim_on(judged, unit) for cut, judged in cuts.items()}
         yield Entry(f"{stem}:{unit.name}", place, fate, unit, *pair, claims)
 
 
-def _alarm(first: Claim, second: Claim) -> str:
+def _classify_alarm(first: Claim, second: Claim) -> str:
     return KEPT if first.error and second.error else REMOVED if first.error else ADDED

@@ -7,14 +7,25 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vocadapt.analysis.errors import html as error_html
-from vocadapt.analysis.errors.entry_lines import made_of, said_of, view_of, words_of
-from vocadapt.analysis.errors.html import safe
-from vocadapt.analysis.errors.keywords import keywords
+from vocadapt.analysis.errors.entry_lines import (
+    build_card,
+    describe_new_tokens,
+    format_claim,
+    words_of_entry,
+)
+from vocadapt.analysis.errors.html import escape
+from vocadapt.analysis.errors.keywords import find_keywords
 from vocadapt.analysis.errors.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
-from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED, RIGHT, WRONG
+from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
 from vocadapt.analysis.results.results import SURE
-from vocadapt.analysis.results.tables import LEAST, figure_name, fraction, p_value, points
+from vocadapt.analysis.results.tables import (
+    LEAST,
+    format_fraction,
+    format_metric_name,
+    format_p_value,
+    format_points,
+)
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
@@ -23,7 +34,7 @@ from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.base import Example
 
-LISTED = (
+LISTED_OUTCOMES = (
     FIXED,
     BROKEN,
     WRONG,
@@ -31,7 +42,7 @@ LISTED = (
     ADDED,
     KEPT,
 )  # fates whose entries a report lists; both right are counted only
-SAID = {
+OUTCOME_NOTES = {
     FIXED: "wrong before, right now",
     BROKEN: "right before, wrong now",
     WRONG: "wrong before and now",
@@ -62,7 +73,7 @@ class Report:
     def entries(self) -> tuple[Entry, ...]:
         """The entries that are listed, by fate."""
         held = self.slicing.entries(self.slice)
-        return tuple(entry for fate in LISTED for entry in held if entry.fate == fate)
+        return tuple(entry for fate in LISTED_OUTCOMES for entry in held if entry.fate == fate)
 
     @property
     def slices(self) -> tuple[SliceScore, ...]:
@@ -103,61 +114,67 @@ class Report:
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
-        rows = [_flat(self._entry(entry)) for entry in self.entries]
+        rows = [_flatten_entry(self._entry(entry)) for entry in self.entries]
         return format_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
     def html(self, progress: Progress = silent) -> str:
         """A page of its own that needs nothing else; a corpus is read for it."""
         book, words = self.slicing.ledger, self.slicing.words
         parts = [
-            f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>",
+            f"<h1>Error analysis</h1><p>{escape(self.names[0])} → {escape(self.names[1])}</p>",
             self._counts(),
             self._tables(),
         ]
         if self.slice != ALL:
             parts.append(
-                f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>"
+                f"<p>Listed is the slice “{escape(self.slicing.title(self.slice))}” only.</p>"
             )
-        for fate in LISTED:
+        for fate in LISTED_OUTCOMES:
             held = [entry for entry in self.entries if entry.fate == fate]
-            views = [view_of(book, entry, words) for entry in held]
+            views = [build_card(book, entry, words) for entry in held]
             body = (
-                error_html.cards(views, [self._note(entry) for entry in held])
+                error_html.render_cards(views, [self._note(entry) for entry in held])
                 if held
                 else "<p>None.</p>"
             )
             opened = " open" if fate == FIXED else ""
             parts.append(
-                f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>"
+                f"<details{opened}><summary>{escape(fate)} {len(held):,}</summary>{body}</details>"
             )
         left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
         parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
         parts.append(self._words(progress))
         if self.command:
-            parts.append(f"<h2>The same in a terminal</h2><pre>{safe(self.command)}</pre>")
+            parts.append(f"<h2>The same in a terminal</h2><pre>{escape(self.command)}</pre>")
         return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
 
     def _counts(self) -> str:
         counts = self.slicing.ledger.counts
         shown = [
-            (counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, ""))
-            for fate in FATES
+            (
+                counts[fate],
+                f"{fate} · {OUTCOME_NOTES[fate]}",
+                {FIXED: "good", BROKEN: "bad"}.get(fate, ""),
+            )
+            for fate in OUTCOMES
         ]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
-        scores, difference = overall(self.test, self.slicing.metric)
-        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p><p>{safe(self.definition)}.</p>"
-        return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
+        scores, difference = summarize_comparison(self.test, self.slicing.metric)
+        told = f"<p><b>{escape(scores)}</b>, {escape(difference)}.</p><p>{escape(self.definition)}.</p>"
+        return f"{error_html.render_counts(shown)}{told}<p>{escape(alarms)}</p>"
 
     def _tables(self) -> str:
         parts = [
             "<h2>Where the change comes from</h2>",
-            error_html.table(SLICE_HEADER, slice_rows(self.slices)),
+            error_html.render_table(SLICE_HEADER, format_slices(self.slices)),
         ]
         if self.by_cut:
             title = f"Which cut was right: {self.slicing.title(self.slice)}"
             parts += [
-                f"<h2>{safe(title)}</h2>",
-                error_html.table(("", *self.by_cut), cut_rows(self.by_cut)),
+                f"<h2>{escape(title)}</h2>",
+                error_html.render_table(
+                    ("", *self.by_cut), format_tokenization_scores(self.by_cut)
+                ),
             ]
         kinds = [
             (kind, f"{n['first']:,}", f"{n['second']:,}")
@@ -165,13 +182,13 @@ class Report:
         ]
         parts += [
             "<h2>Kinds of errors</h2>",
-            error_html.table(("kind", "baseline", "compared"), kinds),
+            error_html.render_table(("kind", "baseline", "compared"), kinds),
         ]
         return "".join(parts)
 
     def _words(self, progress: Progress) -> str:
         """The words of the entries in context, so many of so many."""
-        found = keywords(
+        found = find_keywords(
             self.slicing.ledger,
             self.entries,
             self.slicing.words,
@@ -186,7 +203,7 @@ class Report:
             f"{count(len(found.words))} of the {count(found.of)} words on the"
             f" cards{which}.{self._not_looked_up()}"
         )
-        return f"<h2>Words in context</h2><p>{safe(told)}</p>{error_html.in_context(found)}"
+        return f"<h2>Words in context</h2><p>{escape(told)}</p>{error_html.render_keywords(found)}"
 
     def _not_looked_up(self) -> str:
         """Where the words were not looked up, and why."""
@@ -209,7 +226,7 @@ class Report:
         """An entry as JSON values."""
         book = self.slicing.ledger
         example = book.split.examples[entry.place]
-        words = words_of(example, entry, self.slicing.words)
+        words = words_of_entry(example, entry, self.slicing.words)
         vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
         return {
             "id": entry.id,
@@ -219,10 +236,10 @@ class Report:
             "event": entry.event,
             "label": entry.unit.label,
             "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
-            "first": {"said": said_of(entry.first), "error": entry.first.error},
-            "second": {"said": said_of(entry.second), "error": entry.second.error},
+            "first": {"said": format_claim(entry.first), "error": entry.first.error},
+            "second": {"said": format_claim(entry.second), "error": entry.second.error},
             "cuts": {
-                cut: {"said": said_of(claim), "error": claim.error}
+                cut: {"said": format_claim(claim), "error": claim.error}
                 for cut, claim in entry.cuts.items()
             },
             "vote": (
@@ -237,7 +254,7 @@ class Report:
                 else None
             ),
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
-            "made_of": list(made_of(words, self.slicing.words)),
+            "made_of": list(describe_new_tokens(words, self.slicing.words)),
             "note": note,
             "tags": list(tags),
         }
@@ -279,47 +296,46 @@ h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-
 """
 
 
-def overall(test: Comparison, metric: str) -> tuple[str, str]:
+def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     """Both scores, and what is said of their difference.
 
     "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
     """
     p, interval = test.p_randomisation, test.interval
-    drawn = (
-        f"{100 * interval.level:.0f} % interval {points(interval.low)} to {points(interval.high)}"
-    )
-    tested = (
-        f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ': no claim'}"
-    )
+    drawn = f"{100 * interval.level:.0f} % interval {format_points(interval.low)} to {format_points(interval.high)}"
+    tested = f"paired test p {'' if p < LEAST else '= '}{format_p_value(p)}{'' if p < SURE else ': no claim'}"
     return (
-        f"{metric} {fraction(test.a)} → {fraction(test.b)}",
-        f"{points(test.difference)} points ({drawn}), {tested}",
+        f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}",
+        f"{format_points(test.difference)} points ({drawn}), {tested}",
     )
 
 
-def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
+def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     """Slices as cells of a table."""
     return [
         (
             one.title,
             count(one.n),
-            points(one.difference) or "–",
+            format_points(one.difference) or "–",
             f"{count(one.fixed)} : {count(one.broken)}",
         )
         for one in slices
     ]
 
 
-def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
+def format_tokenization_scores(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Every figure under each cut."""
     names = list(next(iter(by_cut.values())).values) if by_cut else []
     return [
-        (figure_name(name), *(fraction(score.values[name]) for score in by_cut.values()))
+        (
+            format_metric_name(name),
+            *(format_fraction(score.values[name]) for score in by_cut.values()),
+        )
         for name in names
     ]
 
 
-def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """An entry in one row."""
     cuts, vote = entry["cuts"], entry["vote"]
     return {

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.analysis.errors.votes import Vote, vote_on
+from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.training.finetune.mixture import POOLED, choose_main_tokenization
 from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.finetune.run_files import SavedRun
@@ -15,7 +15,7 @@ from vocadapt.training.tasks.base import Example, Sentence
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class ExamplePrediction:
     """The logits of one example under every cut, rows being words or 1, and what they say."""
 
     example: Example
@@ -49,29 +49,29 @@ class Tried:
         """
         if isinstance(self.example, Sentence):
             asked = [
-                (row, vote_on(self.outputs, self.logits, self.example, [row]))
+                (row, find_vote(self.outputs, self.logits, self.example, [row]))
                 for row in range(len(self.example.words))
             ]
         elif self.outputs.kind == "multilabel":
             asked = [
-                (0, vote_on(self.outputs, self.logits, self.example, label=label))
+                (0, find_vote(self.outputs, self.logits, self.example, label=label))
                 for label in self.outputs.names
             ]
         else:
-            asked = [(0, vote_on(self.outputs, self.logits, self.example))]
+            asked = [(0, find_vote(self.outputs, self.logits, self.example))]
         return tuple((row, vote) for row, vote in asked if vote is not None)
 
 
-def try_out(run: SavedRun, example: Example) -> Tried:
+def predict_example(run: SavedRun, example: Example) -> ExamplePrediction:
     """Predict one example under every cut of a run; raises InputError for what the run cannot
     read.
     """
-    return Tried(
+    return ExamplePrediction(
         example, run.outputs, {cut: rows[0] for cut, rows in run.logits([example]).items()}
     )
 
 
-def disagreed(run: SavedRun) -> Example | None:
+def find_disagreement(run: SavedRun) -> Example | None:
     """The first test example of a run of which its two cuts said different things, else the first
     one; None without any.
     """

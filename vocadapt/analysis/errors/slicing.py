@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from vocadapt.analysis.errors.kinds import Unit
-from vocadapt.analysis.errors.ledger import Entry, Ledger, text_of
-from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED
-from vocadapt.analysis.errors.word_tokenizations import WordBook, WordCut
-from vocadapt.analysis.results.tables import figure_name
+from vocadapt.analysis.errors.ledger import Entry, Ledger, example_text
+from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
+from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
 from vocadapt.training.finetune.outputs import Prediction
@@ -44,12 +44,12 @@ class SliceSettings:
 
 
 @dataclass(frozen=True)
-class Sliced:
+class SlicedUnit:
     """The words of a unit with their cuts, and whether an entity of these words stood in training
     (None: not known, or none).
     """
 
-    words: tuple[WordCut, ...]
+    words: tuple[TokenizedWord, ...]
     entity_seen: bool | None = None
 
 
@@ -62,7 +62,7 @@ class ErrorSlice:
 
     named: Callable[[SliceSettings], str]
     about: str
-    holds: Callable[[Sliced, SliceSettings], bool]
+    holds: Callable[[SlicedUnit, SliceSettings], bool]
     needs: str = ""
 
 
@@ -156,7 +156,7 @@ class Slicing:
     """
 
     ledger: Ledger
-    words: WordBook
+    words: WordIndex
     scorer: Scorer
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
@@ -164,7 +164,7 @@ class Slicing:
     @property
     def metric(self) -> str:
         """What the figure is called by which the sides and the slices are judged."""
-        return figure_name(self.scorer.headline)
+        return format_metric_name(self.scorer.headline)
 
     @cached_property
     def definition(self) -> str:
@@ -240,7 +240,7 @@ class Slicing:
         scores = {cut: self._score_of(name, said) for cut, said in side.cuts.items()}
         return {cut: score for cut, score in scores.items() if score is not None}
 
-    def words_of(self, place: int, unit: Unit) -> tuple[WordCut, ...]:
+    def words_of(self, place: int, unit: Unit) -> tuple[TokenizedWord, ...]:
         """The words that a unit is sliced by: an entity's; all words of a text; a question's and
         its answer's.
         """
@@ -248,7 +248,9 @@ class Slicing:
         if isinstance(example, Sentence):
             return self.words.cut(example.words[unit.start : unit.end])
         text = (
-            f"{example.question} {unit.text}" if isinstance(example, Question) else text_of(example)
+            f"{example.question} {unit.text}"
+            if isinstance(example, Question)
+            else example_text(example)
         )
         return self.words.cut(self.words.words_of(text))
 
@@ -261,7 +263,7 @@ class Slicing:
         key = (place, unit)
         if key not in self._known:
             seen = self.words.seen_entity(unit.text) if self.ledger.kind == "ner" else None
-            sliced = Sliced(self.words_of(place, unit), seen)
+            sliced = SlicedUnit(self.words_of(place, unit), seen)
             found = frozenset(
                 name for name in self.available if SLICES[name].holds(sliced, self.settings)
             )
@@ -270,7 +272,7 @@ class Slicing:
 
     def _score(self, name: str) -> SliceScore:
         title = self.title(name)
-        fates = [entry.fate for entry in self.entries(name) if entry.fate in FATES]
+        fates = [entry.fate for entry in self.entries(name) if entry.fate in OUTCOMES]
         scores = (
             self._score_of(name, side.said) for side in (self.ledger.first, self.ledger.second)
         )

@@ -52,7 +52,7 @@ class Vote:
         )
 
 
-def vote_on(
+def find_vote(
     outputs: Outputs,
     logits: Mapping[str, Logits],
     example: Any,
@@ -68,22 +68,26 @@ def vote_on(
     if any(cut not in logits for cut in CUTS):
         return None
     if isinstance(example, Question):
-        return _on_answer(logits, example)
+        return _vote_on_answer(logits, example)
     if outputs.kind == "multilabel":
-        return _on_label(outputs, logits, label)
+        return _vote_on_label(outputs, logits, label)
     rows = (
         [row for row in sorted(places) if row < len(logits[POOLED])]
         if outputs.kind == "ner"
         else [0]
     )
-    votes = [vote for row in rows if (vote := _on_row(outputs, logits, row, example)) is not None]
+    votes = [
+        vote for row in rows if (vote := _vote_at_row(outputs, logits, row, example)) is not None
+    ]
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
 
 
-def _on_row(outputs: Outputs, logits: Mapping[str, Logits], row: int, example: Any) -> Vote | None:
+def _vote_at_row(
+    outputs: Outputs, logits: Mapping[str, Logits], row: int, example: Any
+) -> Vote | None:
     best = {cut: int(logits[cut][row].argmax()) for cut in CUTS}
     at = example.words[row] if outputs.kind == "ner" else ""
-    return _vote(
+    return _build_vote(
         at,
         best,
         lambda cut, place: float(logits[cut][row, place]),
@@ -91,7 +95,7 @@ def _on_row(outputs: Outputs, logits: Mapping[str, Logits], row: int, example: A
     )
 
 
-def _on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -> Vote | None:
+def _vote_on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -> Vote | None:
     if label not in outputs.index:
         return None
     place = outputs.index[label]
@@ -102,7 +106,7 @@ def _on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -> Vot
     return Vote("", said, {cut: abs(values[cut]) for cut in (BASE, ADAPTED)})
 
 
-def _on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
+def _vote_on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
     bounds = word_bounds(example.context, example.word_rule)
     best: dict[str, Option] = {}
     for cut in CUTS:
@@ -115,12 +119,12 @@ def _on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
     def score(cut: str, span: Option) -> float:
         return float(logits[cut][span[0], 0]) + float(logits[cut][span[1], 1])
 
-    return _vote(
+    return _build_vote(
         "", best, score, lambda span: example.context[bounds[span[0], 0] : bounds[span[1], 1]]
     )
 
 
-def _vote(
+def _build_vote(
     at: str,
     best: Mapping[str, Option],
     score: Callable[[str, Option], float],

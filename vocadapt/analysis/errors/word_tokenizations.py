@@ -23,7 +23,7 @@ from vocadapt.vocabulary.initializers.materials import Provenance, provenance_li
 
 
 @dataclass(frozen=True)
-class WordCut:
+class TokenizedWord:
     """A word as it is written, its wordpieces before and after, those of the latter that were
     added, times in training.
 
@@ -43,7 +43,7 @@ class WordCut:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainingCounts:
     """What a model saw in training: its words, as the model meets them, and its entities, with
     their counts.
     """
@@ -53,7 +53,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedToken:
     """A token that an adaptation added: how its row was made, of which tokens with which weights,
     its count in the corpus.
     """
@@ -70,7 +70,7 @@ class Added:
 
 
 @dataclass(frozen=True, eq=False)
-class WordBook:
+class WordIndex:
     """Two cuts of words, the added tokens by name, and what was seen in training; every part may be
     missing.
     """
@@ -78,11 +78,11 @@ class WordBook:
     before: Tokenizer | None = None
     after: Tokenizer | None = None
     splitter: Splitter | None = None
-    added: Mapping[str, Added] = field(default_factory=dict)
-    trained: Trained | None = None
+    added: Mapping[str, AddedToken] = field(default_factory=dict)
+    trained: TrainingCounts | None = None
 
     @cached_property
-    def _known(self) -> dict[str, WordCut]:
+    def _known(self) -> dict[str, TokenizedWord]:
         return {}
 
     @property
@@ -96,25 +96,33 @@ class WordBook:
             return tuple(text.split())
         return tuple(text[start:end] for _, start, end in self.splitter.spans(text))
 
-    def word(self, word: str) -> WordCut:
+    def word(self, word: str) -> TokenizedWord:
         """A word with its cuts; each distinct one is cut once."""
         if word not in self._known:
-            before, after = (_pieces(tokenizer, word) for tokenizer in (self.before, self.after))
+            before, after = (_tokenize(tokenizer, word) for tokenizer in (self.before, self.after))
             new = tuple(piece for piece in after if piece in self.added)
-            seen = None if self.trained is None else self.trained.words[met(word, self.splitter)]
-            self._known[word] = WordCut(word, before, after, new, seen)
+            seen = (
+                None
+                if self.trained is None
+                else self.trained.words[normalize_word(word, self.splitter)]
+            )
+            self._known[word] = TokenizedWord(word, before, after, new, seen)
         return self._known[word]
 
-    def cut(self, words: Iterable[str]) -> tuple[WordCut, ...]:
+    def cut(self, words: Iterable[str]) -> tuple[TokenizedWord, ...]:
         """Words with their cuts, in order."""
         return tuple(map(self.word, words))
 
     def seen_entity(self, text: str) -> bool | None:
         """Whether an entity of these words stood in training; None where that is not known."""
-        return None if self.trained is None else met(text, self.splitter) in self.trained.entities
+        return (
+            None
+            if self.trained is None
+            else normalize_word(text, self.splitter) in self.trained.entities
+        )
 
 
-def near(space: EmbeddingSpace, token: str, k: int = 3) -> str:
+def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
     """The tokens whose rows lie nearest to a token's, with their cosines: "near bipolar .61,
     remitted .55"; "" for a stranger.
     """
@@ -127,11 +135,11 @@ def near(space: EmbeddingSpace, token: str, k: int = 3) -> str:
     )
 
 
-def word_book(
+def build_word_index(
     first: LanguageModel | None,
     second: LanguageModel | None,
     train: Sequence[Example] | None = None,
-) -> WordBook:
+) -> WordIndex:
     """The cuts of the models of two runs.
 
     Where the two tokenizers differ, before is the first's and after the second's; where they are
@@ -140,18 +148,18 @@ def word_book(
     """
     last = second or first
     if last is None:
-        return WordBook(trained=None if train is None else trained_on(train, None))
+        return WordIndex(trained=None if train is None else count_training_words(train, None))
     begin = (
         first
         if first is not None and first.vocabulary.tokens != last.vocabulary.tokens
         else before_of(last) or last
     )
-    added = {name: one for model in (begin, last) for name, one in added_to(model).items()}
-    seen = None if train is None else trained_on(train, last.splitter)
-    return WordBook(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, seen)
+    added = {name: one for model in (begin, last) for name, one in read_added_tokens(model).items()}
+    seen = None if train is None else count_training_words(train, last.splitter)
+    return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, seen)
 
 
-def added_to(model: LanguageModel) -> dict[str, Added]:
+def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
     """The tokens that an adapted model's record names, by what their rows are made of; none for any
     other model.
     """
@@ -163,7 +171,7 @@ def added_to(model: LanguageModel) -> dict[str, Added]:
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
     ways = made.get("how", ())
     return {
-        token: Added(
+        token: AddedToken(
             token,
             Provenance(ways[way], tuple((name, weight) for name, weight in donors)),
             counts.get(token),
@@ -173,7 +181,7 @@ def added_to(model: LanguageModel) -> dict[str, Added]:
     }
 
 
-def trained_on(examples: Iterable[Example], splitter: Splitter | None) -> Trained:
+def count_training_words(examples: Iterable[Example], splitter: Splitter | None) -> TrainingCounts:
     """Count the words and entities of training examples, as a model meets them; each distinct word
     is split once.
     """
@@ -192,20 +200,20 @@ def trained_on(examples: Iterable[Example], splitter: Splitter | None) -> Traine
                 else _both(example)
             )
             words.update(splitter.words(text) if splitter else text.lower().split())
-    return Trained(_met(words, splitter), _met(entities, splitter))
+    return TrainingCounts(_normalize_counts(words, splitter), _normalize_counts(entities, splitter))
 
 
-def met(text: str, splitter: Splitter | None) -> str:
+def normalize_word(text: str, splitter: Splitter | None) -> str:
     """A word or phrase as a model meets it: its casing and its form, blanks between what it
     splits.
     """
     return " ".join(splitter.words(text)) if splitter else text.lower()
 
 
-def _met(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:
+def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:
     folded: Counter[str] = Counter()
     for text, count in counts.items():
-        folded[met(text, splitter)] += count
+        folded[normalize_word(text, splitter)] += count
     return folded
 
 
@@ -214,7 +222,7 @@ def _both(example: Example) -> str:
     return f"{example.text} {example.pair}"
 
 
-def _pieces(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
+def _tokenize(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
     return (
         () if tokenizer is None else tuple(encode(tokenizer, word, add_special_tokens=False).tokens)
     )

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from vocadapt.analysis.figures.figures import NULL, SYMBOLS, layout_of
+from vocadapt.analysis.figures.figures import NEUTRAL, SYMBOLS, build_layout
 
 LONGEST = 34  # characters of a label
 
@@ -49,7 +49,7 @@ class RelationMarks:
     null: Sequence[float | None]
 
 
-def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
+def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     """The length of every row against the frequency of its token, a panel a space, with the 5th,
     50th and 95th percentile.
     """
@@ -57,7 +57,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
     figure = make_subplots(
         1, many, subplot_titles=[label(panel.title) for panel in panels], horizontal_spacing=0.07
     )
-    figure.update_layout(**layout_of(340))
+    figure.update_layout(**build_layout(340))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels, start=1):
         x, y = (
@@ -86,7 +86,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
                 showlegend=False,
                 row=1,
                 col=place,
-                line={"color": NULL, "dash": dash, "width": 3.5 if dash == "solid" else 2},
+                line={"color": NEUTRAL, "dash": dash, "width": 3.5 if dash == "solid" else 2},
                 hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
             )
         axis: dict[str, Any] = (
@@ -99,7 +99,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
     return figure
 
 
-def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figure:
+def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figure:
     """A line a relation: where its pairs lie in each space (± sd), and in gray the same words
     re-paired at random.
     """
@@ -113,7 +113,7 @@ def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figur
             name="re-paired at random",
             legendgroup="null",
             showlegend=place == 0,
-            marker={"color": NULL, "symbol": f"{symbol}-open", "size": 8},
+            marker={"color": NEUTRAL, "symbol": f"{symbol}-open", "size": 8},
             hovertemplate="re-paired: %{x:.3f}<extra></extra>",
         )
         figure.add_scatter(
@@ -130,8 +130,8 @@ def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figur
             },
             hovertemplate="%{x:.3f}<extra>" + label(space.name) + "</extra>",
         )
-    figure.add_vline(0, line={"color": NULL, "dash": "dot", "width": 1})
-    figure.update_layout(**layout_of(90 + (18 + 11 * many) * len(names)))
+    figure.add_vline(0, line={"color": NEUTRAL, "dash": "dot", "width": 1})
+    figure.update_layout(**build_layout(90 + (18 + 11 * many) * len(names)))
     figure.update_xaxes(
         title="mean cosine of the pairs, minus the space's own", showline=False, zeroline=False
     )

@@ -2,25 +2,31 @@
 
 import plotly.graph_objects as go
 
-from vocadapt.analysis.figures.figures import GOOD, NULL, SOURCE, empty_figure, frequency_rank
+from vocadapt.analysis.figures.figures import (
+    GOOD,
+    NEUTRAL,
+    SOURCE,
+    build_empty_figure,
+    plot_frequency_ranks,
+)
 from vocadapt.vocabulary.growth.extension_size import SELDOM, ExtensionCurve
 
 HEIGHT, TOP = 260, 12  # pixels: of a figure, of its upper margin
 
 
-def token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
+def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     """Occurrences of the new tokens by rank, both axes logarithmic; the chosen size and the floor
     of SELDOM as lines.
     """
-    figure = frequency_rank(curve.ranked, SELDOM, "{} times", "new token", GOOD)
+    figure = plot_frequency_ranks(curve.ranked, SELDOM, "{} times", "new token", GOOD)
     figure.update_layout(height=HEIGHT, margin={"t": TOP})
-    _mark(figure, curve, chosen)
+    _draw_chosen_size(figure, curve, chosen)
     return figure
 
 
-def pieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
+def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     """Wordpieces a word against the tokens added; the chosen size as a line."""
-    figure = empty_figure("tokens added", "wordpieces a word", HEIGHT)
+    figure = build_empty_figure("tokens added", "wordpieces a word", HEIGHT)
     figure.update_layout(showlegend=False, margin={"t": TOP})
     figure.add_scatter(
         x=[at.size for at in curve.sizes],
@@ -33,11 +39,11 @@ def pieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
             "%{x:,} tokens: %{y:.3f} a word, the text %{customdata:.1%} shorter<extra></extra>"
         ),
     )
-    _mark(figure, curve, chosen)
+    _draw_chosen_size(figure, curve, chosen)
     return figure
 
 
-def _mark(figure: go.Figure, curve: ExtensionCurve, chosen: int) -> None:
+def _draw_chosen_size(figure: go.Figure, curve: ExtensionCurve, chosen: int) -> None:
     """The chosen size as a line, where the curve reaches that far."""
     if 0 < chosen <= len(curve.counts):
-        figure.add_vline(x=chosen, line={"color": NULL, "dash": "dash"})
+        figure.add_vline(x=chosen, line={"color": NEUTRAL, "dash": "dash"})

@@ -20,16 +20,16 @@ DOMAIN = "#D55E00"  # words of the domain
 GOOD = "#009E73"  # added, good, held-out truth
 TARGET = "#E69F00"  # a target model
 CHANGED = "#CC79A7"  # changed or wrong
-NULL = "#7A8793"  # dropped, random, null
+NEUTRAL = "#7A8793"  # dropped, random, null
 
-SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NULL)  # several models side by side
+SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NEUTRAL)  # several models side by side
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 MOST_POINTS = 800
 
 
-def frequency_rank(
+def plot_frequency_ranks(
     counts: ArrayLike,
     cut: int = 0,
     said: str = "min count {}",
@@ -45,7 +45,7 @@ def frequency_rank(
     ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[
         : len(ordered)
     ]
-    figure = empty_figure(f"rank of the {of}", "occurrences", height=300)
+    figure = build_empty_figure(f"rank of the {of}", "occurrences", height=300)
     figure.add_scatter(
         x=ranks,
         y=ordered[ranks - 1],
@@ -55,7 +55,7 @@ def frequency_rank(
         hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
     )
     if cut > 0:
-        figure.add_hline(y=cut, line={"color": NULL, "dash": "dot"})
+        figure.add_hline(y=cut, line={"color": NEUTRAL, "dash": "dot"})
         figure.add_annotation(  # on a logarithmic axis an annotation stands at the logarithm
             x=0,
             y=np.log10(cut),
@@ -63,7 +63,7 @@ def frequency_rank(
             showarrow=False,
             xanchor="left",
             yanchor="bottom",
-            font={"color": NULL},
+            font={"color": NEUTRAL},
         )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(type="log", dtick=1, exponentformat="power")
@@ -71,12 +71,15 @@ def frequency_rank(
     return figure
 
 
-def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
+def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
     """Two histograms of cosines: words with their own wordpiece (held out), and with a random
     one.
     """
-    figure = empty_figure("cosine after the map", "share of pairs", height=340)
-    for values, name, color in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
+    figure = build_empty_figure("cosine after the map", "share of pairs", height=340)
+    for values, name, color in (
+        (random, "random pairs", NEUTRAL),
+        (true, "held-out anchors", GOOD),
+    ):
         figure.add_histogram(
             x=np.asarray(values),
             name=name,
@@ -90,14 +93,18 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
     return figure
 
 
-def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
+def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     """How far a job was, against the seconds since each of its runs began: one (seconds, fractions)
     pair a run.
     """
-    figure = empty_figure("seconds", "done", height=210)
+    figure = build_empty_figure("seconds", "done", height=210)
     for number, (seconds, fractions) in enumerate(runs, start=1):
         last = number == len(runs)
-        line = {"color": SOURCE if last else NULL, "width": 2.5, "dash": "solid" if last else "dot"}
+        line = {
+            "color": SOURCE if last else NEUTRAL,
+            "width": 2.5,
+            "dash": "solid" if last else "dot",
+        }
         figure.add_scatter(
             x=seconds,
             y=fractions,
@@ -111,14 +118,14 @@ def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure
     return figure
 
 
-def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
+def plot_wordpieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
     """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in
     the order given.
 
     shares: model → number of pieces, as it stands on the axis → share of the running words, from 0
     to 1.
     """
-    figure = empty_figure("wordpieces of a word", "share of the words", height=300)
+    figure = build_empty_figure("wordpieces of a word", "share of the words", height=300)
     for (model, bars), color, pattern in zip(
         shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False
     ):
@@ -135,20 +142,20 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
     return figure
 
 
-def leaderboard(
+def plot_leaderboard(
     names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]
 ) -> go.Figure:
     """One bar an initializer, best on top: its centered cosine to the true rows, ± errors; floors
     hatched and gray.
     """
-    figure = empty_figure("centered cosine to the true row", "", height=60 + 26 * len(names))
+    figure = build_empty_figure("centered cosine to the true row", "", height=60 + 26 * len(names))
     figure.add_bar(
         x=np.asarray(values),
         y=list(names),
         orientation="h",
-        error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NULL},
+        error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NEUTRAL},
         marker={
-            "color": [NULL if floor else GOOD for floor in floors],
+            "color": [NEUTRAL if floor else GOOD for floor in floors],
             "pattern": {"shape": ["/" if floor else "" for floor in floors]},
         },
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
@@ -158,13 +165,13 @@ def leaderboard(
     return figure
 
 
-def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
+def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
     """How many tokens of each length vocabularies have, and have in common: one group of bars for
     each, in the order given.
 
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
-    figure = empty_figure("characters of a token, without ##", "tokens", height=300)
+    figure = build_empty_figure("characters of a token, without ##", "tokens", height=300)
     for (name, counts), color, pattern in zip(
         lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False
     ):
@@ -191,7 +198,7 @@ class Dots:
     dropped: ArrayLike
 
 
-def against_id(
+def plot_against_id(
     panels: Sequence[Dots],
     value: str,
     logarithmic: bool = False,
@@ -214,7 +221,7 @@ def against_id(
     spaced = {"vertical_spacing": 0.5 / down} if down > 1 else {}
     figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spaced)
     figure.update_layout(
-        **layout_of(max(320, 260 * down))
+        **build_layout(max(320, 260 * down))
     )  # not a figure's whole layout: to check that takes plotly .2 s
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels):
@@ -222,7 +229,7 @@ def against_id(
         values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
         for mask, name, color, symbol in (
             (~gone, "stays", SOURCE, "circle"),
-            (gone, "goes", NULL, "x-thin-open"),
+            (gone, "goes", NEUTRAL, "x-thin-open"),
         ):
             ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
             figure.add_scattergl(
@@ -239,7 +246,7 @@ def against_id(
             )
         for line in lines[place] if lines else ():
             figure.add_vline(
-                line, line={"color": NULL, "dash": "dot", "width": 1}, row=row, col=column
+                line, line={"color": NEUTRAL, "dash": "dot", "width": 1}, row=row, col=column
             )
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
@@ -255,7 +262,7 @@ def against_id(
     return figure
 
 
-def growth_against_size(
+def plot_vocabulary_growth(
     curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
 ) -> go.Figure:
     """How much longer a text becomes, against the share of the vocabulary that is kept: a line a
@@ -264,7 +271,9 @@ def growth_against_size(
     curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its
     growth, drawn as a ring.
     """
-    figure = empty_figure("share of the vocabulary that is kept", "more wordpieces", height=320)
+    figure = build_empty_figure(
+        "share of the vocabulary that is kept", "more wordpieces", height=320
+    )
     for (name, curve), color, symbol in zip(
         curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False
     ):
@@ -293,7 +302,7 @@ def growth_against_size(
     return figure
 
 
-def overlap_histogram(
+def plot_overlap_histogram(
     words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
 ) -> go.Figure:
     """How many words keep 0, 1, … k neighbors, as shares; the null's as a gray line; bars outside
@@ -302,7 +311,7 @@ def overlap_histogram(
     words, null: numbers of words (k + 1,).
     """
     counts = np.asarray(words, dtype=float)
-    figure = empty_figure("neighbors kept", "share of the words", height=200)
+    figure = build_empty_figure("neighbors kept", "share of the words", height=200)
     first, last = kept or (0, len(counts) - 1)
     figure.add_bar(
         x=np.arange(len(counts)),
@@ -322,7 +331,7 @@ def overlap_histogram(
             y=luck / luck.sum(),
             mode="lines+markers",
             name="null: nothing changed",
-            line={"color": NULL, "width": 2.5, "dash": "dot"},
+            line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},
             marker={"symbol": "diamond", "size": 7},
             hovertemplate="%{x} kept: %{y:.3f} of the words<extra>null</extra>",
         )
@@ -333,7 +342,7 @@ def overlap_histogram(
     return figure
 
 
-def overlap_by_frequency(
+def plot_overlap_by_frequency(
     counts: ArrayLike,
     overlap: ArrayLike,
     names: Sequence[str],
@@ -345,7 +354,7 @@ def overlap_by_frequency(
 
     lines: name → (occurrences, mean overlap); the one called "null" is gray and dotted.
     """
-    figure = empty_figure("occurrences of the word", "neighbors kept, share", height=300)
+    figure = build_empty_figure("occurrences of the word", "neighbors kept, share", height=300)
     times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     groups = [
@@ -370,7 +379,7 @@ def overlap_by_frequency(
             y=np.asarray(y),
             mode="lines+markers",
             name=f"mean, {name}",
-            line={"color": NULL if name == "null" else DOMAIN, "width": 3, "dash": dash},
+            line={"color": NEUTRAL if name == "null" else DOMAIN, "width": 3, "dash": dash},
             marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
         )
@@ -379,16 +388,16 @@ def overlap_by_frequency(
     return figure
 
 
-def empty_figure(x: str, y: str, height: int) -> go.Figure:
+def build_empty_figure(x: str, y: str, height: int) -> go.Figure:
     """A figure with its layout and the titles of both axes, and nothing drawn yet."""
     figure = go.Figure()
-    figure.update_layout(**layout_of(height))
+    figure.update_layout(**build_layout(height))
     figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
     figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
     return figure
 
 
-def layout_of(height: int) -> dict[str, Any]:
+def build_layout(height: int) -> dict[str, Any]:
     """What every figure has: its height, no frame, its legend above."""
     return {
         "height": height,

@@ -10,9 +10,16 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vocadapt.analysis.figures.figures import GOOD, SERIES, SOURCE, SYMBOLS, empty_figure, layout_of
-from vocadapt.analysis.gates import GateShares
-from vocadapt.analysis.results.tables import fraction
+from vocadapt.analysis.figures.figures import (
+    GOOD,
+    SERIES,
+    SOURCE,
+    SYMBOLS,
+    build_empty_figure,
+    build_layout,
+)
+from vocadapt.analysis.gates import GateStatistics
+from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.progress import count
 from vocadapt.training.masked.validation import HeldOutCurve
 
@@ -22,7 +29,7 @@ NARROWEST = 0.1  # half the range of shares that the colors span, at least
 DARKEST = 0.65  # of the way to its full color a field goes at most: dark digits are read on each
 
 
-def held_out_losses(
+def plot_held_out_losses(
     curves: Mapping[str, HeldOutCurve],
     against: str = "tokens",
     height: int = 320,
@@ -31,7 +38,7 @@ def held_out_losses(
     """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are:
     each keeps its color.
     """
-    figure = empty_figure(AGAINST[against], "held-out loss per character", height)
+    figure = build_empty_figure(AGAINST[against], "held-out loss per character", height)
     styles = dict(
         zip(
             dict.fromkeys([*among, *curves]),
@@ -48,7 +55,7 @@ def held_out_losses(
             name=html.escape(name),
             line={"color": color, "width": 2.2},
             marker={"symbol": symbol, "size": 7},
-            customdata=[fraction(point.loss) for point in curve.points],
+            customdata=[format_fraction(point.loss) for point in curve.points],
             hovertemplate=(
                 f"%{{x:,.0f}} {AGAINST[against]}: %{{customdata}}<extra>{html.escape(name)}</extra>"
             ),
@@ -58,7 +65,7 @@ def held_out_losses(
     return figure
 
 
-def gate_heat(shares: GateShares) -> go.Figure:
+def plot_gates(shares: GateStatistics) -> go.Figure:
     """The extension's share by layer (first one below) and kind of token: blue is BERT's layer,
     green the extension.
     """
@@ -69,8 +76,8 @@ def gate_heat(shares: GateShares) -> go.Figure:
             z=shares.means,
             x=kinds,
             y=[f"layer {layer + 1}" for layer in range(shares.layers)],
-            text=_fractions(shares.means),
-            customdata=_fractions(shares.deviations),
+            text=_format_fractions(shares.means),
+            customdata=_format_fractions(shares.deviations),
             zmin=0.5 - half,
             zmax=0.5 + half,
             colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)],
@@ -83,12 +90,12 @@ def gate_heat(shares: GateShares) -> go.Figure:
         )
     )
     figure.update_layout(
-        **layout_of(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
+        **build_layout(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
     )
     figure.update_xaxes(type="category", showline=False, automargin=True)
     figure.update_yaxes(type="category", showline=False, automargin=True)
     return figure
 
 
-def _fractions(values: NDArray[np.float64]) -> list[list[str]]:
-    return [list(map(fraction, row)) for row in values.tolist()]
+def _format_fractions(values: NDArray[np.float64]) -> list[list[str]]:
+    return [list(map(format_fraction, row)) for row in values.tolist()]

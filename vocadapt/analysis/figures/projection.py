@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGET
+from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NEUTRAL, SOURCE, TARGET
 from vocadapt.analysis.token_columns import Column
 from vocadapt.progress import count
 
@@ -29,16 +29,16 @@ MARKS = (
     (CHANGED, "cross"),
     ("#56B4E9", "triangle-down"),
     ("#B07D3A", "x"),
-    (NULL, "pentagon"),
+    (NEUTRAL, "pentagon"),
 )  # fmt: skip; no open marks: WebGL draws none of them without a line
 FIXED = {  # the color language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"),
     "added": (GOOD, "diamond"),
     "target": (TARGET, "square"),
     "new row": (CHANGED, "cross"),
-    "dropped": (NULL, "x"),
-    "other": (NULL, "pentagon"),
-    "the others": (NULL, "circle"),
+    "dropped": (NEUTRAL, "x"),
+    "other": (NEUTRAL, "pentagon"),
+    "the others": (NEUTRAL, "circle"),
 }
 NAMED = 60  # rings that get a name
 LONGEST = 40  # characters of a name on the map and under the pointer
@@ -46,7 +46,7 @@ LONGEST = 40  # characters of a name on the map and under the pointer
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Tokens in the plane: coordinates (n, 2), ids (n,), names as `literal_names` makes them (n,);
+    """Tokens in the plane: coordinates (n, 2), ids (n,), names as `escape_names` makes them (n,);
     all in the same order.
     """
 
@@ -89,7 +89,7 @@ class Drawing:
     still: bool = False  # for paper: in vectors, not in WebGL
 
 
-def map_figure(points: Points, drawing: Drawing) -> go.Figure:
+def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
     """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace
     for each category.
 
@@ -97,35 +97,38 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
     """
     size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
     traces = [
-        _trace(points, mask, trace, opacity, drawing.still)
-        for mask, trace in _colored(points, drawing, size)
+        _build_trace(points, mask, trace, opacity, drawing.still)
+        for mask, trace in _color_points(points, drawing, size)
     ]
     notes = [
-        _note(name, drawing)
-        for name in uncrowded(_names_of(points, drawing, size), points, drawing)
+        _build_annotation(name, drawing)
+        for name in select_labels(_candidate_labels(points, drawing, size), points, drawing)
     ]
-    rings = _ringed(points, drawing, size)
+    rings = _build_rings(points, drawing, size)
     return go.Figure(
-        [*traces, *rings], _layout(drawing) | {"annotations": notes}
+        [*traces, *rings], _build_layout(drawing) | {"annotations": notes}
     )  # one by one takes ten times as long
 
 
-def side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Figure:
+def plot_side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Figure:
     """Maps of the same tokens beside each other: to zoom or to move one moves the others too."""
     figure = make_subplots(
-        1, len(maps), subplot_titles=[name_of(title) for title in titles], horizontal_spacing=0.02
+        1,
+        len(maps),
+        subplot_titles=[escape_name(title) for title in titles],
+        horizontal_spacing=0.02,
     )
     for column, one in enumerate(maps, start=1):
         figure.add_traces(list(one.data), rows=1, cols=column)
         for label in one.layout.annotations:
             figure.add_annotation(label, row=1, col=column)
-    figure.update_layout(_layout(Drawing(height=maps[0].layout.height)), showlegend=False)
+    figure.update_layout(_build_layout(Drawing(height=maps[0].layout.height)), showlegend=False)
     figure.update_xaxes(visible=False, matches="x")
     figure.update_yaxes(visible=False, matches="y", scaleanchor="x")
     return figure
 
 
-def _trace(
+def _build_trace(
     points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool
 ) -> dict[str, Any]:
     """A trace of some points; one that is selected looks as before, since rings show what is."""
@@ -137,11 +140,11 @@ def _trace(
         "selected": dimmed,
         "unselected": dimmed,
     }
-    return {**kind, **_at(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
+    return {**kind, **_point_data(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
 
 
 @dataclass(frozen=True)
-class Name:
+class Label:
     """A name on the map: where, how it is written (escaped), how many pixels above its place."""
 
     x: float
@@ -150,7 +153,7 @@ class Name:
     above: float = 0
 
 
-def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
+def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Label]:
     """What may be written on the map, the weightiest first: the word, its neighbors from the
     nearest on, the regions.
     """
@@ -160,13 +163,13 @@ def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
         (row, str(points.names[row])) for row in near
     ]
     tokens = [
-        Name(float(points.xy[row, 0]), float(points.xy[row, 1]), text, size + 9)
+        Label(float(points.xy[row, 0]), float(points.xy[row, 1]), text, size + 9)
         for row, text in names
     ]
-    return tokens + [Name(x, y, name_of(text)) for x, y, text in drawing.labels]
+    return tokens + [Label(x, y, escape_name(text)) for x, y, text in drawing.labels]
 
 
-def _note(name: Name, drawing: Drawing) -> dict[str, Any]:
+def _build_annotation(name: Label, drawing: Drawing) -> dict[str, Any]:
     """A name on a slip of paper, so that it can be read over points."""
     return {
         "x": name.x,
@@ -180,14 +183,14 @@ def _note(name: Name, drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def literal_names(tokens: Sequence[str]) -> NDArray[np.object_]:
+def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
     """Tokens as plotly shows them literally (n,): made once for a map, since it takes longer than
     to draw it.
     """
-    return np.array([name_of(token) for token in tokens], dtype=object)
+    return np.array([escape_name(token) for token in tokens], dtype=object)
 
 
-def name_of(token: str, longest: int = LONGEST) -> str:
+def escape_name(token: str, longest: int = LONGEST) -> str:
     """A token as plotly shows it literally: shortened, and its marks escaped, since plotly reads a
     few tags.
     """
@@ -197,27 +200,27 @@ def name_of(token: str, longest: int = LONGEST) -> str:
     ).replace("$", "&#36;")
 
 
-def uncrowded(names: Sequence[Name], points: Points, drawing: Drawing) -> list[Name]:
+def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> list[Label]:
     """The names that find room, the first ones first: none covers another, or stands outside what
     is seen.
     """
-    left, right, bottom, top = drawing.window or _ends(points.xy)
+    left, right, bottom, top = drawing.window or _data_window(points.xy)
     scale = min(
         drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
     )  # pixels to a unit
-    kept: dict[Name, Box] = {}
+    kept: dict[Label, Box] = {}
     for name in names:
-        box = _box(name, scale)
+        box = _label_box(name, scale)
         if (
             left <= name.x <= right
             and bottom <= name.y <= top
-            and not any(_overlap(box, other) for other in kept.values())
+            and not any(_boxes_overlap(box, other) for other in kept.values())
         ):
             kept[name] = box
     return list(kept)
 
 
-def _box(name: Name, scale: float) -> Box:
+def _label_box(name: Label, scale: float) -> Box:
     """About the room of a name in pixels, centered: left, right, bottom, top."""
     half, x, y = (
         3.4 * len(html.unescape(name.text)) + 3,
@@ -227,11 +230,11 @@ def _box(name: Name, scale: float) -> Box:
     return x - half, x + half, y - 9, y + 9
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def _boxes_overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
-def _ends(xy: Matrix) -> Window:
+def _data_window(xy: Matrix) -> Window:
     (left, bottom), (right, top) = xy.min(axis=0), xy.max(axis=0)
     return float(left), float(right), float(bottom), float(top)
 
@@ -241,7 +244,7 @@ def dot_size(n: int) -> float:
     return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
 
 
-def _at(points: Points, rows: Any) -> dict[str, Any]:
+def _point_data(points: Points, rows: Any) -> dict[str, Any]:
     """Where points lie, whose they are and how they are called, as small as they travel."""
     ids = points.ids[rows]
     small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
@@ -253,7 +256,9 @@ def _at(points: Points, rows: Any) -> dict[str, Any]:
     }
 
 
-def _colored(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, dict[str, Any]]]:
+def _color_points(
+    points: Points, drawing: Drawing, size: float
+) -> list[tuple[Mask, dict[str, Any]]]:
     """Which points, and how they look: those with a number, those of each category, and gray those
     that have no value.
     """
@@ -271,26 +276,26 @@ def _colored(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, 
             )
         ]
     if column.numbers is not None:
-        return _numbered(column, column.numbers, marker)
+        return _color_by_number(column, column.numbers, marker)
     groups = []
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
         name = column.categories[code] if code >= 0 else "no value"
-        color, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
-        shown = f"{name_of(name)} · {count(mask.sum())}"
+        color, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NEUTRAL, "star-diamond")
+        shown = f"{escape_name(name)} · {count(mask.sum())}"
         groups.append(
             (mask, {"marker": marker | {"color": color, "symbol": symbol}, "name": shown})
         )
     return [group for group in groups if group[0].any()]
 
 
-def _numbered(
+def _color_by_number(
     column: Column, numbers: Matrix, marker: dict[str, Any]
 ) -> list[tuple[Mask, dict[str, Any]]]:
     known = np.isfinite(numbers)
     values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
     bar: dict[str, Any] = {
-        "title": {"text": name_of(column.name), "side": "right"},
+        "title": {"text": escape_name(column.name), "side": "right"},
         "thickness": 10,
         "outlinewidth": 0,
     }
@@ -307,14 +312,17 @@ def _numbered(
     groups: list[tuple[Mask, dict[str, Any]]] = [
         (
             ~known,
-            {"marker": marker | {"color": NULL, "symbol": "star-diamond"}, "name": "no value"},
+            {"marker": marker | {"color": NEUTRAL, "symbol": "star-diamond"}, "name": "no value"},
         ),
-        (known, {"marker": marker | colored, "showlegend": False, "name": name_of(column.name)}),
+        (
+            known,
+            {"marker": marker | colored, "showlegend": False, "name": escape_name(column.name)},
+        ),
     ]
     return [group for group in groups if group[0].any()]
 
 
-def _ringed(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
+def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
     """Rings in the color of the text, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
@@ -328,11 +336,13 @@ def _ringed(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any
         marker = many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider}
         looks = {"name": name if name == "the word" else f"{name} · {len(rows)}", "marker": marker}
         if len(rows):
-            traces.append(_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
+            traces.append(
+                _build_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED)
+            )
     return traces
 
 
-def _layout(drawing: Drawing) -> dict[str, Any]:
+def _build_layout(drawing: Drawing) -> dict[str, Any]:
     """No axes, both at one scale. Dragging moves the map: with the lasso as the first tool
     Streamlit passes no click on.
     """

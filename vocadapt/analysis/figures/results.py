@@ -12,14 +12,14 @@ import plotly.graph_objects as go
 
 from vocadapt.analysis.figures.figures import (
     GOOD,
-    NULL,
+    NEUTRAL,
     SERIES,
     SOURCE,
     SYMBOLS,
     TARGET,
-    empty_figure,
+    build_empty_figure,
 )
-from vocadapt.analysis.results.tables import fraction
+from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.training.finetune.mixture import CUTS, label_tokenization
 
 STYLES = dict(zip(CUTS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True))
@@ -27,7 +27,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 @dataclass(frozen=True)
-class Mark:
+class ScoreMark:
     """One run under one cut: the score of each seed, their mean and deviation (None: one seed),
     whether it is the baseline.
     """
@@ -41,13 +41,13 @@ class Mark:
     baseline: bool = False
 
 
-def losses(
+def plot_losses(
     curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
     """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that
     each keeps its color.
     """
-    figure, styles = empty_figure("step", "loss", height), _styles([*among, *curves])
+    figure, styles = build_empty_figure("step", "loss", height), _assign_styles([*among, *curves])
     for name, curve in curves.items():
         figure.add_scatter(
             x=[step for step, _ in curve],
@@ -55,18 +55,21 @@ def losses(
             mode="lines",
             name=html.escape(name),
             line=styles[name],
-            customdata=[fraction(loss) for _, loss in curve],
+            customdata=[format_fraction(loss) for _, loss in curve],
             hovertemplate=f"step %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )
     figure.update_yaxes(rangemode="tozero")
     return figure
 
 
-def dev_scores(
+def plot_dev_scores(
     scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
-    """The dev score after each epoch, a line each; `among` as in `losses`."""
-    figure, styles = empty_figure("epoch", f"{metric} on dev", height), _styles([*among, *scores])
+    """The dev score after each epoch, a line each; `among` as in `plot_losses`."""
+    figure, styles = (
+        build_empty_figure("epoch", f"{metric} on dev", height),
+        _assign_styles([*among, *scores]),
+    )
     symbols = dict(zip(styles, cycle(SYMBOLS), strict=False))
     for name, values in scores.items():
         figure.add_scatter(
@@ -76,7 +79,7 @@ def dev_scores(
             name=html.escape(name),
             line=styles[name],
             marker={"symbol": symbols[name], "size": 7},
-            customdata=[fraction(value) for value in values],
+            customdata=[format_fraction(value) for value in values],
             hovertemplate=f"epoch %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )
     figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
@@ -84,11 +87,11 @@ def dev_scores(
     return figure
 
 
-def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
+def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
     """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd;
     baseline dotted.
     """
-    figure = empty_figure(metric, "", 76 + 27 * len(marks))
+    figure = build_empty_figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
     for cut, (color, symbol) in STYLES.items():
         own = [mark for mark in marks if mark.cut == cut]
@@ -100,7 +103,7 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
             mode="markers",
             showlegend=False,
             hovertemplate="one seed: %{customdata}<extra></extra>",
-            customdata=[fraction(value) for mark in own for value in mark.values],
+            customdata=[format_fraction(value) for mark in own for value in mark.values],
             marker={"color": color, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
         )
         figure.add_scatter(
@@ -116,13 +119,13 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
                 "color": color,
             },
             marker={"color": color, "symbol": symbol, "size": 12},
-            customdata=[fraction(mark.mean) for mark in own],
+            customdata=[format_fraction(mark.mean) for mark in own],
             hovertemplate="%{text}: mean %{customdata}<extra></extra>",
         )
     for mark in marks:
         if mark.baseline:
-            figure.add_vline(mark.mean, line={"color": NULL, "dash": "dot"})
-    names = [html.escape(_short(mark)) for mark in marks]
+            figure.add_vline(mark.mean, line={"color": NEUTRAL, "dash": "dot"})
+    names = [html.escape(_label_mark(mark)) for mark in marks]
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(marks))),
@@ -133,7 +136,7 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
     return figure
 
 
-def _short(mark: Mark) -> str:
+def _label_mark(mark: ScoreMark) -> str:
     name = mark.name if len(mark.name) <= 28 else f"{mark.name[:27]}…"
     noted = [
         mark.cut,
@@ -143,7 +146,7 @@ def _short(mark: Mark) -> str:
     return f"{name} · {', '.join(noted)}"
 
 
-def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _assign_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Color and dash of each line: one color for the seeds of a run ("run · seed"), which differ
     in their dashes.
     """

@@ -46,7 +46,7 @@ def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Mat
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedQuestion:
+class HeldOutLoss:
     """Lines that nothing was trained on, asked of a model before and after a plan; each word is
     hidden or not in both.
     """
@@ -57,9 +57,7 @@ class MaskedQuestion:
     settings: WindowSettings
 
     @classmethod
-    def of(
-        cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]
-    ) -> "MaskedQuestion":
+    def of(cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]) -> "HeldOutLoss":
         """The question at window lengths that the network can read; raises InputError where it has
         no masked-word head.
         """

@@ -20,7 +20,9 @@ MOST_HELD_OUT = 0.25  # … this share of the common tokens
 NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
 
 
-def hide(materials: Materials, n: int = 0, seed: int = 1) -> tuple[tuple[str, ...], int]:
+def choose_hidden_tokens(
+    materials: Materials, n: int = 0, seed: int = 1
+) -> tuple[tuple[str, ...], int]:
     """The `n` common tokens to be hidden (0: 500, or a quarter of them), and of how many.
 
     Those are of two characters or more: without them all others can be spelled. Raises InputError
@@ -52,7 +54,7 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
     return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
 
 
-def materials_of_some(materials: Materials, most: int, seed: int) -> Materials:
+def sample_materials(materials: Materials, most: int, seed: int) -> Materials:
     """The materials of a plan that needs so many rows at most, drawn by the seed; what stays is the
     same.
     """
@@ -66,7 +68,7 @@ def materials_of_some(materials: Materials, most: int, seed: int) -> Materials:
     return replace(materials, plan=replace(plan, added=added, replaced=replaced, order=order))
 
 
-class Truth:
+class TrueEmbeddings:
     """The true rows of hidden tokens among all old rows, everything minus the mean of the visible
     ones.
     """
@@ -99,7 +101,7 @@ class Truth:
         return unit_rows(centered)
 
 
-class Around:
+class NewTokenJudge:
     """What new rows are compared with: the lengths of the old ones, and the neighbors of the new
     tokens in the target space.
     """
@@ -122,7 +124,7 @@ class Around:
 
     def norm_ratio(self, made: Rows) -> float:
         """Mean length of the new rows to that of the old ones."""
-        return float(np.linalg.norm(_rows_of(made, self.judged), axis=1).mean()) / self.length
+        return float(np.linalg.norm(_select_rows(made, self.judged), axis=1).mean()) / self.length
 
     def overlap(self, made: Rows) -> float | None:
         """Share of a new token's k nearest tokens in the target space that are among its k nearest
@@ -133,7 +135,7 @@ class Around:
         if not self.new:
             return None
         old = self.model.matrix[self.model.rows(self.donors)]
-        found = self._nearest(np.vstack([old, _rows_of(made, self.new)]))
+        found = self._nearest(np.vstack([old, _select_rows(made, self.new)]))
         shared = [
             len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)
         ]
@@ -145,7 +147,7 @@ class Around:
         ).rows
 
 
-def _rows_of(made: Rows, tokens: tuple[str, ...]) -> Matrix:
+def _select_rows(made: Rows, tokens: tuple[str, ...]) -> Matrix:
     place = {token: row for row, token in enumerate(made.tokens)}
     rows: Matrix = made.matrix[[place[token] for token in tokens]]
     return rows

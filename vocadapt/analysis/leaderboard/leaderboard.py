@@ -20,11 +20,11 @@ import numpy as np
 
 from vocadapt.analysis.leaderboard.judges import (
     HELD_OUT,
-    Around,
-    Truth,
-    hide,
-    materials_of_some,
+    NewTokenJudge,
+    TrueEmbeddings,
+    choose_hidden_tokens,
     materials_without,
+    sample_materials,
 )
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
@@ -94,7 +94,7 @@ class LeaderboardSettings:
 
 
 @dataclass(frozen=True)
-class Standing:
+class InitializerStanding:
     """How one initializer does: over the hidden tokens `centered_cosine` ± `standard_error`, `p1`,
     `mrr`, `median_rank` (0 is the true row itself); over the new tokens `norm_ratio` (mean length
     to the old rows'), `neighbor_overlap`, `masked_loss` (nats per character), `fallbacks` (rows
@@ -146,7 +146,7 @@ class Leaderboard:
     methods that are no floors (paired t-test over the hidden tokens); None without two.
     """
 
-    rows: tuple[Standing, ...]
+    rows: tuple[InitializerStanding, ...]
     skipped: dict[str, str]
     hidden: tuple[str, ...]
     of: int
@@ -182,7 +182,9 @@ class Leaderboard:
         if self.p is None:
             return f"{best}."
         other = next(
-            row for row in judged if _method(row.initializer) != _method(judged[0].initializer)
+            row
+            for row in judged
+            if _base_method(row.initializer) != _base_method(judged[0].initializer)
         )
         return (
             f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, p = {self.p:.2g} (paired"
@@ -229,11 +231,11 @@ def compare_initializers(
             "There is nothing to initialize: the model lacks no token of the target.",
             "Give another target.",
         )
-    judges = _Judges(materials, settings, loss)
-    standings: dict[str, Standing] = {}
+    judges = _InitializerJudge(materials, settings, loss)
+    standings: dict[str, InitializerStanding] = {}
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
-    chosen = _chosen(settings)
+    chosen = _select_initializers(settings)
     shares = parts(
         progress,
         {
@@ -261,11 +263,11 @@ def compare_initializers(
         len(judges.few.plan.new_rows),
         judges.around.k,
         len(judges.around.names),
-        _paired(order, cosines),
+        _paired_p_value(order, cosines),
     )
 
 
-def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
+def initialize_token(materials: Materials, token: str, rows: RowSettings) -> Rows:
     """The row that an initializer gives one token; one that the model has is first taken out of it,
     as a hidden one is.
     """
@@ -273,7 +275,7 @@ def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
     plan = replace(
         known.plan, added=(AddedWord(token, ()),), replaced=(), order=(*known.plan.kept, token)
     )
-    return _made(replace(known, plan=plan), rows, LeaderboardSettings())
+    return _initialize(replace(known, plan=plan), rows, LeaderboardSettings())
 
 
 def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
@@ -289,7 +291,7 @@ def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> flo
     return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
 
 
-class _Judges:
+class _InitializerJudge:
     """What every initializer is held against: the true rows of hidden tokens, the neighbors of new
     ones, a loss where asked.
     """
@@ -298,21 +300,23 @@ class _Judges:
         self, materials: Materials, settings: LeaderboardSettings, loss: Loss | None
     ) -> None:
         self.materials, self.settings, self.loss = materials, settings, loss
-        self.hidden, self.of = hide(materials, settings.held_out, settings.seed)
+        self.hidden, self.of = choose_hidden_tokens(materials, settings.held_out, settings.seed)
         self.without = materials_without(materials, self.hidden)
-        self.truth = Truth(materials.model, mean_row(self.without.model), self.hidden)
-        self.few = materials_of_some(materials, settings.judged, settings.seed)
-        self.around = Around(self.few, settings.neighbors)
+        self.truth = TrueEmbeddings(materials.model, mean_row(self.without.model), self.hidden)
+        self.few = sample_materials(materials, settings.judged, settings.seed)
+        self.around = NewTokenJudge(self.few, settings.neighbors)
 
-    def judged(self, rows: RowSettings, progress: Progress) -> Iterator[tuple[Standing, Matrix]]:
+    def judged(
+        self, rows: RowSettings, progress: Progress
+    ) -> Iterator[tuple[InitializerStanding, Matrix]]:
         """How an initializer does and its centered cosines, a second time at the old rows' length
         where that is asked for.
         """
         progress(0.0, "giving the hidden tokens back")
         without = replace(self.without, progress=part(progress, 0.0, 0.5))
-        given_back = _made(without, rows, self.settings)
+        given_back = _initialize(without, rows, self.settings)
         start, few = time.perf_counter(), self.few if self.loss is None else self.materials
-        made = _made(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
+        made = _initialize(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
         seconds = time.perf_counter() - start
         progress(0.9, "judging")
         for name, back, new in _variants(
@@ -320,7 +324,7 @@ class _Judges:
         ):
             cosines, ranks = self.truth.judge(back.matrix)
             yield (
-                Standing(
+                InitializerStanding(
                     name,
                     float(cosines.mean()),
                     float(cosines.std() / len(self.hidden) ** 0.5),
@@ -337,7 +341,7 @@ class _Judges:
             )
 
 
-def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
+def _select_initializers(settings: LeaderboardSettings) -> list[RowSettings]:
     """The initializers to be judged, the floors among them."""
     names = dict.fromkeys([*settings.named, *FLOORS])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
@@ -361,7 +365,7 @@ def _variants(
     return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
 
 
-def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
+def _initialize(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
     """The rows, through a map fitted on these materials where they need one."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
@@ -374,12 +378,12 @@ def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings
     return initialize(materials, rows)
 
 
-def _paired(order: list[str], cosines: dict[str, Matrix]) -> float | None:
+def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
     """Probability of so large a difference between the first two methods by luck, over the same
     hidden tokens.
     """
     ranked = [name for name in order if name not in FLOORS]
-    other = next((name for name in ranked if _method(name) != _method(ranked[0])), None)
+    other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):
         return None
     from scipy.stats import ttest_rel
@@ -388,5 +392,5 @@ def _paired(order: list[str], cosines: dict[str, Matrix]) -> float | None:
     return p if np.isfinite(p) else None
 
 
-def _method(name: str) -> str:
+def _base_method(name: str) -> str:
     return name.removesuffix(MATCHED)

@@ -37,7 +37,7 @@ BASELINE = "baseline"
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class RunEntry:
     """The runs of one model on a task: for every cut and seed the tallies of its parts, all seeds
     over the same `examples`.
 
@@ -61,12 +61,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStanding:
     """One entry under one cut: every figure over its seeds, the interval of the headline, and how
     it stands to the baseline.
 
     `delta` is the difference of the means; `test` is None for the baseline itself and where nothing
-    can be paired, which `verdict` says. All figures are fractions.
+    can be paired, which `judge_difference` says. All figures are fractions.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Board:
+class TaskLeaderboard:
     """The standings on one task under one score, best first; `units` are what intervals and tests
     draw; `findings`: to know.
     """
@@ -124,7 +124,7 @@ class Board:
     metric: str
     units: int
     baseline: tuple[str, str] | None
-    standings: tuple[Standing, ...]
+    standings: tuple[RunStanding, ...]
     findings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,15 +143,15 @@ class Board:
         }
 
 
-def leaderboard(
+def rank_runs(
     task: str,
     kind: str,
-    entries: Sequence[Entry],
+    entries: Sequence[RunEntry],
     scorer: Scorer,
     rules: Rules = DEFAULT_RULES,
     baseline: tuple[str, str] | None = None,
     draws: Draws | None = None,
-) -> Board:
+) -> TaskLeaderboard:
     """Every entry under every cut, best mean first; `baseline` is the name of an entry and a cut
     ("": the one that counts).
 
@@ -163,11 +163,11 @@ def leaderboard(
             "Fine-tune on it with a test split that holds labels.",
         )
     draws = draws or Draws()
-    base, cut = _pinned(entries, baseline) if baseline else (None, "")
-    ground = _whole(base.tallies[cut]) if base else None
+    base, cut = _find_baseline(entries, baseline) if baseline else (None, "")
+    ground = _average_seeds(base.tallies[cut]) if base else None
     standings, findings = [], list[str]()
     for entry in entries:
-        same = base is None or entry is base or _same(entry, base)
+        same = base is None or entry is base or _has_same_examples(entry, base)
         if not same and base is not None:
             findings.append(
                 f"{entry.name} and {base.name} were not tested on the same examples: no difference"
@@ -181,7 +181,9 @@ def leaderboard(
                 else (base, cut, ground)
             )
             why = BASELINE if its_own else "" if same else "other test examples"
-            standings.append(_standing(entry, name, tallies, scorer, rules, compared, why, draws))
+            standings.append(
+                _build_standing(entry, name, tallies, scorer, rules, compared, why, draws)
+            )
     standings.sort(key=lambda one: (-one.headline.mean, one.name, one.cut))
     units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
     known = (
@@ -192,7 +194,7 @@ def leaderboard(
         for tally in part
     )
     labels = sorted({label for tally in known for label in tally.labels})
-    return Board(
+    return TaskLeaderboard(
         task,
         kind,
         scorer.name,
@@ -205,7 +207,7 @@ def leaderboard(
     )
 
 
-def verdict(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
+def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     """What may be said of ours against theirs, the baseline's: a claim needs seeds that learned,
     more than noise, and a test.
     """
@@ -221,7 +223,7 @@ def verdict(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     return BETTER if ours.mean > theirs.mean else WORSE
 
 
-def means_of_groups(
+def average_groups(
     scores: Mapping[str, Mapping[str, float]],
     groups: Mapping[str, Sequence[str]],
     collapsed: Mapping[str, Mapping[str, int]] | None = None,
@@ -234,10 +236,10 @@ def means_of_groups(
     A task is the benchmark that is called as its last part: mtl/NCBI-disease, NCBI-disease and
     bio-lm/NCBI-disease are one here.
     """
-    called = {benchmark(name): name for names in groups.values() for name in names}
+    called = {benchmark_name(name): name for names in groups.values() for name in names}
 
     def renamed(own: Mapping[str, Any]) -> dict[str, Any]:
-        return {called.get(benchmark(task), task): value for task, value in own.items()}
+        return {called.get(benchmark_name(task), task): value for task, value in own.items()}
 
     counts = collapsed or {}
     return {
@@ -246,30 +248,35 @@ def means_of_groups(
     }
 
 
-def benchmark(task: str) -> str:
+def benchmark_name(task: str) -> str:
     """What a task is called without its collection and fold: bio-lm/GAD, fold 3 → gad."""
     return without_fold(task).rpartition("/")[2].lower()
 
 
-def _standing(
-    entry: Entry,
+def _build_standing(
+    entry: RunEntry,
     cut: str,
     tallies: Sequence[Sequence[Tally]],
     scorer: Scorer,
     rules: Rules,
-    compared: tuple[Entry, str, Tally] | None,
+    compared: tuple[RunEntry, str, Tally] | None,
     why: str,
     draws: Draws,
-) -> Standing:
-    figures, mean = _figures(tallies, entry.collapsed, scorer, rules), _whole(tallies)
+) -> RunStanding:
+    figures, mean = (
+        _summarize_seeds(tallies, entry.collapsed, scorer, rules),
+        _average_seeds(tallies),
+    )
     delta, test = None, None
     if compared:
         base, its_cut, ground = compared
-        theirs = _figures(base.tallies[its_cut], base.collapsed, scorer, rules)[scorer.headline]
+        theirs = _summarize_seeds(base.tallies[its_cut], base.collapsed, scorer, rules)[
+            scorer.headline
+        ]
         test = compare_tallies(scorer, *aligned(ground, mean), rules, draws)
         delta = figures[scorer.headline].mean - theirs.mean
-        why = verdict(figures[scorer.headline], theirs, test.p_randomisation)
-    return Standing(
+        why = judge_difference(figures[scorer.headline], theirs, test.p_randomisation)
+    return RunStanding(
         entry.name,
         cut,
         entry.model,
@@ -286,7 +293,7 @@ def _standing(
     )
 
 
-def _figures(
+def _summarize_seeds(
     tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
 ) -> dict[str, SeedSummary]:
     """Every figure over the seeds, that of a seed the mean over its parts."""
@@ -299,7 +306,7 @@ def _figures(
     }
 
 
-def _whole(tallies: Sequence[Sequence[Tally]]) -> Tally:
+def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     """What intervals and tests draw from: the parts one after the other, averaged over the
     seeds.
     """
@@ -310,7 +317,7 @@ def _whole(tallies: Sequence[Sequence[Tally]]) -> Tally:
     return mean_tally(joined)
 
 
-def _pinned(entries: Sequence[Entry], baseline: tuple[str, str]) -> tuple[Entry, str]:
+def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> tuple[RunEntry, str]:
     name, cut = baseline
     found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
@@ -325,5 +332,5 @@ def _pinned(entries: Sequence[Entry], baseline: tuple[str, str]) -> tuple[Entry,
     return found, cut or found.cut
 
 
-def _same(a: Entry, b: Entry) -> bool:
+def _has_same_examples(a: RunEntry, b: RunEntry) -> bool:
     return a.examples is b.examples or list(a.examples) == list(b.examples)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.errors.ledger import ALARMS, Ledger
-from vocadapt.analysis.errors.outcomes import Fates, fates
-from vocadapt.analysis.errors.report import Report, cut_rows
+from vocadapt.analysis.errors.outcomes import OutcomeCounts, count_outcomes
+from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
-from vocadapt.analysis.results.tables import points
+from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
@@ -116,7 +116,9 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     slicing = found.slicing(settings)
     slicing.title(chosen)
     first, second = found.sides
-    counted = fates(found.kind, found.split.gold, first.said, second.said, found.rules.untyped)
+    counted = count_outcomes(
+        found.kind, found.split.gold, first.said, second.said, found.rules.untyped
+    )
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
@@ -188,7 +190,7 @@ def _files(options: Namespace) -> dict[str, Path]:
     return files
 
 
-def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
+def _shown(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> str:
     book = report.slicing.ledger
     parts = [
         _tested(found.test, found.cuts),
@@ -200,7 +202,7 @@ def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
     ]
     if by_cut := report.by_cut:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
-        parts.append(table((title, *by_cut), cut_rows(by_cut)))
+        parts.append(table((title, *by_cut), format_tokenization_scores(by_cut)))
     if report.slice != ALL:
         held = [one for one in report.slicing.scores([report.slice])]
         parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")
@@ -219,7 +221,7 @@ def _tested(test: Comparison, cuts: tuple[str, str]) -> str:
     )
 
 
-def _fates(counted: Sequence[Fates]) -> str:
+def _fates(counted: Sequence[OutcomeCounts]) -> str:
     return table(
         ("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted]
     )
@@ -242,7 +244,7 @@ def _kinds(book: Ledger) -> str:
 
 def _slices(slices: Sequence[SliceScore]) -> str:
     rows = [
-        (one.title, one.n, points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}")
+        (one.title, one.n, format_points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}")
         for one in slices
     ]
     return table(("slice", "n", "Δ points", "fixed : broken"), rows)

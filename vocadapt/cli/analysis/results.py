@@ -5,34 +5,34 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from vocadapt.analysis.results.results import Board
+from vocadapt.analysis.results.results import TaskLeaderboard
 from vocadapt.analysis.results.tables import (
-    about,
-    as_csv,
-    as_latex,
-    as_markdown,
-    collapsed_note,
-    group_cell,
-    mean_and_sd,
-    one_line,
-    p_value,
-    points,
+    describe_collapsed,
+    describe_leaderboard,
+    flatten_text,
+    format_csv_table,
+    format_group_mean,
+    format_latex_tables,
+    format_markdown_tables,
+    format_mean_and_sd,
+    format_p_value,
+    format_points,
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import RunSet, open_runs, passed_over, runs_and_unreadable
-from vocadapt.lab.reports.results import GroupMeans, results_of
+from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
+from vocadapt.lab.reports.results import GroupMeans, build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CUTS
 from vocadapt.training.scoring.uncertainty import Draws
 
-EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {
-    "csv": as_csv,
-    "markdown": as_markdown,
-    "latex": as_latex,
+EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
+    "csv": format_csv_table,
+    "markdown": format_markdown_tables,
+    "latex": format_latex_tables,
 }
 
 
@@ -84,9 +84,9 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         )
     workspace = Workspace(Path(options.workspace))
     named = [_opened(given, workspace) for given in options.runs]
-    runs, broken = (named, {}) if named else runs_and_unreadable(workspace)
+    runs, broken = (named, {}) if named else list_runs_and_errors(workspace)
     found = [one for one in runs if options.task in ("", one.task)]
-    unread = one_line(passed_over(broken, len(runs) + len(broken)))
+    unread = flatten_text(describe_unreadable(broken, len(runs) + len(broken)))
     if not found:
         which = f" on {options.task!r:.60}" if options.task and runs else ""
         there = ", ".join(dict.fromkeys(one.task for one in runs))
@@ -94,7 +94,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
     baseline = (options.baseline, options.baseline_tokenization) if options.baseline else None
     draws = Draws(options.rounds, seed=options.seed)
-    results = results_of(found, baseline, options.scorer, draws)
+    results = build_results(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)
     text = (
         export(results.boards).rstrip("\n")
@@ -114,28 +114,29 @@ def _opened(given: str, workspace: Workspace) -> RunSet:
     return open_runs(path)
 
 
-def _shown(boards: Sequence[Board], groups: GroupMeans, unread: str) -> str:
+def _shown(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) -> str:
     parts = [_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
         rows = [
-            (model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()
+            (model, *(format_group_mean(own[name]) for name in names))
+            for model, own in groups.items()
         ]
         parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
     return "\n\n".join([*parts, *filter(None, [unread])])
 
 
-def _board(board: Board) -> str:
+def _board(board: TaskLeaderboard) -> str:
     rows = [
         (
-            one_line(one.name),
+            flatten_text(one.name),
             one.cut,
             len(one.seeds),
-            mean_and_sd(one),
+            format_mean_and_sd(one),
             f"{one.interval.low:.3f} to {one.interval.high:.3f}",
-            points(one.delta),
-            p_value(one.test.p_randomisation if one.test else None),
-            "; ".join(filter(None, (one.verdict, collapsed_note(one)))),
+            format_points(one.delta),
+            format_p_value(one.test.p_randomisation if one.test else None),
+            "; ".join(filter(None, (one.verdict, describe_collapsed(one)))),
         )
         for one in board.standings
     ]
@@ -151,10 +152,10 @@ def _board(board: Board) -> str:
     )
     return "\n".join(
         [
-            one_line(board.task),
+            flatten_text(board.task),
             table(header, rows),
             "",
-            *map(one_line, (about(board), *board.findings)),
+            *map(flatten_text, (describe_leaderboard(board), *board.findings)),
         ]
     )
 

@@ -61,7 +61,7 @@ def _job_options(parser: Parser) -> None:
 
 
 def _job(options: Namespace, progress: Progress) -> Answer:
-    from vocadapt.lab.jobs.worker import work
+    from vocadapt.lab.jobs.worker import run_job
 
     logging.basicConfig(
         force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
@@ -69,7 +69,7 @@ def _job(options: Namespace, progress: Progress) -> Answer:
     logging.getLogger("vocadapt").setLevel(logging.INFO)
     logging.captureWarnings(True)
     warnings.simplefilter("default")
-    code = work(Path(options.folder))
+    code = run_job(Path(options.folder))
     return Answer({"exit": code}, f"exit {code}", code)
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.lab.demo import Walked, walk
+from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 
@@ -30,7 +30,7 @@ def _demo(options: Namespace, progress: Progress) -> Answer:
             if options.out
             else Path(stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-")))
         )
-        steps = list(walk(Workspace(root), progress))
+        steps = list(run_demo(Workspace(root), progress))
     seconds = time.perf_counter() - start
     answer = {
         "out": options.out and str(root),
@@ -42,7 +42,7 @@ def _demo(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, "\n".join([*map(_told, steps), f"{seconds:.0f} s in all. {kept}"]))
 
 
-def _told(walked: Walked) -> str:
+def _told(walked: DemoStepResult) -> str:
     lines = [f"{walked.step} ({walked.seconds:.1f} s): {walked.did}"]
     return "\n".join([*lines, *([f"    {walked.command}"] if walked.command else [])])
 

@@ -12,7 +12,7 @@ from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.finetune import EvaluateSettings, evaluated
+from vocadapt.lab.steps.finetune import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
@@ -223,7 +223,7 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
         options.unseen,
         options.word_rule or "",
     )
-    numbers = evaluated(Path(options.run), how, progress)
+    numbers = evaluate_runs(Path(options.run), how, progress)
     return Answer(numbers, shown(numbers))
 
 

@@ -10,7 +10,7 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.gates import LINES, GateSettings, GatesOnText, gates_on
+from vocadapt.lab.reports.gates import LINES, GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -59,7 +59,9 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
         check_free_file(out, options.overwrite)
     settings = GateSettings(options.lines, options.seed)
     corpus = read_corpus(options.corpus, corpus_settings(options))
-    found = gates_on(open_model(options.model, options.offline or None), corpus, settings, progress)
+    found = measure_gates_on_text(
+        open_model(options.model, options.offline or None), corpus, settings, progress
+    )
     answer = {
         **found.to_dict(),
         **({"out": str(out)} if out else {}),
@@ -87,7 +89,7 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def as_tsv(found: GatesOnText) -> str:
+def as_tsv(found: GateReport) -> str:
     """A line for each layer and kind: layer, kind, tokens, mean share, deviation."""
     shares = found.shares
     lines = [

@@ -17,7 +17,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.spec import FurtherStep, PretrainStep, Spec
+from vocadapt.lab.steps.spec import ContinuedPretrainingStep, PretrainStep, Spec
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -210,7 +210,12 @@ def _further(options: Namespace) -> Spec:
         options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training
     )
     inputs = {"model": options.model, "text": options.corpus}
-    return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
+    return Spec(
+        "further",
+        ContinuedPretrainingStep(corpus_settings(options), further),
+        inputs,
+        options.offline,
+    )
 
 
 def _training(options: Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.cli.training.finetune import shown
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.zero_shot import SCORES, ZeroShot, zero_shot
+from vocadapt.lab.steps.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.progress import Progress
 from vocadapt.recipe import preset
 from vocadapt.training.finetune.settings import (
@@ -65,14 +65,14 @@ def _options(parser: Parser) -> None:
     add_word_rule(parser, "code")
     parser.add_argument(
         "--seed",
-        type=setting(ZeroShot, "seed"),
+        type=setting(ZeroShotSettings, "seed"),
         default=1,
         metavar="N",
         help="of the fine-tuning (1)",
     )
     parser.add_argument(
         "--limit",
-        type=setting(ZeroShot, "limit"),
+        type=setting(ZeroShotSettings, "limit"),
         default=0,
         metavar="N",
         help="of the domain's questions at most, drawn at random",
@@ -89,7 +89,7 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         for name in (*CHANGES, "word_rule")
         if (value := getattr(options, name)) is not None
     }
-    asked = ZeroShot(
+    asked = ZeroShotSettings(
         options.model,
         Path(options.train),
         Path(options.test),
@@ -101,7 +101,7 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         options.limit,
         options.offline,
     )
-    numbers = zero_shot(asked, out, progress)
+    numbers = run_zero_shot(asked, out, progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
     return Answer({**numbers, **place}, f"{shown(numbers)}\n\n{facts(place)}")
 

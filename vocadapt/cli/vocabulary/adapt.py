@@ -24,7 +24,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.pretraining import has_masked_word_head
+from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import ConvertStep, ModelStep, Spec
 from vocadapt.models.card import NOT_COUNTED
@@ -205,7 +205,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
         artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0
     )
     notes = [CHANCE] if artifact.manifest.numbers.get("verdict") == "chance" else []
-    if recipe.module.size and not has_masked_word_head(open_model(artifact.folder)):
+    if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join([answer.text, *notes]))
 

@@ -17,7 +17,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.advice import Asked, advise_on, answer_of, workspace_of
+from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_answer, find_workspace
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -57,14 +57,14 @@ def _options(parser: Parser) -> None:
 def _advise(options: Namespace, progress: Progress) -> Answer:
     settings = corpus_settings(options)
     model = open_model(options.model, options.offline or None, lowercase(options))
-    root = workspace_of(options.text) or Workspace(Path(options.workspace)).root
+    root = find_workspace(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
-    answer = answer_of(asked, options.text, options.model, settings)
+    answer = build_answer(asked, options.text, options.model, settings)
     return Answer(answer, _text(asked, answer))
 
 
-def _text(asked: Asked, answer: dict[str, Any]) -> str:
+def _text(asked: AdviceReport, answer: dict[str, Any]) -> str:
     """The advice for people: verdict, reasons, figures, what adding would bring, what to run."""
     advice, figures = asked.advice, asked.advice.figures
     reasons = [

@@ -9,7 +9,7 @@ from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_s
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
-from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_for
@@ -52,7 +52,7 @@ def _extension(options: Namespace, progress: Progress) -> Answer:
     model = open_model(options.model, options.offline or None, lowercase(options))
     root = Workspace(Path(options.workspace)).root if options.workspace else None
     corpus = read_corpus(options.corpus, corpus_settings(options))
-    counts = kept_counts(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
+    counts = load_or_count_words(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
     recipe = preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
     plan = plan_for(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))

@@ -19,7 +19,11 @@ from vocadapt.cli.options import (
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
-from vocadapt.lab.steps.compare_initializers import Compared, compare, load_compared
+from vocadapt.lab.steps.compare_initializers import (
+    InitializerComparison,
+    compare_for_task,
+    load_comparison,
+)
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
@@ -102,12 +106,12 @@ def _initializers(options: Namespace, progress: Progress) -> Answer:
     spec = _spec(options)
     folder = destination(options, spec.kind)
     if folder is None:
-        compared = compare(Task(spec, Path(), None, progress), spec.settings)
+        compared = compare_for_task(Task(spec, Path(), None, progress), spec.settings)
         return Answer(
             {**compared.to_dict(), "seconds": time.perf_counter() - start}, _shown(compared)
         )
     kept = written(run_step(spec.absolute(), folder, progress, options.overwrite))
-    compared = load_compared(folder)
+    compared = load_comparison(folder)
     return Answer({**compared.to_dict(), **kept.json}, f"{_shown(compared)}\nKept in {folder}.")
 
 
@@ -142,7 +146,7 @@ def _spec(options: Namespace) -> Spec:
     )
 
 
-def _shown(compared: Compared) -> str:
+def _shown(compared: InitializerComparison) -> str:
     """The table, its n, candidates and chance, what could not run, the verdict."""
     board, masked = compared.board, compared.masked
     rows = [

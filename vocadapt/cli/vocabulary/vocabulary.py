@@ -25,7 +25,7 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.files import expand_path
-from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.spec import ModelStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
@@ -218,7 +218,7 @@ def _study(options: Namespace, progress: Progress) -> Answer:
     vocabulary, splitter = model.vocabulary, model.splitter
     start = time.perf_counter()
     root = Workspace(Path(options.workspace)).root if options.workspace else None
-    counts = kept_counts(
+    counts = load_or_count_words(
         root,
         read_corpus(options.corpus, corpus_settings(options)),
         splitter,

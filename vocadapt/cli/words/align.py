@@ -10,9 +10,9 @@ from vocadapt.cli.options import add_model, add_out, destination, write
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
-from vocadapt.lab.artifacts.alignments import load_judged, table_of
+from vocadapt.lab.artifacts.alignments import load_evaluation, tabulate_alignments
 from vocadapt.lab.steps.spec import AlignmentStep, Spec
-from vocadapt.lab.steps.steps import judge
+from vocadapt.lab.steps.steps import cross_validate_alignments
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import (
@@ -131,11 +131,11 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     step = AlignmentStep(_settings(options), options.folds, options.all)
     written: dict[str, Any] = {}
     if destination(options, "alignments") is None:
-        maps = table_of(judge(step, *_spaces(options), progress))
+        maps = tabulate_alignments(cross_validate_alignments(step, *_spaces(options), progress))
     else:
         inputs = {"vectors": options.vectors, "model": options.model}
         artifact = write(Spec("alignment", step, inputs, options.offline), options, progress)
-        maps = list(load_judged(artifact.folder).maps)
+        maps = list(load_evaluation(artifact.folder).maps)
         written = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
     seconds = time.perf_counter() - start
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}

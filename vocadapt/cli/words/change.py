@@ -11,8 +11,14 @@ from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened, open_space
-from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, SEED, made_here, null_pair, spec_of
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.reports.noise_baselines import (
+    BOOTSTRAP,
+    SEED,
+    open_vectors_artifact,
+    rebuild_spec,
+    train_noise_baseline,
+)
 from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.neighbors.change import (
@@ -107,7 +113,9 @@ def _change(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, _text(change, null, options.n, found))
 
 
-def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress) -> Pair | None:
+def _pair(
+    options: Namespace, before: OpenedSpace, after: OpenedSpace, progress: Progress
+) -> Pair | None:
     """The null's two spaces as they were asked for; None where no null was."""
     if options.noise_baseline:
         first, second = (
@@ -120,7 +128,9 @@ def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress)
         return None
     how = SEED if options.noise_baseline_seed else BOOTSTRAP
     found = [
-        artifact for artifact in (made_here(before.folder), made_here(after.folder)) if artifact
+        artifact
+        for artifact in (open_vectors_artifact(before.folder), open_vectors_artifact(after.folder))
+        if artifact
     ]
     if not found:
         raise InputError(
@@ -128,10 +138,10 @@ def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress)
             "Give two spaces that differ in the seed alone: --noise-baseline X Y.",
         )
     try:
-        spec_of(found[0])
+        rebuild_spec(found[0])
     except InputError:
-        return null_pair(found[-1], how, progress)
-    return null_pair(found[0], how, progress)
+        return train_noise_baseline(found[-1], how, progress)
+    return train_noise_baseline(found[0], how, progress)
 
 
 def _json(change: NeighborhoodChange, null: Null | None, shown: int) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import (
     TOKENS,
     Diagnosis,
     ListScores,
-    counted_tokens,
     diagnose,
-    labels,
     score_lists,
+    select_tokens,
+    shorten_names,
 )
 from vocadapt.progress import Progress, part
 from vocadapt.spaces.diagnostics.mean_cosines import CosineTables, cosine_tables, mean_cosine
@@ -80,9 +80,9 @@ def _diagnose_options(parser: Parser) -> None:
 
 
 def _diagnose(options: Namespace, progress: Progress) -> Answer:
-    names = labels(options.spaces)
+    names = shorten_names(options.spaces)
     opened = [open_space(name, options.offline or None) for name in options.spaces]
-    spaces = [counted_tokens(one, options.tokens) for one in opened]
+    spaces = [select_tokens(one, options.tokens) for one in opened]
     tables, many = cosine_tables(spaces), len(spaces)
     found = [
         diagnose(
@@ -235,9 +235,9 @@ def _relations(options: Namespace, progress: Progress) -> Answer:
         if options.pairs
         else list(bundled_relations())
     )
-    names, null = labels(given), NullSettings(options.draws, options.seed)
+    names, null = shorten_names(given), NullSettings(options.draws, options.seed)
     spaces = [open_space(name, options.offline or None) for name in given]
-    means = [mean_cosine(counted_tokens(one, options.tokens)) for one in spaces]
+    means = [mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
     scores = [
         score_lists(
             one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
@@ -292,7 +292,7 @@ def _similarity_json(
 
 def _each(
     names: Sequence[str],
-    spaces: Sequence[Opened],
+    spaces: Sequence[OpenedSpace],
     lists: Sequence[RelationList],
     means: Sequence[float | None],
 ) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
-from vocadapt.lab.artifacts.projection_files import check_file, write_map
-from vocadapt.lab.steps.projection import draw_map, headline
-from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
+from vocadapt.lab.steps.projection import compute_projection, summarize_projection
+from vocadapt.lab.steps.spec import ProjectionStep, Spec
 from vocadapt.progress import Progress
 from vocadapt.spaces.projection.methods import METRICS
 from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings
@@ -91,10 +91,10 @@ def _number(
     parser.add_argument(flag, type=setting(settings, name), default=default, metavar="N", help=help)
 
 
-def _settings(options: Namespace) -> MapStep:
+def _settings(options: Namespace) -> ProjectionStep:
     given = vars(options)
     choice = TokenChoice(**{name: given[name] for name in asdict(TokenChoice())})
-    return MapStep(
+    return ProjectionStep(
         choice, ProjectionSettings(**{name: given[name] for name in asdict(ProjectionSettings())})
     )
 
@@ -110,22 +110,23 @@ def _project(options: Namespace, progress: Progress) -> Answer:
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
         return _artifact(space, step, options, progress)
     destination(options, "maps")
-    check_file(Path(options.out), options.overwrite)
+    check_export_path(Path(options.out), options.overwrite)
     offline = options.offline or None
-    drawn = draw_map(
+    drawn = compute_projection(
         open_space(space, offline),
         open_space(options.other, offline) if options.other else None,
         step,
         progress,
     )
-    write_map(drawn, Path(options.out), options.overwrite)
+    export_projection(drawn, Path(options.out), options.overwrite)
     place = {"out": options.out, "seconds": time.perf_counter() - start}
     return Answer(
-        {**place, "settings": asdict(step), **headline(drawn)}, _told(headline(drawn), place)
+        {**place, "settings": asdict(step), **summarize_projection(drawn)},
+        _told(summarize_projection(drawn), place),
     )
 
 
-def _artifact(space: str, step: MapStep, options: Namespace, progress: Progress) -> Answer:
+def _artifact(space: str, step: ProjectionStep, options: Namespace, progress: Progress) -> Answer:
     inputs = {"space": space, **({"other": options.other} if options.other else {})}
     artifact = write(Spec("map", step, inputs, options.offline), options, progress)
     manifest = artifact.manifest

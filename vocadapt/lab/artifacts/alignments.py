@@ -21,7 +21,7 @@ COLUMNS = ("word", "fold", "cosine", "random_cosine", "rank")
 
 
 @dataclass(frozen=True)
-class JudgedAnchor:
+class AnchorScore:
     """One anchor: the fold that judged it, the cosine to its own wordpiece and to another's, how
     many anchors lay nearer.
     """
@@ -34,18 +34,18 @@ class JudgedAnchor:
 
 
 @dataclass(frozen=True)
-class Judged:
+class AlignmentEvaluation:
     """A saved judgment: one row per map, the chosen map first (its settings under "settings"), and
     the chosen map's anchors.
     """
 
     maps: tuple[dict[str, Any], ...]
-    anchors: tuple[JudgedAnchor, ...]
+    anchors: tuple[AnchorScore, ...]
 
 
-def save_judged(judged: Sequence[HeldOut], draft: Path) -> None:
+def save_evaluation(judged: Sequence[HeldOut], draft: Path) -> None:
     """Write the table of all maps, the chosen one first, and the anchors of the chosen one."""
-    strict_json.write(draft / TABLE, {"maps": table_of(judged)})
+    strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged)})
     chosen = judged[0]
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -56,7 +56,7 @@ def save_judged(judged: Sequence[HeldOut], draft: Path) -> None:
         )
 
 
-def table_of(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
+def tabulate_alignments(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
     """One row per map: its settings and scores, whether it is the best, and how it differs from the
     first, fold by fold.
     """
@@ -72,8 +72,8 @@ def table_of(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
     ]
 
 
-def load_judged(folder: Path) -> Judged:
-    """Read what `save_judged` wrote; raises InputError where the folder holds none."""
+def load_evaluation(folder: Path) -> AlignmentEvaluation:
+    """Read what `save_evaluation` wrote; raises InputError where the folder holds none."""
     missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
     if missing:
         raise InputError(
@@ -82,7 +82,7 @@ def load_judged(folder: Path) -> Judged:
     table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
     anchors = (
-        JudgedAnchor(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4]))
+        AnchorScore(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4]))
         for line in lines
     )
-    return Judged(tuple(table["maps"]), tuple(anchors))
+    return AlignmentEvaluation(tuple(table["maps"]), tuple(anchors))

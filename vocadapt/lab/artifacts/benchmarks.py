@@ -41,7 +41,7 @@ def fetch_benchmark(
     """
     card, start = card_of(name), time.perf_counter()
     with writing(folder, overwrite) as draft:
-        made = download(card, draft, source, _recorded(folder, card.name), progress)
+        made = download(card, draft, source, _read_checksums(folder, card.name), progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
         command = shlex.join(
             ["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)]
@@ -52,14 +52,18 @@ def fetch_benchmark(
             folder.name,
             {"card": card.name, "source": source or card.base},
             command=command,
-            numbers={**_sizes(tasks), "sha256": dict(made.sha256), "findings": _findings(tasks)},
+            numbers={
+                **_count_examples(tasks),
+                "sha256": dict(made.sha256),
+                "findings": _collect_findings(tasks),
+            },
             seconds=time.perf_counter() - start,
         )
         manifest.save(draft)
     return made, manifest
 
 
-def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artifact:
+def import_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artifact:
     """Files of one's own (split → file) as a task of the workspace: copied, read once, with
     task.toml and manifest.
 
@@ -70,12 +74,12 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
         kind, files, scorer
     )  # read where they lie: a mistake names the file that was given
     with writing(folder) as draft:
-        splits = {split: f"{split}{ending_of(path)}" for split, path in files.items()}
+        splits = {split: f"{split}{file_extension(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind, splits, scorer)
         for split, name in splits.items():
-            _copy(files[split], draft / name)
+            _copy_file(files[split], draft / name)
         (draft / TASK).write_text(as_toml(made), encoding="utf-8")
-        numbers = {**_sizes([task]), "findings": _findings([task])}
+        numbers = {**_count_examples([task]), "findings": _collect_findings([task])}
         seconds = time.perf_counter() - start
         Manifest(
             "tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds
@@ -83,7 +87,7 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
     return open_artifact(folder)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_file(source: Path, target: Path) -> None:
     """Copy a file that was given; raises InputError where it cannot be read."""
     try:
         shutil.copyfile(check_file(source), target)
@@ -93,7 +97,7 @@ def _copy(source: Path, target: Path) -> None:
         ) from error
 
 
-def ending_of(path: Path) -> str:
+def file_extension(path: Path) -> str:
     """The ending that says how a file is read, with .gz where it is packed."""
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
@@ -121,14 +125,14 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
 
 
-def _sizes(tasks: Sequence[Task]) -> dict[str, Any]:
+def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
     """Examples of every split; with folds those of the first, and of each."""
     by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
     first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
     return first | ({"folds": len(tasks), "by_fold": by_fold} if len(tasks) > 1 else {})
 
 
-def _findings(tasks: Sequence[Task]) -> list[str]:
+def _collect_findings(tasks: Sequence[Task]) -> list[str]:
     """What to know before training; where not all folds share it, of which."""
     of: dict[str, list[int]] = {}
     for fold, task in enumerate(tasks, start=1):
@@ -142,7 +146,7 @@ def _findings(tasks: Sequence[Task]) -> list[str]:
     return [where.get(finding, "") + finding for finding in of]
 
 
-def _recorded(folder: Path, card: str) -> dict[str, str]:
+def _read_checksums(folder: Path, card: str) -> dict[str, str]:
     """The checksums of the same benchmark where it is already there."""
     try:
         said = read_task_file(folder / TASK)

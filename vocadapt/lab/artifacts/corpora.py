@@ -53,11 +53,11 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
 
 def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
     """Write the record of a corpus into a draft, with copies of its files where asked."""
-    files = _copies(corpus, draft) if copy else [str(file.resolve()) for file in corpus.files]
+    files = _copy_files(corpus, draft) if copy else [str(file.resolve()) for file in corpus.files]
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
 
 
-def kept_counts(
+def load_or_count_words(
     root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
 ) -> WordCounts:
     """The word counts of a corpus under a splitter, counted once for each content and kept in the
@@ -70,13 +70,13 @@ def kept_counts(
         return WordCounts.read(path)
     counts = count_words(corpus, splitter, progress)
     try:
-        _keep_counts(counts, path)
+        _save_counts(counts, path)
     except OSError as error:  # the words will be counted again
         logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
 
 
-def _keep_counts(counts: WordCounts, path: Path) -> None:
+def _save_counts(counts: WordCounts, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with alone(path.parent, together=True):
@@ -87,7 +87,7 @@ def _keep_counts(counts: WordCounts, path: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-def text_behind(vectors: Path) -> Corpus | None:
+def find_training_text(vectors: Path) -> Corpus | None:
     """The text that word vectors were trained on; None where it is not known, cannot be read, or
     was changed since.
     """
@@ -104,7 +104,7 @@ def text_behind(vectors: Path) -> Corpus | None:
         return None
 
 
-def sweep_counts(root: Path) -> None:
+def remove_stale_counts(root: Path) -> None:
     """Remove what killed processes left of counts; does nothing while somebody writes counts."""
     with suppress(BlockingIOError, FileNotFoundError), hold(root / COUNTS):
         for draft in (root / COUNTS).glob(".*.tsv.*"):
@@ -117,7 +117,7 @@ def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
     return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"
 
 
-def _copies(corpus: Corpus, draft: Path) -> list[str]:
+def _copy_files(corpus: Corpus, draft: Path) -> list[str]:
     """Copy the files, numbered, so that equal names from two folders live side by side."""
     (draft / COPIES).mkdir()
     names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
-from vocadapt.lab.artifacts.benchmarks import ending_of
+from vocadapt.lab.artifacts.benchmarks import file_extension
 from vocadapt.lab.workspace.manifest import Manifest, content_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import check_free, writing
@@ -29,7 +29,7 @@ GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
 
 @dataclass(frozen=True)
-class Brought:
+class ImportedPredictions:
     """Predictions of another program: their artifact, the kind of task, the gold file and the
     predictions in it, the score.
 
@@ -51,7 +51,7 @@ class Brought:
         return self.artifact.name
 
 
-def take_in_predictions(
+def import_predictions(
     kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = ""
 ) -> Artifact:
     """Copy a gold file and predictions for it into an artifact, once both were read and scored.
@@ -59,10 +59,10 @@ def take_in_predictions(
     Raises InputError for what is none, or is for other examples, naming the file as it was given;
     then nothing stays.
     """
-    return take_in_each(kind, gold, [(predicted, folder)], scorer)[0]
+    return import_prediction_files(kind, gold, [(predicted, folder)], scorer)[0]
 
 
-def take_in_each(
+def import_prediction_files(
     kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
 ) -> list[Artifact]:
     """The same for several predictions for one gold file, each with its folder: all of them, or
@@ -84,15 +84,15 @@ def take_in_each(
             f"{gold}: holds no labels, so nothing can be compared.",
             "Give the gold file with its labels.",
         )
-    judged = [_judged(kind, split, chosen, predicted) for predicted, _ in files]
+    judged = [_score_predictions(kind, split, chosen, predicted) for predicted, _ in files]
     with ExitStack() as stack:
         drafts = [stack.enter_context(writing(folder)) for _, folder in files]
         for draft, (predicted, folder), (numbers, seconds) in zip(
             drafts, files, judged, strict=True
         ):
             copies = {
-                GOLD: f"{GOLD}{ending_of(gold)}",
-                PREDICTED: f"{PREDICTED}{ending_of(predicted)}",
+                GOLD: f"{GOLD}{file_extension(gold)}",
+                PREDICTED: f"{PREDICTED}{file_extension(predicted)}",
             }
             for path, name in zip((gold, predicted), copies.values(), strict=True):
                 shutil.copyfile(check_file(path), draft / name)
@@ -104,7 +104,7 @@ def take_in_each(
     return [open_artifact(folder) for _, folder in files]
 
 
-def _judged(
+def _score_predictions(
     kind: str, split: Split, scorer: Scorer, predicted: Path
 ) -> tuple[Mapping[str, Any], float]:
     """What the manifest says of predictions, and the seconds that reading and scoring them took."""
@@ -118,7 +118,7 @@ def _judged(
     }, time.perf_counter() - start
 
 
-def predictions_of(workspace: Workspace) -> list[Brought]:
+def list_imported_predictions(workspace: Workspace) -> list[ImportedPredictions]:
     """All predictions that were brought into a workspace, newest first; what cannot be read is
     passed over.
     """
@@ -131,7 +131,7 @@ def predictions_of(workspace: Workspace) -> list[Brought]:
             )
             of, examples = str(numbers[GOLD]), int(numbers["examples"])
             found.append(
-                Brought(
+                ImportedPredictions(
                     artifact, settings["kind"], gold, predicted, settings["scorer"], of, examples
                 )
             )

@@ -17,7 +17,7 @@ from vocadapt.text.splitter import Splitter
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedSpace:
     """A space, the folder it came from, and the model whose rows it holds (None for word
     vectors).
     """
@@ -62,14 +62,14 @@ class Opened:
         return self.model.splitter if self.model else casing(self.space)
 
 
-def open_space(name: str | Path, offline: bool | None = None) -> Opened:
+def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
     """Open a folder of word vectors, a model folder, or a model by its hub name.
 
     Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
     """
     folder = expand_path(name)
     if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
-        return Opened(folder, load_space(folder))
+        return OpenedSpace(folder, load_space(folder))
     try:
         model = open_model(name, offline)
     except InputError as error:
@@ -78,4 +78,4 @@ def open_space(name: str | Path, offline: bool | None = None) -> Opened:
             "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub"
             " name.",
         ) from error
-    return Opened(model.path, model.space, model)
+    return OpenedSpace(model.path, model.space, model)

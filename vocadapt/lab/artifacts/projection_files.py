@@ -11,12 +11,12 @@ from vocadapt.analysis.figures.figures import SOURCE, TARGET
 from vocadapt.analysis.figures.projection import (
     Drawing,
     Points,
-    literal_names,
-    map_figure,
-    side_by_side,
+    escape_names,
+    plot_projection,
+    plot_side_by_side,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.projection import DrawnMap
+from vocadapt.lab.steps.projection import ProjectionArtifact
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.text.spreadsheet import format_frame_as_csv
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PAPER = "plotly_white"
 
 
-def map_table(drawn: DrawnMap) -> "pd.DataFrame":
+def build_table(drawn: ProjectionArtifact) -> "pd.DataFrame":
     """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and
     moved.
     """
@@ -50,14 +50,14 @@ def map_table(drawn: DrawnMap) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def map_html(drawn: DrawnMap) -> str:
+def render_page(drawn: ProjectionArtifact) -> str:
     """The map as one page with everything it needs in it, plotly's script too: it opens without a
     network.
     """
-    return page_of(drawn, _figure(drawn, 760))
+    return render_figure_page(drawn, _build_figure(drawn, 760))
 
 
-def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
+def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
     """Any figure of a map as such a page, under the sentences that stand beside every map."""
     config = {"scrollZoom": True, "displaylogo": False}
     figure.update_layout(template=PAPER)
@@ -65,11 +65,11 @@ def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
         full_html=False, include_plotlyjs=True, include_mathjax=False, config=config
     )
     title = html.escape(f"Map of {drawn.first.projection.name}")
-    facts = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(drawn))
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in describe_projection(drawn))
     return PAGE.format(title=title, facts=facts, figure=inner)
 
 
-def picture_of(figure: "go.Figure", ending: str) -> bytes:
+def render_image(figure: "go.Figure", ending: str) -> bytes:
     """A figure as .png or .svg; raises InputError where no browser is found to draw it."""
     figure.update_layout(template=PAPER)
     try:
@@ -82,7 +82,7 @@ def picture_of(figure: "go.Figure", ending: str) -> bytes:
         ) from error
 
 
-def sentences(drawn: DrawnMap) -> list[str]:
+def describe_projection(drawn: ProjectionArtifact) -> list[str]:
     """What stands beside every map: how many are shown and why, how it was made, how far it may be
     trusted.
     """
@@ -104,19 +104,19 @@ def sentences(drawn: DrawnMap) -> list[str]:
     return lines
 
 
-def write_map(drawn: DrawnMap, path: Path, overwrite: bool = False) -> None:
+def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = False) -> None:
     """Write a map to a file, in the format that the file's ending says: whole, or not at all.
 
     Raises InputError for an ending that is none of FORMATS, where the file is already there or
     cannot be written, and for a picture where no browser is found to draw it.
     """
-    check_file(path, overwrite)
+    check_export_path(path, overwrite)
     with writing_file(path) as draft:
         FORMATS[path.suffix.lower()](drawn, draft)
 
 
-def check_file(path: Path, overwrite: bool = False) -> None:
-    """Raise InputError where `write_map` could not write, before anything long begins."""
+def check_export_path(path: Path, overwrite: bool = False) -> None:
+    """Raise InputError where `export_projection` could not write, before anything long begins."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(
             f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder."
@@ -124,44 +124,46 @@ def check_file(path: Path, overwrite: bool = False) -> None:
     check_free_file(path, overwrite)
 
 
-def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
+def _build_figure(drawn: ProjectionArtifact, height: int, still: bool = False) -> "go.Figure":
     """The map as a figure, its regions named; two spaces side by side, of two colors."""
-    names, label = literal_names(drawn.words), drawn.regions.labels_in
+    names, label = escape_names(drawn.words), drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [
-        map_figure(
+        plot_projection(
             Points(one.xy, drawn.rows, names),
             Drawing(color=color, labels=label(one.xy), height=height, width=1200, still=still),
         )
         for one, color in zip(pictures, (SOURCE, TARGET), strict=False)
     ]
     return (
-        figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)
+        figures[0]
+        if len(figures) == 1
+        else plot_side_by_side([one.name for one in pictures], figures)
     )
 
 
-def _html(drawn: DrawnMap, path: Path) -> None:
-    path.write_text(map_html(drawn), encoding="utf-8")
+def _write_html(drawn: ProjectionArtifact, path: Path) -> None:
+    path.write_text(render_page(drawn), encoding="utf-8")
 
 
-def _csv(drawn: DrawnMap, path: Path) -> None:
-    path.write_text(format_frame_as_csv(map_table(drawn)), encoding="utf-8", newline="\n")
+def _write_csv(drawn: ProjectionArtifact, path: Path) -> None:
+    path.write_text(format_frame_as_csv(build_table(drawn)), encoding="utf-8", newline="\n")
 
 
-def _parquet(drawn: DrawnMap, path: Path) -> None:
-    map_table(drawn).to_parquet(path, index=False)
+def _write_parquet(drawn: ProjectionArtifact, path: Path) -> None:
+    build_table(drawn).to_parquet(path, index=False)
 
 
-def _picture(drawn: DrawnMap, path: Path) -> None:
-    path.write_bytes(picture_of(_figure(drawn, 1000, still=True), path.suffix))
+def _write_image(drawn: ProjectionArtifact, path: Path) -> None:
+    path.write_bytes(render_image(_build_figure(drawn, 1000, still=True), path.suffix))
 
 
-FORMATS: dict[str, Callable[[DrawnMap, Path], None]] = {
-    ".html": _html,
-    ".csv": _csv,
-    ".parquet": _parquet,
-    ".png": _picture,
-    ".svg": _picture,
+FORMATS: dict[str, Callable[[ProjectionArtifact, Path], None]] = {
+    ".html": _write_html,
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".png": _write_image,
+    ".svg": _write_image,
 }
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>

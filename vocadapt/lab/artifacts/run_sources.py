@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus, text_behind
+from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.context import Task
-from vocadapt.lab.steps.finetune import limited, task_given
+from vocadapt.lab.steps.finetune import limit_task, load_task
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
@@ -19,13 +19,13 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.base import Example
 
 
-def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
+def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
     """The examples that a run was trained on, by its manifest; None where there is none, or its
     files were changed since.
 
     Of runs on all folds of a k-fold task each has a fold of its own.
     """
-    artifact = _artifact(run.folder)
+    artifact = _find_artifact(run.folder)
     if artifact is None:
         return None
     root = artifact.folder.parent.parent
@@ -43,7 +43,7 @@ def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         )  # a large one takes seconds
         inputs = {role: (str(root / given.paths[0]),) for role, given in kept}
         step = Task(Spec("finetune", settings, inputs), run.folder, root, silent)
-        task, _ = limited(task_given(step, settings), settings.limit)
+        task, _ = limit_task(load_task(step, settings), settings.limit)
         both = ("train", "dev") if settings.finetune.with_dev else ("train",)
         return tuple(
             example
@@ -55,14 +55,14 @@ def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         return None
 
 
-def corpus_of(folder: Path) -> Corpus | None:
+def find_corpus(folder: Path) -> Corpus | None:
     """The text that the words of a run's model came from, by the manifests; None where it is not
     known or was changed since.
     """
-    artifact = _artifact(folder)
+    artifact = _find_artifact(folder)
     given = artifact.manifest.inputs.get("model") if artifact else None
     model = (
-        _artifact((artifact.folder.parent.parent / given.paths[0]).resolve())
+        _find_artifact((artifact.folder.parent.parent / given.paths[0]).resolve())
         if artifact and given
         else None
     )
@@ -71,7 +71,7 @@ def corpus_of(folder: Path) -> Corpus | None:
     around, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
     try:
         if "vectors" in inputs:
-            return text_behind(around.root / inputs["vectors"].paths[0])
+            return find_training_text(around.root / inputs["vectors"].paths[0])
         if "text" not in inputs or changed(inputs["text"], around):
             return None
         paths = [around.root / path for path in inputs["text"].paths]
@@ -83,7 +83,7 @@ def corpus_of(folder: Path) -> Corpus | None:
         return None
 
 
-def _artifact(folder: Path) -> Artifact | None:
+def _find_artifact(folder: Path) -> Artifact | None:
     """The artifact that a folder is, or is one seed of."""
     place = next((one for one in (folder, folder.parent) if (one / MANIFEST).is_file()), None)
     try:

@@ -16,7 +16,7 @@ from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 
-NEEDED = {
+REQUIRED_KEYS = {
     "task",
     "kind",
     "seed",
@@ -171,41 +171,43 @@ def open_runs(folder: Path) -> RunSet:
     made = open_artifact(folder) if (folder / MANIFEST).is_file() else None
     runs = tuple(runs_in(folder))
     for run in runs:
-        if not isinstance(run.record, dict) or NEEDED - set(run.record):
+        if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
             raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")
     return RunSet(folder, runs, made)
 
 
-Opening = Callable[[Artifact], RunSet]
+OpenRuns = Callable[[Artifact], RunSet]
 
 
-def opened(artifact: Artifact) -> RunSet:
+def open_artifact_runs(artifact: Artifact) -> RunSet:
     """The runs of an artifact."""
     return open_runs(artifact.folder)
 
 
-def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> list[RunSet]:
+def list_runs(
+    workspace: Workspace, task: str = "", opening: OpenRuns = open_artifact_runs
+) -> list[RunSet]:
     """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed
     over.
 
     `opening` opens one: a page keeps what was opened before.
     """
-    found, _ = runs_and_unreadable(workspace, opening)
+    found, _ = list_runs_and_errors(workspace, opening)
     return [one for one in disambiguate_tasks(found) if not task or one.task == task]
 
 
-def runs_and_unreadable(
-    workspace: Workspace, opening: Opening = opened
+def list_runs_and_errors(
+    workspace: Workspace, opening: OpenRuns = open_artifact_runs
 ) -> tuple[list[RunSet], dict[str, str]]:
     """All runs of a workspace, newest first, and the name of each that cannot be read, with why;
     each is opened once.
     """
-    found = list(_opened(workspace, opening))
+    found = list(_open_each(workspace, opening))
     broken = {artifact.name: one for artifact, one in found if isinstance(one, str)}
     return disambiguate_tasks([one for _, one in found if isinstance(one, RunSet)]), broken
 
 
-def passed_over(runs: Mapping[str, str], of: int) -> str:
+def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
     """What to say of unreadable runs among so many, each named with why; "" of none."""
     count = (
         f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and"
@@ -215,7 +217,7 @@ def passed_over(runs: Mapping[str, str], of: int) -> str:
     return f"{count} passed over: {told}." if runs else ""
 
 
-def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artifact, RunSet | str]]:
+def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:
     """Every artifact of runs, newest first, with its runs, or with why they cannot be read."""
     for artifact in workspace.artifacts("runs"):
         try:
@@ -280,6 +282,6 @@ def _describe(one: RunSet) -> list[str]:
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 
-def tasks_of(runs: Sequence[RunSet]) -> list[str]:
+def list_tasks(runs: Sequence[RunSet]) -> list[str]:
     """The names of the tasks that runs are of, the newest first."""
     return list(dict.fromkeys(one.task for one in runs))

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.steps import CHECKPOINT, MADE_FROM
 from vocadapt.lab.workspace import strict_json
@@ -86,7 +86,7 @@ class Job:
     @property
     def command(self) -> str:
         """The same step as a command line."""
-        return command_of(self.spec, self.target)
+        return build_command(self.spec, self.target)
 
     def status(self) -> Status:
         """What it does now. Looks at the lock first: a process writes its last state before it lets
@@ -211,7 +211,10 @@ class Job:
 
         status = read_status(self.folder)
         try:
-            if status.pid > 0 and abs(born(status.pid) - status.process_started) < SAME_START:
+            if (
+                status.pid > 0
+                and abs(process_start_time(status.pid) - status.process_started) < SAME_START
+            ):
                 os.killpg(status.pid, sign)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return
@@ -225,7 +228,7 @@ _ORDERS = CachedReader(_parse_order)  # spec.json of each job, as plain values a
 _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
 
 
-def born(pid: int) -> float:
+def process_start_time(pid: int) -> float:
     """When a process was started, in seconds after the machine was: setting the clock does not move
     it.
     """

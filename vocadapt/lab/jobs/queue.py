@@ -20,7 +20,7 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import sweep_counts
+from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # others take it from here
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
@@ -115,7 +115,7 @@ def tidy(workspace: Workspace) -> None:
     """
     for kind in ARTIFACTS:
         sweep(workspace.root / kind)
-    sweep_counts(workspace.root)
+    remove_stale_counts(workspace.root)
     for folder in (workspace.root / "jobs").glob("*/"):
         if not ID.fullmatch(folder.name) or held(folder):
             continue

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.jobs.job import LOG, Job, born
+from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.steps import CHECKPOINT, run_step
@@ -48,7 +48,9 @@ class Reporter:
     def __init__(self, job: Job, told: threading.Event) -> None:
         self.job, self.told, self.metrics = job, told, Metrics(job.folder, WRITE_EVERY)
         self.status = replace(
-            read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid())
+            read_status(job.folder),
+            pid=os.getpid(),
+            process_started=process_start_time(os.getpid()),
         )
         self._written = self._looked = 0.0
         self._tenths = -1
@@ -74,7 +76,7 @@ class Reporter:
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
             if self.told.is_set() or self.job.cancel_asked:
-                _stop()
+                _raise_canceled()
 
     def change(self, **changes: Any) -> None:
         """Write a changed status now."""
@@ -94,19 +96,19 @@ class Reporter:
             log.info("%s%s", "" if fraction is None else f"{fraction:.0%} ", message)
 
 
-def work(folder: Path) -> int:
+def run_job(folder: Path) -> int:
     """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed,
     130 stopped.
     """
     job = Job(folder)
-    reporter = Reporter(job, told_by_signal())
-    threading.Thread(target=_watch, args=(job,), daemon=True).start()
+    reporter = Reporter(job, install_signal_handler())
+    threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
     log.info(
         "%s: %s",
         job.id,
         f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting",
     )
-    ending = _run(job, reporter)
+    ending = _run_job(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
     log.info(
@@ -115,24 +117,24 @@ def work(folder: Path) -> int:
     return EXITS[ending["state"]]
 
 
-def told_by_signal() -> threading.Event:
+def install_signal_handler() -> threading.Event:
     """From now on SIGTERM raises Canceled, once, and sets what is given back."""
     told = threading.Event()
 
     def tell(number: int, frame: FrameType | None) -> NoReturn:
         told.set()
-        _stop()
+        _raise_canceled()
 
     signal.signal(signal.SIGTERM, tell)
     return told
 
 
-def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
+def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
     """Wait, run the step, and tell how it ended."""
     try:
-        with _turn(job, reporter):
+        with _wait_for_turn(job, reporter):
             if job.cancel_asked:  # a short step may end before its progress looks
-                _stop()
+                _raise_canceled()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             with _watchdog(job):
@@ -172,11 +174,11 @@ def _watchdog(job: Job) -> Iterator[None]:
 
 
 @contextmanager
-def _turn(job: Job, reporter: Reporter) -> Iterator[None]:
+def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
     """Wait for the lock of the workspace, first come, first served; hold it for the length of the
     block.
     """
-    while (lock := _try(job)) is None:
+    while (lock := _try_lock(job)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
     try:
@@ -185,24 +187,24 @@ def _turn(job: Job, reporter: Reporter) -> Iterator[None]:
         os.close(lock)
 
 
-def _try(job: Job) -> int | None:
+def _try_lock(job: Job) -> int | None:
     """The lock, where it is free and no other job stands before this one."""
     return None if job.waits_for() else take(job.folder.parent)
 
 
-def _watch(job: Job) -> None:
+def _watch_for_cancel(job: Job) -> None:
     """Keep the log short; interrupt a step that was asked to stop and has not looked for a
     while.
     """
     while not job.cancel_asked:
         with suppress(OSError):  # a full disk, say: the log stays as it is
-            shorten(job.folder / LOG)
+            truncate_log(job.folder / LOG)
         time.sleep(TRY_EVERY)
     time.sleep(PATIENCE)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
+def truncate_log(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
     """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by
     whole lines, and that is said.
 
@@ -222,7 +224,7 @@ def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> N
         file.truncate()
 
 
-def _stop() -> NoReturn:
+def _raise_canceled() -> NoReturn:
     """Raise Canceled, once: a signal must not disturb the clearing up that follows."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

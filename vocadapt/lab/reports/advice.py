@@ -11,7 +11,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path
-from vocadapt.lab.artifacts.corpora import counts_path, kept_counts
+from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words
 from vocadapt.lab.steps.command_lines import CORPUS_FLAGS, PROGRAM
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel, weight_files
@@ -30,7 +30,7 @@ UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
 
 
 @dataclass(frozen=True)
-class Asked:
+class AdviceReport:
     """An advice, whether its counts were kept already, the words of the task file, and the seconds
     it took.
     """
@@ -41,18 +41,21 @@ class Asked:
     seconds: float
 
 
-def answer_of(
-    asked: Asked, text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None
+def build_answer(
+    asked: AdviceReport,
+    text: Sequence[str | Path],
+    model: str,
+    settings: CorpusSettings | None = None,
 ) -> dict[str, Any]:
     """The answer of `vocadapt advise --json`: the advice as plain values, with the command lines to
     run on this text.
     """
     advice, task = asked.advice.as_json(), asked.task
     for entry, recipe in zip(advice["recipes"], asked.advice.recipes, strict=True):
-        entry["command"] = command_of(recipe, model)
+        entry["command"] = build_adapt_command(recipe, model)
     return {
         **advice,
-        "first": training_command(text, model, settings) if advice["recipes"] else None,
+        "first": build_training_command(text, model, settings) if advice["recipes"] else None,
         "task_file": (
             task and {"entities": task.entities, "sentences": task.sentences, "tokens": task.tokens}
         ),
@@ -61,7 +64,7 @@ def answer_of(
     }
 
 
-def training_command(
+def build_training_command(
     text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None
 ) -> str:
     """The command line that every suggested recipe needs first: the word vectors of the text."""
@@ -80,7 +83,7 @@ def training_command(
     )
 
 
-def command_of(recipe: Suggestion, model: str) -> str:
+def build_adapt_command(recipe: Suggestion, model: str) -> str:
     """The command line that follows a suggestion."""
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
     if recipe.map:
@@ -92,7 +95,7 @@ def command_of(recipe: Suggestion, model: str) -> str:
     )
 
 
-def advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
+def build_advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
     """The command line that gives the same advice."""
     return shlex.join(
         [
@@ -123,7 +126,7 @@ def advise_on(
     min_count: int = 5,
     progress: Progress = silent,
     keep: bool = False,
-) -> Asked:
+) -> AdviceReport:
     """Advise on a text; with `keep` what is counted is kept in the workspace at `root`.
 
     Of a text above about 250 MB a seeded sample of lines is counted. Raises InputError for text or
@@ -131,37 +134,41 @@ def advise_on(
     """
     start = time.perf_counter()
     entities = read_entity_words(task, model.splitter) if task else None
-    counts = found_counts(root, corpus, model.splitter)
+    counts = find_saved_counts(root, corpus, model.splitter)
     kept = counts is not None
     if counts is None:
-        counts = kept_counts(root if keep else None, bounded(corpus), model.splitter, progress)
+        counts = load_or_count_words(
+            root if keep else None, limit_corpus(corpus), model.splitter, progress
+        )
     words = entities.counts if entities else None
-    advice = advise(counts, model.vocabulary, model.splitter, size_of(model), words, min_count)
-    return Asked(advice, kept, entities, time.perf_counter() - start)
+    advice = advise(
+        counts, model.vocabulary, model.splitter, measure_model(model), words, min_count
+    )
+    return AdviceReport(advice, kept, entities, time.perf_counter() - start)
 
 
-def found_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
+def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
     """The counts that the workspace at `root` keeps of a text, or of the sample that would be
     counted; None for neither.
     """
-    places = places_of_counts(root, corpus, splitter) if root is not None and root.is_dir() else ()
+    places = list_count_paths(root, corpus, splitter) if root is not None and root.is_dir() else ()
     return next((WordCounts.read(path) for path in places if path.is_file()), None)
 
 
-def places_of_counts(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
+def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
     """Where the counts of a text, and of the sample of it that would be counted, are kept once they
     are.
     """
     return tuple(
-        counts_path(root, part, splitter) for part in dict.fromkeys((corpus, bounded(corpus)))
+        counts_path(root, part, splitter) for part in dict.fromkeys((corpus, limit_corpus(corpus)))
     )
 
 
-def bounded(corpus: Corpus) -> Corpus:
+def limit_corpus(corpus: Corpus) -> Corpus:
     """The corpus, or where it is too large to be counted in seconds, a seeded sample of its
     lines.
     """
-    wanted = text_bytes(corpus) * corpus.settings.sample
+    wanted = estimate_text_bytes(corpus) * corpus.settings.sample
     if wanted <= MOST:
         return corpus
     return replace(
@@ -170,7 +177,7 @@ def bounded(corpus: Corpus) -> Corpus:
     )
 
 
-def text_bytes(corpus: Corpus) -> int:
+def estimate_text_bytes(corpus: Corpus) -> int:
     """About how much text the files hold, unpacked."""
     return sum(
         path.stat().st_size * (UNPACKED if path.suffix in (".gz", ".parquet") else 1)
@@ -178,7 +185,7 @@ def text_bytes(corpus: Corpus) -> int:
     )
 
 
-def size_of(model: LanguageModel) -> ModelSize:
+def measure_model(model: LanguageModel) -> ModelSize:
     """Width and parameters of a model; neither for a bare vocabulary, no parameters where the
     weights are not safetensors.
     """
@@ -209,7 +216,7 @@ def count_parameters(model: LanguageModel) -> int:
     return total
 
 
-def workspace_of(paths: Sequence[str | Path]) -> Path | None:
+def find_workspace(paths: Sequence[str | Path]) -> Path | None:
     """The workspace that a corpus lies in, where one of its corpora was given; None otherwise."""
     folder = check_path(paths[0]).resolve()
     inside = len(paths) == 1 and folder.parent.name == "corpora" and (folder / MANIFEST).is_file()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened
+from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.diagnostics.evaluation import PairScore, score_pairs
 from vocadapt.spaces.diagnostics.geometry import (
@@ -64,7 +64,7 @@ class ListScores:
     similarity: PairScore | None
 
 
-def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
+def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
     """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no
     token is left.
     """
@@ -82,7 +82,7 @@ def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
     return space.take(rows)
 
 
-def labels(names: Sequence[str]) -> tuple[str, ...]:
+def shorten_names(names: Sequence[str]) -> tuple[str, ...]:
     """What spaces are called in tables: the end of each path that tells them apart; raises
     InputError for one named twice.
     """
@@ -113,7 +113,7 @@ def diagnose(
 
 
 def score_lists(
-    opened: Opened,
+    opened: OpenedSpace,
     lists: Sequence[RelationList],
     own_mean: float | None,
     null: NullSettings = NULL,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vocadapt.analysis.gates import GateShares, gate_shares
+from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
@@ -28,12 +28,12 @@ class GateSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class GatesOnText:
+class GateReport:
     """The gates of a model on `lines` of the `of` lines of a text; `start`: the share they were
     begun with, all about alike.
     """
 
-    shares: GateShares
+    shares: GateStatistics
     lines: int
     of: int
     start: float
@@ -43,25 +43,25 @@ class GatesOnText:
         return {**self.shares.to_dict(), "lines": self.lines, "of": self.of, "start": self.start}
 
 
-def gates_on(
+def measure_gates_on_text(
     model: LanguageModel,
     corpus: Corpus,
     settings: GateSettings | None = None,
     progress: Progress = silent,
-) -> GatesOnText:
+) -> GateReport:
     """Draw lines of a text and read the gates on them; raises InputError for a model without a
     gate, and for no text.
     """
     from vocadapt.models.exbert.config import ExBertConfig
 
-    lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
-    shares = gate_shares(model, lines, part(progress, 0.2, 1.0))
-    return GatesOnText(
+    lines, of = sample_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
+    shares = measure_gates(model, lines, part(progress, 0.2, 1.0))
+    return GateReport(
         shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start
     )
 
 
-def drawn_lines(
+def sample_lines(
     corpus: Corpus, settings: GateSettings, progress: Progress = silent
 ) -> tuple[list[str], int]:
     """So many of the lines that hold something, each as likely as any other, in their order; and

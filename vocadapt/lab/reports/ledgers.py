@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from vocadapt.analysis.errors.ledger import Ledger, Side, judging_of, ledger, text_of
+from vocadapt.analysis.errors.ledger import Ledger, Side, build_judge, build_ledger, example_text
 from vocadapt.analysis.errors.slicing import SliceSettings, Slicing
-from vocadapt.analysis.errors.word_tokenizations import WordBook, near, word_book
+from vocadapt.analysis.errors.word_tokenizations import (
+    WordIndex,
+    build_word_index,
+    describe_neighbors,
+)
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.run_sources import training_examples
+from vocadapt.lab.artifacts.run_sources import load_training_examples
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.mixture import select_tokenization
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
@@ -84,8 +88,8 @@ class RunPair:
     @cached_property
     def ledger(self) -> Ledger:
         """Every unit with its fate."""
-        return ledger(
-            self.split, *self.sides, judging_of(self.kind, self.split, self.rules, self.scorer)
+        return build_ledger(
+            self.split, *self.sides, build_judge(self.kind, self.split, self.rules, self.scorer)
         )
 
     @cached_property
@@ -94,15 +98,15 @@ class RunPair:
         that is not there any more.
         """
         run = self.runs[1] or self.runs[0]
-        return None if run is None else training_examples(run)
+        return None if run is None else load_training_examples(run)
 
     @cached_property
-    def words(self) -> WordBook:
+    def words(self) -> WordIndex:
         """How words are cut, what new tokens are made of, what was seen in training."""
         first, second = (
             None if run is None or not _has_tokenizer(run) else run.model for run in self.runs
         )
-        return word_book(first, second, self.train)
+        return build_word_index(first, second, self.train)
 
     def slicing(self, settings: SliceSettings | None = None) -> Slicing:
         """The ledger, ready to be sliced; what was found out under some settings is kept."""
@@ -144,7 +148,7 @@ class RunPair:
                 if run is not None and (run.folder / WEIGHTS).is_file()
             )
             space = next((run.model.space for run in runs if token in run.model.vocabulary), None)
-            known[token] = "" if space is None else near(space, token)
+            known[token] = "" if space is None else describe_neighbors(space, token)
         return known[token]
 
     @cached_property
@@ -170,13 +174,15 @@ def open_pair(asked: PairSpec) -> RunPair:
         load_run(Path(name)) if Path(name).is_dir() else None
         for name in (asked.first, asked.second)
     )
-    kind, split = _gold(asked, runs)
+    kind, split = _load_gold(asked, runs)
     known = [run for run in runs if run is not None]
-    rules = _rules(asked, known[0].rules if known else DEFAULT_RULES, split)
+    rules = _choose_rules(asked, known[0].rules if known else DEFAULT_RULES, split)
     scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
     names, found = (asked.first, asked.second), []
     for run, name, cut in zip(runs, names, asked.cuts, strict=True):
-        found.append(_file_side(name, kind, split) if run is None else _run_side(run, name, cut))
+        found.append(
+            _load_file_side(name, kind, split) if run is None else _load_run_side(run, name, cut)
+        )
     if alone and found[0][1] == found[1][1]:
         problem = f"{asked.first}: the two cuts are the same ({found[0][1] or 'none'})."
         raise InputError(problem, "Give two runs, or one of an adapted model, whose cuts differ.")
@@ -184,7 +190,7 @@ def open_pair(asked: PairSpec) -> RunPair:
     return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
 
 
-def _rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
+def _choose_rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
     """Return the scoring rules of the run, overridden by those of the spec; raise InputError for a
     class without examples.
     """
@@ -204,7 +210,7 @@ def _has_tokenizer(run: SavedRun) -> bool:
     return (run.folder / "tokenizer.json").is_file()
 
 
-def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
     """The kind of task and the examples; of two runs they must be the same."""
     given = [
         (run, name)
@@ -238,7 +244,7 @@ def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]
             "Two files of predictions need what is right.", "Give the gold file (--gold F)."
         )
     for split, name in splits[1:]:
-        _check_same(splits[0], (split, name))
+        _check_same_examples(splits[0], (split, name))
     if not splits[0][0].labeled:
         raise InputError(
             f"{splits[0][1]}: holds no labels, so nothing can be compared.",
@@ -251,7 +257,7 @@ def _asked_for(asked: PairSpec) -> str:
     return f", asked for: {asked.kind}" if asked.kind else ""
 
 
-def _check_same(first: tuple[Split, str], second: tuple[Split, str]) -> None:
+def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
     """Raise InputError, with the first example that differs, where two splits are not the same."""
     (ours, a), (theirs, b) = first, second
     problem = f"{a} and {b} were not tested on the same examples"
@@ -260,16 +266,20 @@ def _check_same(first: tuple[Split, str], second: tuple[Split, str]) -> None:
         zip(ours.examples, theirs.examples, strict=False), start=1
     ):
         if one != other:
-            what = "has other labels" if _asks(one) == _asks(other) else "is another one"
+            what = (
+                "has other labels"
+                if _unlabeled_fields(one) == _unlabeled_fields(other)
+                else "is another one"
+            )
             raise InputError(
-                f"{problem}: example {number:,} {what} ({_shown(one)} against {_shown(other)}).",
+                f"{problem}: example {number:,} {what} ({_quote_example(one)} against {_quote_example(other)}).",
                 remedy,
             )
     if len(ours) != len(theirs):
         raise InputError(f"{problem}: {len(ours):,} and {len(theirs):,} of them.", remedy)
 
 
-def _asks(example: Example) -> tuple[object, ...]:
+def _unlabeled_fields(example: Example) -> tuple[object, ...]:
     """What of an example is read, without its labels."""
     return tuple(
         value
@@ -278,12 +288,12 @@ def _asks(example: Example) -> tuple[object, ...]:
     )
 
 
-def _shown(example: Example) -> str:
-    words = text_of(example)
+def _quote_example(example: Example) -> str:
+    words = example_text(example)
     return repr(words[:60] + ("…" if len(words) > 60 else ""))
 
 
-def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
+def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     """What a run says under a cut, with all that it kept."""
     said = run.kept.said
     chosen = select_tokenization(said, cut)
@@ -294,7 +304,7 @@ def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     )
 
 
-def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
+def _load_file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
     """What a file of predictions says."""
     path = Path(name)
     if not os.path.isfile(path):

@@ -26,12 +26,12 @@ from vocadapt.text.corpus import CorpusSettings
 SEED, BOOTSTRAP = "seed", "bootstrap"
 
 
-def spec_of(artifact: Artifact) -> Spec:
+def rebuild_spec(artifact: Artifact) -> Spec:
     """The step that made these vectors, as it was; raises InputError where it cannot be run
     again.
     """
     manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
-    found = _step_of(artifact)
+    found = _read_step(artifact)
     if found is None:
         raise InputError(
             f"{artifact.name} was not trained here, so no second seed of it can be.",
@@ -50,13 +50,13 @@ def spec_of(artifact: Artifact) -> Spec:
     return Spec(*found, inputs, offline=True, casing=manifest.casing)
 
 
-def next_seed(spec: Spec) -> Spec:
+def with_next_seed(spec: Spec) -> Spec:
     """Return the step with the next seed; the seed after the largest is 0."""
     seed = (spec.settings.seed + 1) % (LARGEST_SEED + 1)
     return replace(spec, settings=_with_seed(spec.settings, seed))
 
 
-def resampled(spec: Spec, seed: int) -> Spec:
+def with_resampled_lines(spec: Spec, seed: int) -> Spec:
     """The same training on lines drawn anew; raises InputError for what is not trained on lines."""
     if not isinstance(spec.settings, VectorsStep):
         raise InputError(
@@ -66,14 +66,18 @@ def resampled(spec: Spec, seed: int) -> Spec:
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
 
-def null_pair(artifact: Artifact, how: str = SEED, progress: Progress = silent) -> Pair:
+def train_noise_baseline(artifact: Artifact, how: str = SEED, progress: Progress = silent) -> Pair:
     """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
     pair them.
 
     Nothing is kept. Raises InputError where the vectors cannot be made again.
     """
-    spec = spec_of(artifact)
-    specs = [next_seed(spec)] if how == SEED else [resampled(spec, seed) for seed in (1, 2)]
+    spec = rebuild_spec(artifact)
+    specs = (
+        [with_next_seed(spec)]
+        if how == SEED
+        else [with_resampled_lines(spec, seed) for seed in (1, 2)]
+    )
     with TemporaryDirectory(prefix="vocadapt-") as folder:
         made = []
         for number, again in enumerate(specs):
@@ -86,31 +90,33 @@ def null_pair(artifact: Artifact, how: str = SEED, progress: Progress = silent) 
             run_step(again, Path(folder) / f"null-{number + 1}", told)
             space = load_space(
                 Path(folder) / f"null-{number + 1}",
-                f"{artifact.name} again ({_said(again.settings)})",
+                f"{artifact.name} again ({_describe_seed(again.settings)})",
             )
             made.append(space.take(range(len(space))))  # off the disk before the folder goes
     return (
-        pair_of(artifact, made[0])
+        pair_with_retrained(artifact, made[0])
         if how == SEED
         else Pair(f"two draws of the lines behind {artifact.name}", *made)
     )
 
 
-def pair_of(artifact: Artifact, again: EmbeddingSpace) -> Pair:
+def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> Pair:
     """The pair of vectors and the same with another seed."""
     return Pair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
 
 
-def offered(artifact: Artifact, workspace: Workspace) -> dict[str, tuple[Artifact, Artifact]]:
+def list_noise_baselines(
+    artifact: Artifact, workspace: Workspace
+) -> dict[str, tuple[Artifact, Artifact]]:
     """The nulls that a workspace holds for these vectors, by the name they are shown under: with
     other seeds, other lines.
     """
     found = {
         f"two seeds · {artifact.name}, {twin.name}": (artifact, twin)
-        for twin in twins(artifact, workspace)
+        for twin in find_other_seeds(artifact, workspace)
     }
     once = {
-        draw.manifest.settings["resample"]: draw for draw in draws(artifact, workspace)
+        draw.manifest.settings["resample"]: draw for draw in find_resampled(artifact, workspace)
     }  # equal draws are the same vectors
     first, *others = list(once.values()) or [artifact]
     return found | {
@@ -118,29 +124,29 @@ def offered(artifact: Artifact, workspace: Workspace) -> dict[str, tuple[Artifac
     }
 
 
-def draws(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
+def find_resampled(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew,
     newest first.
     """
-    mine = _but_the_draw(artifact)
+    mine = _key_without_resampling(artifact)
     drawn = [
         other for other in workspace.artifacts("vectors") if other.manifest.settings.get("resample")
     ]
-    return [other for other in drawn if _but_the_draw(other) == mine] if mine else []
+    return [other for other in drawn if _key_without_resampling(other) == mine] if mine else []
 
 
-def twins(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
+def find_other_seeds(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
-    mine = _but_the_seed(artifact)
+    mine = _key_without_seed(artifact)
     found = (
         other
         for other in workspace.artifacts("vectors")
         if other.manifest.seed != artifact.manifest.seed
     )
-    return [other for other in found if _but_the_seed(other) == mine] if mine else []
+    return [other for other in found if _key_without_seed(other) == mine] if mine else []
 
 
-def made_here(folder: str | Path) -> Artifact | None:
+def open_vectors_artifact(folder: str | Path) -> Artifact | None:
     """The artifact of vectors at a folder; None for a model, a hub name, and what is not ours."""
     try:
         found = open_artifact(expand_path(folder))
@@ -149,7 +155,7 @@ def made_here(folder: str | Path) -> Artifact | None:
     return found if found.kind == "vectors" else None
 
 
-def _step_of(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
+def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
     """The step that made vectors, with its settings; None for vectors that were brought in."""
     settings = artifact.manifest.settings
     if "word2vec" in settings:
@@ -167,18 +173,20 @@ def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep
     return replace(settings, contextual=replace(settings.contextual, seed=seed))
 
 
-def _said(settings: VectorsStep | ContextualStep) -> str:
+def _describe_seed(settings: VectorsStep | ContextualStep) -> str:
     if isinstance(settings, VectorsStep) and settings.resample:
         return f"lines drawn with seed {settings.resample}"
     return f"seed {settings.seed}"
 
 
-def _but_the_seed(artifact: Artifact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
+def _key_without_seed(
+    artifact: Artifact,
+) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
     """Settings and stamps of inputs of vectors that were made here, under one and the same seed;
     None for others.
     """
     try:
-        found = _step_of(artifact)
+        found = _read_step(artifact)
     except InputError:  # of a version with other settings
         return None
     if found is None:
@@ -190,11 +198,13 @@ def _but_the_seed(artifact: Artifact) -> tuple[VectorsStep | ContextualStep, dic
     return settings, made_from | {"casing": artifact.manifest.casing}
 
 
-def _but_the_draw(artifact: Artifact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
+def _key_without_resampling(
+    artifact: Artifact,
+) -> tuple[VectorsStep, dict[str, str], int | None] | None:
     """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn;
     None for others.
     """
-    found = _but_the_seed(artifact)
+    found = _key_without_seed(artifact)
     if found is None or not isinstance(found[0], VectorsStep):
         return None
     return replace(found[0], resample=0), found[1], artifact.manifest.seed

@@ -39,7 +39,7 @@ class PretrainedModel:
         """The report of its training; of a model that was adapted and trained at once, what is told
         of the training.
         """
-        return report_of(self.artifact)
+        return read_training_report(self.artifact)
 
     @property
     def model(self) -> str:
@@ -84,15 +84,21 @@ class PretrainedModel:
         )
 
 
-def pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
+def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
     """The models of a workspace that were pretrained further, newest first."""
     found = (
-        model for model in workspace.artifacts("models") if report_of(model).get("stage") in STAGES
+        model
+        for model in workspace.artifacts("models")
+        if read_training_report(model).get("stage") in STAGES
     )
-    return [PretrainedModel(model) for model in found if "loss_per_character" in report_of(model)]
+    return [
+        PretrainedModel(model)
+        for model in found
+        if "loss_per_character" in read_training_report(model)
+    ]
 
 
-def asked_alike(models: Sequence[PretrainedModel]) -> bool:
+def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
     """Whether these were asked the same held-out words, without which the levels of their losses do
     not compare.
     """
@@ -100,7 +106,7 @@ def asked_alike(models: Sequence[PretrainedModel]) -> bool:
     return len(digests if "" not in digests else {one.asked for one in models}) <= 1
 
 
-def report_of(model: Artifact) -> dict[str, Any]:
+def read_training_report(model: Artifact) -> dict[str, Any]:
     """What is told of a model's training: all of its figures, or of one that was adapted at once a
     part of them.
     """
@@ -108,7 +114,7 @@ def report_of(model: Artifact) -> dict[str, Any]:
     return dict(numbers.get("further", numbers))
 
 
-def stages_for(model: LanguageModel) -> dict[str, str]:
+def list_stages(model: LanguageModel) -> dict[str, str]:
     """The stages that fit a model, and what each trains; of a model without modules, whole is
     continued by another name.
     """
@@ -124,7 +130,7 @@ def stages_for(model: LanguageModel) -> dict[str, str]:
     return found
 
 
-def has_masked_word_head(model: LanguageModel) -> bool:
+def has_mlm_head(model: LanguageModel) -> bool:
     """Whether a model's config.json names a class with a masked-word head, without which it cannot
     be pretrained.
     """

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vocadapt.analysis.results.results import Board, Entry, Standing, leaderboard, means_of_groups
+from vocadapt.analysis.results.results import (
+    RunEntry,
+    RunStanding,
+    TaskLeaderboard,
+    average_groups,
+    rank_runs,
+)
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, tasks_of
+from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, list_tasks
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.scoring.counts import Scorer, Tally
 from vocadapt.training.scoring.uncertainty import Draws
@@ -28,7 +34,7 @@ class Results:
     with one task only.
     """
 
-    boards: tuple[Board, ...]
+    boards: tuple[TaskLeaderboard, ...]
     groups: GroupMeans
 
     def to_dict(self) -> dict[str, Any]:
@@ -36,7 +42,7 @@ class Results:
         return {"tasks": [board.to_dict() for board in self.boards], "groups": self.groups}
 
 
-def results_of(
+def build_results(
     runs: Sequence[RunSet],
     baseline: tuple[str, str] | None = None,
     scorer: str = "",
@@ -53,24 +59,24 @@ def results_of(
         raise InputError(
             "There is no scored run.", "Fine-tune with a test split that holds labels."
         )
-    names = names_of(scored)
+    names = unique_names(scored)
     if baseline:
-        baseline = (_named(baseline[0], names), baseline[1])
+        baseline = (_find_baseline_name(baseline[0], names), baseline[1])
     boards = []
-    for task in tasks_of(scored):
+    for task in list_tasks(scored):
         own = {name: one for name, one in zip(names, scored, strict=True) if one.task == task}
         pinned = baseline if baseline and baseline[0] in own else None
-        boards.append(board_of(task, own, pinned, scorer, draws))
-    return Results(tuple(boards), _group_means(boards) if len(boards) > 1 else {})
+        boards.append(build_leaderboard(task, own, pinned, scorer, draws))
+    return Results(tuple(boards), _average_groups(boards) if len(boards) > 1 else {})
 
 
-def board_of(
+def build_leaderboard(
     task: str,
     runs: Mapping[str, RunSet],
     baseline: tuple[str, str] | None = None,
     scorer: str = "",
     draws: Draws | None = None,
-) -> Board:
+) -> TaskLeaderboard:
     """The leaderboard of the runs of one task, by name, under the score of the first unless another
     is named.
     """
@@ -81,11 +87,11 @@ def board_of(
             "Compare runs of one task.",
         )
     chosen = first.runs[0].scorer(scorer or first.scorer.name)
-    entries = [entry_of(name, one, chosen) for name, one in runs.items()]
-    return leaderboard(task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws)
+    entries = [build_entry(name, one, chosen) for name, one in runs.items()]
+    return rank_runs(task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws)
 
 
-def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
+def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
     """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of
     several folds, of all in turn.
 
@@ -100,25 +106,27 @@ def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
         )
     tallies = {
         cut: tuple(
-            tuple(_tally(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds
+            tuple(_tally_run(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds
         )
         for cut in runs.cuts
     }
     examples = [example for own in first for example in own]
-    return Entry(name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization)
+    return RunEntry(
+        name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization
+    )
 
 
-def names_of(runs: Sequence[RunSet]) -> list[str]:
+def unique_names(runs: Sequence[RunSet]) -> list[str]:
     """A name for each: that of its folder, with the folder round it where two are called the
     same.
     """
     often = Counter(one.name for one in runs)
-    return [one.name if often[one.name] == 1 else _with_its_place(one.folder) for one in runs]
+    return [one.name if often[one.name] == 1 else _name_with_parent(one.folder) for one in runs]
 
 
-def _named(given: str, names: Sequence[str]) -> str:
+def _find_baseline_name(given: str, names: Sequence[str]) -> str:
     """Which of the names is meant by a name or a folder; raises InputError where none is."""
-    for wanted in (given, Path(given).name, _with_its_place(Path(given))):
+    for wanted in (given, Path(given).name, _name_with_parent(Path(given))):
         if wanted in names:
             return wanted
     raise InputError(
@@ -127,32 +135,32 @@ def _named(given: str, names: Sequence[str]) -> str:
     )
 
 
-def _with_its_place(folder: Path) -> str:
+def _name_with_parent(folder: Path) -> str:
     return "/".join(folder.absolute().parts[-2:])
 
 
-def _tally(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
+def _tally_run(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
     return tally_of(run.kept.split, run.kept.said[cut], scorer, run.rules)
 
 
-def _group_means(boards: Sequence[Board]) -> GroupMeans:
+def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:
     """Of every model and tokenization; of several runs on one task their mean, as of several
     folds.
     """
-    found: dict[str, dict[str, list[Standing]]] = {}
+    found: dict[str, dict[str, list[RunStanding]]] = {}
     for board in boards:
         for one in board.standings:
             if one.counts:
                 own = found.setdefault(f"{one.model} · {one.tokenization}", {})
                 own.setdefault(without_fold(board.task), []).append(one)
 
-    def of_tasks(figure: Callable[[Sequence[Standing]], N]) -> dict[str, dict[str, N]]:
+    def of_tasks(figure: Callable[[Sequence[RunStanding]], N]) -> dict[str, dict[str, N]]:
         return {
             model: {task: figure(each) for task, each in own.items()}
             for model, own in found.items()
         }
 
     scores = of_tasks(lambda each: sum(one.headline.mean for one in each) / len(each))
-    return means_of_groups(
+    return average_groups(
         scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each))
     )

@@ -5,7 +5,7 @@ whose cut holds it.
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import kept_counts
+from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (
@@ -50,7 +50,7 @@ def look_up(
     if asked not in vocabulary:
         problem = f"{asked[:100]!r} is none of the model's {len(vocabulary):,} wordpieces."
         raise InputError(problem, "Type a wordpiece as tokenize shows it, or a whole word.")
-    counts = kept_counts(root, text, splitter, part(progress, 0.0, 0.5))
+    counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     words = vocabulary.words_with(asked, counts.counts)
     core = asked.removeprefix(continuation)
     return any_in_context(text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0))

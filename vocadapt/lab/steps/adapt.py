@@ -8,8 +8,8 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
-from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus, text_behind
-from vocadapt.lab.steps.context import Numbers, Task, size_of
+from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.steps.context import Numbers, Task, summarize_space
 from vocadapt.lab.steps.spec import ModelStep
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import RECORD, AdaptedModel, add_to_record
@@ -41,7 +41,7 @@ OPTIONS = {"vectors": "--vectors DIR", "text": "--corpus TEXT", "target": "--tar
 NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "target model"}
 
 
-def model(task: Task, settings: ModelStep) -> Numbers:
+def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     """A model + what its recipe draws on → the model with its new vocabulary, its recipe and
     certificate.
 
@@ -50,14 +50,14 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     recipe = settings.recipe
     check_model_step(task, settings)
     trains = bool(recipe.further.stage)
-    draft, text = task.draft / ADAPTED if trains else task.draft, _text_of(task, settings)
+    draft, text = task.draft / ADAPTED if trains else task.draft, _find_text(task, settings)
     given = Sources(text, task.space if "vectors" in task.spec.inputs else None, task.target)
-    whole = parts(task.progress, _shares_of_all(recipe))
-    told = parts(whole["adapting"], _shares(recipe, given))
+    whole = parts(task.progress, _overall_stage_weights(recipe))
+    told = parts(whole["adapting"], _adapting_stage_weights(recipe, given))
     domain = None
     if "vectors" in recipe.needs:
         domain = domain_space(given, task.model, recipe.vectors, told["vectors"], task.draft)
-    sources = _sources(task, recipe, text, domain, told["counts"])
+    sources = _count_words(task, recipe, text, domain, told["counts"])
     adapted = adapt(recipe.untrained, task.model, sources, told["rows"], task.draft)
     adapted.save(draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
@@ -69,23 +69,25 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     if domain is not None and "vectors" not in task.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
     if adapted.mode == "exact-word":
-        numbers |= _departures(task, text, adapted, told["departures"])
+        numbers |= _count_departures(task, text, adapted, told["departures"])
     if recipe.needs_alignment and domain is not None:
-        numbers |= _quality(task, domain, recipe.alignment, told["quality"])
-    add_to_record(draft, data=_data(task), **_facts(numbers))
+        numbers |= _evaluate_alignment(task, domain, recipe.alignment, told["quality"])
+    add_to_record(draft, data=_describe_source(task), **_select_card_figures(numbers))
     if trains and text is not None:
-        return numbers | _trained(task, settings, draft, text, told["certificate"], whole)
-    return numbers | (_certified(task, draft, told["certificate"]) if settings.certify else {})
+        return numbers | _continue_pretraining(
+            task, settings, draft, text, told["certificate"], whole
+        )
+    return numbers | (_certify(task, draft, told["certificate"]) if settings.certify else {})
 
 
-def _shares_of_all(recipe: Recipe) -> dict[str, float]:
+def _overall_stage_weights(recipe: Recipe) -> dict[str, float]:
     """How long adapting, and the training that may follow, take beside each other."""
     if not recipe.further.stage:
         return {"adapting": 1.0}
     return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
 
 
-def _shares(recipe: Recipe, given: Sources) -> dict[str, float]:
+def _adapting_stage_weights(recipe: Recipe, given: Sources) -> dict[str, float]:
     """How long the parts of adapting take beside each other: those of the walk, and what the step
     does beside it.
     """
@@ -101,7 +103,7 @@ def _shares(recipe: Recipe, given: Sources) -> dict[str, float]:
     return {"vectors": own.pop("vectors"), "counts": counts, "rows": sum(own.values()), **rest}
 
 
-def _trained(
+def _continue_pretraining(
     task: Task,
     settings: ModelStep,
     adapted: Path,
@@ -118,7 +120,7 @@ def _trained(
     further, before = settings.recipe.further, open_model(adapted)
     rows_alone = further.stage == "embeddings" and bool(new_ids(before))
     kept = rows_alone or (further.stage == "extension" and not further.train_heads)
-    certified = _certified(task, adapted, before_it) if settings.certify and not kept else {}
+    certified = _certify(task, adapted, before_it) if settings.certify and not kept else {}
     made = read_json_object(adapted / RECORD).get("certificate")
     done = continue_and_save(
         before, text, further, task.draft, task.checkpoint, told["training"]
@@ -127,7 +129,7 @@ def _trained(
     if certified:
         add_to_record(task.draft, certificate=made, certified="before the training")
     elif settings.certify:
-        certified = _certified(task, task.draft, told["certificate"])
+        certified = _certify(task, task.draft, told["certificate"])
     return {
         "further": {name: value for name, value in done.items() if name not in LOSSES}
     } | certified
@@ -171,7 +173,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
             raise InputError(
                 f"The recipe {recipe.name} needs a {NAMES[role]}.", f"Give it: {OPTIONS[role]}."
             )
-    unused = given - _usable(task, needs)
+    unused = given - _usable_roles(task, needs)
     if unused:
         role = sorted(unused)[0]
         raise InputError(
@@ -179,7 +181,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
         )
 
 
-def _usable(task: Task, needs: frozenset[str]) -> set[str]:
+def _usable_roles(task: Task, needs: frozenset[str]) -> set[str]:
     """The roles that a recipe with these needs may be given."""
     roles = {
         "vectors": {"vectors", "text"},
@@ -194,7 +196,7 @@ def _usable(task: Task, needs: frozenset[str]) -> set[str]:
     )  # vectors of a bare vocabulary's tokens are trained on a text
 
 
-def _sources(
+def _count_words(
     task: Task,
     recipe: Recipe,
     text: Corpus | None,
@@ -203,11 +205,11 @@ def _sources(
 ) -> Sources:
     counts = None
     if "counts" in recipe.needs and text is not None:
-        counts = kept_counts(task.root, text, task.model.splitter, progress).counts
+        counts = load_or_count_words(task.root, text, task.model.splitter, progress).counts
     return Sources(text, domain, task.target, counts)
 
 
-def _data(task: Task) -> Numbers:
+def _describe_source(task: Task) -> Numbers:
     """What the new tokens came from, for the model's card."""
     role = next((role for role in ("vectors", "target", "text") if role in task.spec.inputs), None)
     if role is None:
@@ -216,10 +218,10 @@ def _data(task: Task) -> Numbers:
         "role": NAMES[role].replace("text of the domain", "text"),
         "name": Input(task.spec.inputs[role], "").name,
     }
-    return said | (size_of(task.space) if role == "vectors" else {})
+    return said | (summarize_space(task.space) if role == "vectors" else {})
 
 
-def _facts(numbers: Numbers) -> dict[str, Numbers]:
+def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
     """The figures of an adapted model that its card tells: how good the map is, how often the
     tokenizer departs from its rule.
     """
@@ -233,7 +235,7 @@ def _facts(numbers: Numbers) -> dict[str, Numbers]:
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _quality(
+def _evaluate_alignment(
     task: Task, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
     """Whether the map behind the rows does better than chance, by FOLDS folds; nothing where they
@@ -253,18 +255,20 @@ def _quality(
     }
 
 
-def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
+def _find_text(task: Task, settings: ModelStep) -> Corpus | None:
     """The text of the domain: the one given, or the one the vectors were trained on, where it is
     still the same.
     """
     if "text" in task.spec.inputs:
         return read_corpus(task.spec.inputs["text"], settings.corpus)
     return (
-        text_behind(Path(task.spec.inputs["vectors"][0])) if "vectors" in task.spec.inputs else None
+        find_training_text(Path(task.spec.inputs["vectors"][0]))
+        if "vectors" in task.spec.inputs
+        else None
     )
 
 
-def _departures(
+def _count_departures(
     task: Task, text: Corpus | None, adapted: AdaptedModel, progress: Progress
 ) -> Numbers:
     """Count how often the tokenizer violates the exact-word rule on the text, or return why that
@@ -281,7 +285,7 @@ def _departures(
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 
-def _certified(task: Task, draft: Path, progress: Progress) -> Numbers:
+def _certify(task: Task, draft: Path, progress: Progress) -> Numbers:
     """Certify a draft and add the certificate to its record."""
     from vocadapt.models.certificate.certificate import certify
 

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.files import expand_path
-from vocadapt.lab.steps.spec import ALL_FOLDS, FORMS, CorpusStep, FurtherStep, ModelStep, Spec
+from vocadapt.lab.steps.spec import (
+    ALL_FOLDS,
+    FORMS,
+    ContinuedPretrainingStep,
+    CorpusStep,
+    ModelStep,
+    Spec,
+)
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.recipe import is_preset
 from vocadapt.spaces.io.storage import VECTORS
@@ -201,7 +208,7 @@ FLAGS: dict[str, dict[str, str]] = {
 }
 
 
-def command_of(spec: Spec, folder: Path) -> str:
+def build_command(spec: Spec, folder: Path) -> str:
     """The command line that runs `spec` into `folder`; settings at their defaults are not spelled
     out.
 
@@ -210,10 +217,10 @@ def command_of(spec: Spec, folder: Path) -> str:
     """
     if spec.step == "corpus" and "model" not in spec.inputs:
         return ""
-    return shlex.join(arguments_of(_lasting(spec, folder), folder))
+    return shlex.join(build_arguments(_with_lasting_paths(spec, folder), folder))
 
 
-def command_of_made(artifact: Artifact) -> str:
+def build_artifact_command(artifact: Artifact) -> str:
     """The command line that made an artifact, its inputs by their full paths: what came from
     elsewhere was made there.
     """
@@ -224,7 +231,7 @@ def command_of_made(artifact: Artifact) -> str:
     )
 
 
-def context_command(
+def build_context_command(
     word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str
 ) -> str:
     """The command line that shows a word in context; `corpus`: the settings under which the text is
@@ -242,22 +249,22 @@ def context_command(
     return shlex.join([*PROGRAM, "context", *given, "--", word])
 
 
-def arguments_of(spec: Spec, folder: Path) -> list[str]:
+def build_arguments(spec: Spec, folder: Path) -> list[str]:
     """The same as a list of arguments."""
     flag = OUT.get(spec.step, "--out")
     return [
         *PROGRAM,
         *WORDS[spec.step],
-        *_inputs(spec),
-        *_recipe(spec, folder),
-        *_settings(spec),
+        *_input_arguments(spec),
+        *_recipe_arguments(spec, folder),
+        *_setting_arguments(spec),
         *(["--casing", spec.casing] if spec.casing else []),
         *(["--offline"] if spec.offline else []),
         *([flag, str(folder)] if flag else []),
     ]
 
 
-def _lasting(spec: Spec, folder: Path) -> Spec:
+def _with_lasting_paths(spec: Spec, folder: Path) -> Spec:
     """The spec by what outlives it: the copies that a corpus made, and for an upload the name of
     the file it came from.
     """
@@ -265,31 +272,35 @@ def _lasting(spec: Spec, folder: Path) -> Spec:
         return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
     uploads = folder.parent.parent / UPLOADS
     named = {
-        role: tuple(_name(path, uploads) for path in paths) for role, paths in spec.inputs.items()
+        role: tuple(_upload_name(path, uploads) for path in paths)
+        for role, paths in spec.inputs.items()
     }
     return replace(spec, inputs=named)
 
 
-def _name(path: str, uploads: Path) -> str:
+def _upload_name(path: str, uploads: Path) -> str:
     return Path(path).name if Path(path).parent == uploads else path
 
 
-def _inputs(spec: Spec) -> Iterator[str]:
+def _input_arguments(spec: Spec) -> Iterator[str]:
     for role, paths in spec.inputs.items():
         flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
         flag = None if spec.step == "convert" else flag
-        flag = _flag_of(paths[0]) if role == "space" else flag
+        flag = _space_flag(paths[0]) if role == "space" else flag
         yield from ([flag, *paths] if flag else paths)
 
 
-def _flag_of(space: str) -> str:
+def _space_flag(space: str) -> str:
     """Word vectors and models are named by different flags."""
     return "--vectors" if (expand_path(space) / VECTORS).is_file() else "--model"
 
 
-def _settings(spec: Spec) -> Iterator[str]:
-    values, defaults = _flat(asdict(spec.settings)), _flat(asdict(FORMS[spec.step].settings()))
-    overruled = _overruled(spec.settings)
+def _setting_arguments(spec: Spec) -> Iterator[str]:
+    values, defaults = (
+        _flatten(asdict(spec.settings)),
+        _flatten(asdict(FORMS[spec.step].settings())),
+    )
+    overruled = _unused_budgets(spec.settings)
     for path, flag in FLAGS[spec.step].items():
         if path.rpartition(".")[2] in overruled:
             continue
@@ -304,21 +315,21 @@ def _settings(spec: Spec) -> Iterator[str]:
             yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
-def _overruled(settings: object) -> tuple[str, ...]:
+def _unused_budgets(settings: object) -> tuple[str, ...]:
     """Of a masked-word training the budgets that do not count: the command line takes one."""
     way = (
         settings.further
-        if isinstance(settings, FurtherStep)
+        if isinstance(settings, ContinuedPretrainingStep)
         else getattr(settings, "scratch", None)
     )
     return tuple(name for name in BUDGETS if name != way.training.budget) if way else ()
 
 
-def _recipe(spec: Spec, folder: Path) -> list[str]:
+def _recipe_arguments(spec: Spec, folder: Path) -> list[str]:
     """The preset by name; a recipe of one's own by the file that lies beside the model it made; the
     stage of a pretraining.
     """
-    if isinstance(spec.settings, FurtherStep):
+    if isinstance(spec.settings, ContinuedPretrainingStep):
         return ["--stage", spec.settings.further.stage]
     if not isinstance(spec.settings, ModelStep):
         return []
@@ -333,11 +344,11 @@ def _recipe(spec: Spec, folder: Path) -> list[str]:
     ]
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
         flat |= (
-            _flat(value, f"{prefix}{key}.")
+            _flatten(value, f"{prefix}{key}.")
             if isinstance(value, Mapping)
             else {f"{prefix}{key}": value}
         )

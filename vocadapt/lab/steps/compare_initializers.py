@@ -12,13 +12,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from vocadapt.analysis.leaderboard.inputs import (
-    MaskedQuestion,
+    HeldOutLoss,
     materials_from_target,
     materials_from_vectors,
 )
-from vocadapt.analysis.leaderboard.leaderboard import Leaderboard, Standing, compare_initializers
+from vocadapt.analysis.leaderboard.leaderboard import (
+    InitializerStanding,
+    Leaderboard,
+    compare_initializers,
+)
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus, text_behind
+from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.context import Numbers, Task
 from vocadapt.lab.steps.spec import LeaderboardStep
 from vocadapt.lab.workspace import strict_json
@@ -31,11 +35,11 @@ from vocadapt.training.token_space import token_space
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"
-ASKED = 200  # held-out lines that are asked, at most
+MAX_HELD_OUT_LINES = 200  # held-out lines that are asked, at most
 
 
 @dataclass(frozen=True)
-class Compared:
+class InitializerComparison:
     """A leaderboard, and the loss of the model as it was: `before` (nats per character), its
     `words`, `characters`, and on how many `lines` `of` the held-out ones.
 
@@ -51,9 +55,9 @@ class Compared:
         return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
 
 
-def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
+def rank_initializers(task: Task, settings: LeaderboardStep) -> Numbers:
     """A model + a target → the table of initializers, kept in the draft."""
-    compared = compare(task, settings)
+    compared = compare_for_task(task, settings)
     strict_json.write(task.draft / BOARD, asdict(compared))
     board = compared.board
     best = next((row for row in board.rows if not row.floor), board.rows[0])
@@ -67,20 +71,23 @@ def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
     }
 
 
-def compare(task: Task, settings: LeaderboardStep) -> Compared:
+def compare_for_task(task: Task, settings: LeaderboardStep) -> InitializerComparison:
     """Compare the initializers; raises InputError unless there is one target, or for a text that
     nothing asks for.
     """
     _check_held_out(task, settings)
-    told = parts(task.progress, _shares(task, settings))
-    materials, lines = materials_of(task, settings, told["materials"])
-    with _distilling(task, settings, materials, bool(lines), told["text"]) as ready:
-        return _compared(task, settings, ready, lines, told["judging"])
+    told = parts(task.progress, _stage_weights(task, settings))
+    materials, lines = load_materials(task, settings, told["materials"])
+    with _with_distiller(task, settings, materials, bool(lines), told["text"]) as ready:
+        return _run_comparison(task, settings, ready, lines, told["judging"])
 
 
-def _shares(task: Task, settings: LeaderboardStep) -> dict[str, float]:
+def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:
     """How long the parts of a comparison take beside each other."""
-    trained, fitted = task.target is not None and task.target.path.is_file(), _distils(settings)
+    trained, fitted = (
+        task.target is not None and task.target.path.is_file(),
+        _needs_distillation(settings),
+    )
     return {
         "materials": 40.0 if trained else 0.0,
         "text": 10.0 if fitted else 0.0,
@@ -89,7 +96,7 @@ def _shares(task: Task, settings: LeaderboardStep) -> dict[str, float]:
 
 
 @contextmanager
-def _distilling(
+def _with_distiller(
     task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool, progress: Progress
 ) -> Iterator[Materials]:
     """The materials with what distils rows, where that is asked for by name: it takes long.
@@ -97,7 +104,7 @@ def _distilling(
     `held_out`: rows are not fitted to the lines that were held out of the text; the same seed draws
     the same ones again.
     """
-    if not _distils(settings) or "text" not in task.spec.inputs:
+    if not _needs_distillation(settings) or "text" not in task.spec.inputs:
         yield materials
         return
     with TemporaryDirectory(prefix="vocadapt-", dir=task.draft if task.root else None) as folder:
@@ -114,19 +121,19 @@ def _distilling(
         )
 
 
-def _distils(settings: LeaderboardStep) -> bool:
+def _needs_distillation(settings: LeaderboardStep) -> bool:
     return any(INITIALIZERS[name].needs == "text" for name in settings.leaderboard.methods)
 
 
-def _compared(
+def _run_comparison(
     task: Task,
     settings: LeaderboardStep,
     materials: Materials,
     lines: Sequence[str],
     progress: Progress,
-) -> Compared:
-    lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
-    question, why = _question(task, settings, materials, lines)
+) -> InitializerComparison:
+    lines = _read_held_out_lines(task, settings) if "held_out" in task.spec.inputs else lines
+    question, why = _build_held_out_loss(task, settings, materials, lines)
     loss = question.loss if question else None
     board = compare_initializers(materials, settings.leaderboard, loss, progress)
     before = question.before if question else None
@@ -136,10 +143,10 @@ def _compared(
         if before
         else None
     )
-    return Compared(board, masked and {**masked, **asked}, why)
+    return InitializerComparison(board, masked and {**masked, **asked}, why)
 
 
-def materials_of(
+def load_materials(
     task: Task, settings: LeaderboardStep, progress: Progress
 ) -> tuple[Materials, Sequence[str]]:
     """What initializers draw on, and the lines that were held out while vectors of a bare
@@ -153,10 +160,10 @@ def materials_of(
             "Give --target B or --vectors DIR.",
         )
     if task.target is None:
-        _no_corpus(task, settings, "word vectors are there")
+        _check_text_unused(task, settings, "word vectors are there")
         return materials_from_vectors(task.model, task.space), ()
     if task.target.path.is_dir():
-        _no_corpus(task, settings, "the target has rows of its own")
+        _check_text_unused(task, settings, "the target has rows of its own")
         return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
     if "text" not in given:
         problem = "it has no rows, and no text is there to train vectors of its tokens on."
@@ -172,7 +179,7 @@ def materials_of(
     return materials_from_target(task.model, task.target.vocabulary, space), held_out
 
 
-def load_compared(folder: Path) -> Compared:
+def load_comparison(folder: Path) -> InitializerComparison:
     """Read what the step kept; raises InputError where the folder holds no leaderboard."""
     if not os.path.isfile(folder / BOARD):
         raise InputError(
@@ -182,10 +189,10 @@ def load_compared(folder: Path) -> Compared:
         kept = strict_json.read(folder / BOARD)
         board = dict(kept["board"])
         rows, hidden = (
-            tuple(Standing(**row) for row in board.pop("rows")),
+            tuple(InitializerStanding(**row) for row in board.pop("rows")),
             tuple(board.pop("hidden")),
         )
-        return Compared(
+        return InitializerComparison(
             Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"]
         )
     except (KeyError, TypeError) as error:
@@ -194,8 +201,8 @@ def load_compared(folder: Path) -> Compared:
         ) from error
 
 
-def _no_corpus(task: Task, settings: LeaderboardStep, why: str) -> None:
-    if "text" in task.spec.inputs and not _distils(settings):
+def _check_text_unused(task: Task, settings: LeaderboardStep, why: str) -> None:
+    if "text" in task.spec.inputs and not _needs_distillation(settings):
         raise InputError(
             f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.",
             "For the loss give --text TEXT.",
@@ -210,9 +217,9 @@ def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
     if "held_out" not in given:
         return
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
-    behind = text_behind(Path(given["vectors"][0])) if "vectors" in given else None
+    behind = find_training_text(Path(given["vectors"][0])) if "vectors" in given else None
     fitted = read_corpus(given["text"], settings.corpus) if "text" in given else None
-    fit = "rows are fitted to" if _distils(settings) else "vectors were trained on"
+    fit = "rows are fitted to" if _needs_distillation(settings) else "vectors were trained on"
     for text, what in ((behind, "vectors were trained on"), (fitted, fit)):
         if text is not None and held_out & {path.resolve() for path in text.files}:
             raise InputError(
@@ -221,19 +228,21 @@ def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
             )
 
 
-def _held_out(task: Task, settings: LeaderboardStep) -> list[str]:
+def _read_held_out_lines(task: Task, settings: LeaderboardStep) -> list[str]:
     passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
     return [line for passage in passages for line in passage.text.splitlines()]
 
 
-def _question(
+def _build_held_out_loss(
     task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
-) -> tuple[MaskedQuestion | None, str]:
+) -> tuple[HeldOutLoss | None, str]:
     """What the masked-word loss is asked on, else why it is not."""
     if not lines:
         return None, "no held-out text: give --text TEXT"
-    chosen = random.Random(settings.leaderboard.seed).sample(list(lines), min(ASKED, len(lines)))
+    chosen = random.Random(settings.leaderboard.seed).sample(
+        list(lines), min(MAX_HELD_OUT_LINES, len(lines))
+    )
     try:
-        return MaskedQuestion.of(task.model, materials.plan, chosen), ""
+        return HeldOutLoss.of(task.model, materials.plan, chosen), ""
     except InputError as error:
         return None, str(error)

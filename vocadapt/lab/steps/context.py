@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import Input, take_input
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -52,14 +52,14 @@ class Task:
         """The word vectors that were named."""
         return load_space(Path(self.spec.inputs["vectors"][0]))
 
-    def opened(self, role: str) -> Opened:
+    def opened(self, role: str) -> OpenedSpace:
         """Any space that was named in this role, a model's rows or word vectors; opened once."""
         if role not in self._opened:
             self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
         return self._opened[role]
 
     @cached_property
-    def _opened(self) -> dict[str, Opened]:
+    def _opened(self) -> dict[str, OpenedSpace]:
         return {}
 
     def inputs(self) -> dict[str, Input]:
@@ -79,7 +79,7 @@ class Task:
         }
 
 
-def size_of(space: EmbeddingSpace) -> Numbers:
+def summarize_space(space: EmbeddingSpace) -> Numbers:
     """Words, width, and occurrences where they are counted."""
     counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
     return {"words": len(space), "dim": space.dim, **counted}

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Numbers, Task, size_of
+from vocadapt.lab.steps.context import Numbers, Task, summarize_space
 from vocadapt.lab.steps.spec import ContextualStep
 from vocadapt.models.contextual.occurrences import find_targets
 from vocadapt.models.contextual.word_vectors import check_layer, vectors_in_context
@@ -17,7 +17,7 @@ from vocadapt.spaces.io.word_files import read_lines
 from vocadapt.text.words import write_sentences
 
 
-def contextual(task: Task, settings: ContextualStep) -> Numbers:
+def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
     """A text + a model → a vector for each word, what a layer makes of it, averaged over its
     occurrences.
     """
@@ -25,7 +25,7 @@ def contextual(task: Task, settings: ContextualStep) -> Numbers:
     check_layer(task.model, chosen)  # before anything long begins
     text, wanted = (
         read_corpus(task.spec.inputs["text"], settings.corpus),
-        _wanted(task, chosen.unit),
+        _read_wanted_words(task, chosen.unit),
     )
     with TemporaryDirectory(prefix="vocadapt-", dir=task.draft) as folder:
         sentences = Path(folder) / "sentences.txt"
@@ -38,7 +38,7 @@ def contextual(task: Task, settings: ContextualStep) -> Numbers:
         )
     save_space(made.space, task.draft)
     return {
-        **size_of(made.space),
+        **summarize_space(made.space),
         "layer": made.layer,
         "layers": made.layers,
         "unit": chosen.unit,
@@ -49,16 +49,16 @@ def contextual(task: Task, settings: ContextualStep) -> Numbers:
     }
 
 
-def _wanted(task: Task, unit: str) -> Sequence[str] | None:
+def _read_wanted_words(task: Task, unit: str) -> Sequence[str] | None:
     """The words that were asked for, as the model meets them; tokens as they are written."""
     file = task.spec.one("words")
     if file is None:
         return None
     lines = [line for line in read_lines(Path(file)) if line]
-    return lines if unit == "tokens" else [_as_met(line, task) for line in lines]
+    return lines if unit == "tokens" else [_normalize_word(line, task) for line in lines]
 
 
-def _as_met(word: str, task: Task) -> str:
+def _normalize_word(word: str, task: Task) -> str:
     """Heart → heart under an uncased model; what is no single word stays, and is not found in the
     text.
     """

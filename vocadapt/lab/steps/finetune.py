@@ -46,31 +46,35 @@ DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
 
 
-def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
+def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
     """A model + a task → a run for each seed, and of each fold where all are wanted.
 
     One run lies in the folder itself, several in seed-1/, seed-2/ …, or seed-1-fold-1/ … .
     """
-    folds, seeds = folds_of(task, settings), list(dict.fromkeys(settings.seeds))
+    folds, seeds = list_folds(task, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
     for fold in folds:
         task.progress(len(runs) / count, "reading the examples")
-        prepared = _prepared(task, settings, fold, len(folds) > 1)
+        prepared = _prepare_fold(task, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:
             name = folder_name(seed, fold if len(folds) > 1 else 0)
             said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
             progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
             target = task.draft / name if count > 1 else task.draft
-            runs.append(_one_run(prepared, seed, name, target, replace(task, progress=progress)))
-    numbers = summed(runs, [run.record["scores"] for run in runs]) | _trained(runs)
+            runs.append(
+                _finetune_seed(prepared, seed, name, target, replace(task, progress=progress))
+            )
+    numbers = summarize_runs(runs, [run.record["scores"] for run in runs]) | _summarize_training(
+        runs
+    )
     shared = [said for said in known[0] if all(said in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [said for said in run.record["findings"] if said not in shared]
-    return {**numbers, "findings": shared, **_peak_memory()}
+    return {**numbers, "findings": shared, **_measure_peak_memory()}
 
 
-def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
+def list_folds(task: Task, settings: FinetuneStep) -> list[int]:
     """The folds to be run: all of a k-fold task, one of them, or 0 for a task without folds."""
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
@@ -83,15 +87,15 @@ def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
     return list(range(1, folds + 1))
 
 
-def _prepared(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
-    given, findings = limited(task_given(task, replace(settings, fold=fold)), settings.limit)
+def _prepare_fold(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
+    given, findings = limit_task(load_task(task, replace(settings, fold=fold)), settings.limit)
     if one_of_several:
         given = replace(given, name=without_fold(given.name))
     prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
 
-def _peak_memory() -> Numbers:
+def _measure_peak_memory() -> Numbers:
     """The most memory that this process held, in bytes, where the system tells."""
     try:
         import resource
@@ -101,7 +105,7 @@ def _peak_memory() -> Numbers:
     return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
 
 
-def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
+def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
     """The task of a TOML, or of loose files; raises InputError where neither or both are given."""
     file, kind = task.spec.one("task"), settings.kind
     splits = {name: Path(path) for name in tasks.SPLITS if (path := task.spec.one(name))}
@@ -127,20 +131,20 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
     return replace(found, score=settings.scorer or found.score)
 
 
-def limited(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
+def limit_task(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
     """At most so many examples of every split (0: all), drawn alike for every seed, and of how many
     they were drawn.
     """
-    splits = {name: drawn(split, limit) for name, split in task.splits.items()}
+    splits = {name: sample_split(split, limit) for name, split in task.splits.items()}
     findings = [
-        _drawn_of(name, splits[name], split)
+        _describe_sample(name, splits[name], split)
         for name, split in task.splits.items()
         if len(splits[name]) < len(split)
     ]
     return replace(task, splits=splits), tuple(findings)
 
 
-def drawn(split: tasks.Split, limit: int) -> tasks.Split:
+def sample_split(split: tasks.Split, limit: int) -> tasks.Split:
     """At most so many examples of a split (0: all), drawn alike each time, in its order."""
     if not limit or len(split) <= limit:
         return split
@@ -148,11 +152,11 @@ def drawn(split: tasks.Split, limit: int) -> tasks.Split:
     return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
-def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
+def _describe_sample(name: str, few: tasks.Split, all: tasks.Split) -> str:
     return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
-def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
+def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
     """Scores of each run by cut, their mean and deviation over seeds under the cut that counts,
     which runs collapsed.
 
@@ -171,8 +175,10 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
         cut = choose_main_tokenization(first)
-        named, values = first[cut], _values(first[cut])
-        summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
+        named, values = first[cut], _numeric_values(first[cut])
+        summaries = {
+            name: _summarize_seeds(runs, [own[cut][name] for own in scores]) for name in values
+        }
         numbers |= {
             "metric": named["metric"],
             "scorer": named["scorer"],
@@ -188,12 +194,12 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
             }
     for run, own, flag in zip(runs, scores, collapsed, strict=True):
         fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
-        said = {cut: _values(one) for cut, one in own.items()}
+        said = {cut: _numeric_values(one) for cut, one in own.items()}
         numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
     return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
 
 
-def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
+def _summarize_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
     """One figure of runs over their seeds; a seed collapsed where the run of any of its folds
     did.
     """
@@ -206,7 +212,7 @@ def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummar
     )
 
 
-def _trained(runs: Sequence[SavedRun]) -> Numbers:
+def _summarize_training(runs: Sequence[SavedRun]) -> Numbers:
     """How the runs were trained, and how fast."""
     record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
     pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
@@ -216,12 +222,12 @@ def _trained(runs: Sequence[SavedRun]) -> Numbers:
     }
 
 
-def _values(score: Mapping[str, Any]) -> dict[str, float]:
+def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
     """The figures of a score, without what names it."""
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
-def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
+def _finetune_seed(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
     """The run of one seed and fold; one that a stopped job had finished is taken over."""
     checkpoint = task.checkpoint / name if task.checkpoint else None
     kept = checkpoint / FINISHED if checkpoint else None
@@ -239,7 +245,7 @@ def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task)
     return load_run(target)
 
 
-def watched(checkpoint: Path) -> dict[str, Live]:
+def read_live_runs(checkpoint: Path) -> dict[str, Live]:
     """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold
     2" → it, the latest last.
 
@@ -269,7 +275,7 @@ class EvaluateSettings:
         check_settings(self)
 
 
-def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
+def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
     """The scores of a run, or of all seeds of one, and how many of the examples it was trained on
     (`seen`; None: not known).
 
@@ -296,17 +302,17 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):
         whole = read or run.kept.split
-        split = drawn(whole, how.limit)
+        split = sample_split(whole, how.limit)
         if read:
             split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
         if not split.labeled:
             raise InputError(
                 f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
             )
-        seen.append(_seen(run, whole, how.unseen))
-        findings += [said for said in _found(run, whole, split) if said not in findings]
+        seen.append(_count_seen(run, whole, how.unseen))
+        findings += [said for said in _collect_findings(run, whole, split) if said not in findings]
         said = (
-            _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
+            _predict_split(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
             if read
             else run.kept.said
         )
@@ -323,10 +329,10 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
     if runs[0].kind == "qa":
         about["word_rule"] = how.word_rule or runs[0].word_rule
-    return {**summed(runs, scores), **about, "findings": findings}
+    return {**summarize_runs(runs, scores), **about, "findings": findings}
 
 
-def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
+def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     """How many of the examples the run was trained on; None where its folder does not say."""
     known = read_seen(run.folder)
     count = None if known is None else count_seen(split.examples, known)
@@ -343,12 +349,14 @@ def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     return count
 
 
-def _found(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
+def _collect_findings(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
     """What to know of the examples: what was mended, and of how many they were drawn."""
     found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
-    return [*found, *([_drawn_of("test", split, whole)] if len(split) < len(whole) else [])]
+    return [*found, *([_describe_sample("test", split, whole)] if len(split) < len(whole) else [])]
 
 
-def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Prediction]]:
+def _predict_split(
+    run: SavedRun, split: tasks.Split, progress: Progress
+) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
     return {cut: list(map(run.outputs.said, own, split.examples)) for cut, own in logits.items()}

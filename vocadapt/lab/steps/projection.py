@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened
+from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.spec import MapStep
+from vocadapt.lab.steps.spec import ProjectionStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import settings_from
@@ -30,7 +30,7 @@ FACTS = "map.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class ProjectedSpace:
     """One space of a map: where each word stands, and how far that may be trusted."""
 
     projection: Projection
@@ -38,7 +38,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnMap:
+class ProjectionArtifact:
     """A finished map: one space, or two over the same words; which tokens are shown, of how many,
     and why.
 
@@ -47,14 +47,14 @@ class DrawnMap:
     how far a word stands from itself in the second space, in units of the first map's spread.
     """
 
-    first: Drawn
+    first: ProjectedSpace
     rows: NDArray[np.int64]
     of: int
     how: str
-    settings: MapStep
+    settings: ProjectionStep
     regions: Regions
     counts: NDArray[np.int64] | None = None
-    second: Drawn | None = None
+    second: ProjectedSpace | None = None
     moved: Matrix | None = None
     seconds: float = field(default=0.0, compare=False)
 
@@ -67,19 +67,19 @@ class DrawnMap:
         return self.first.projection.words
 
 
-def mapped(task: Task, settings: MapStep) -> Numbers:
+def make_projection(task: Task, settings: ProjectionStep) -> Numbers:
     """A space, or two → their words in the plane, with the quality of the picture."""
-    drawn = draw_map(
+    drawn = compute_projection(
         task.opened("space"),
         task.opened("other") if "other" in task.spec.inputs else None,
         settings,
         task.progress,
     )
-    save_map(drawn, task.draft)
-    return headline(drawn)
+    save_projection(drawn, task.draft)
+    return summarize_projection(drawn)
 
 
-def headline(drawn: DrawnMap) -> Numbers:
+def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
     """The figures of a map that a manifest and the command line tell."""
     numbers: Numbers = {
         "shown": len(drawn),
@@ -87,15 +87,17 @@ def headline(drawn: DrawnMap) -> Numbers:
         "how": drawn.how,
         "method": drawn.settings.projection.method,
         "engine": drawn.first.projection.engine,
-        **_told(drawn.first),
+        **_summarize_quality(drawn.first),
     }
     if drawn.second is not None and drawn.moved is not None:
-        numbers |= {"second": {"name": drawn.second.projection.name, **_told(drawn.second)}}
+        numbers |= {
+            "second": {"name": drawn.second.projection.name, **_summarize_quality(drawn.second)}
+        }
         numbers |= {"moved": float(np.median(drawn.moved))}
     return numbers
 
 
-def _told(drawn: Drawn) -> Numbers:
+def _summarize_quality(drawn: ProjectedSpace) -> Numbers:
     """Quality at k of one picture, with n of how many were judged and the chance level."""
     quality = drawn.quality
     numbers: Numbers = {
@@ -107,13 +109,13 @@ def _told(drawn: Drawn) -> Numbers:
     )
 
 
-def draw_map(
-    first: Opened,
-    second: Opened | None,
-    settings: MapStep,
+def compute_projection(
+    first: OpenedSpace,
+    second: OpenedSpace | None,
+    settings: ProjectionStep,
     progress: Progress = silent,
     judged: int = 0,
-) -> DrawnMap:
+) -> ProjectionArtifact:
     """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows),
     name its regions.
 
@@ -121,7 +123,7 @@ def draw_map(
     `project` do.
     """
     begin = time.perf_counter()
-    space = first.space if second is None else _shared(first.space, second.space)
+    space = first.space if second is None else _shared_words(first.space, second.space)
     continuation = first.model.vocabulary.continuation if first.model else CONTINUATION
     chosen = choose(space, settings.choice, first.special, continuation)
     shown, how = space.take(chosen.rows), chosen.how
@@ -138,12 +140,14 @@ def draw_map(
             ],
             f"{how}; {len(space):,} of {len(first.space):,} are in {second.space.name} too",
         )
-    drawn = [_judged(projection, rows, settings, judging, judged) for projection, rows in pair]
+    drawn = [
+        _measure_quality(projection, rows, settings, judging, judged) for projection, rows in pair
+    ]
     regions = find_regions(
         shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed
     )
     progress(1.0, "drawn")
-    return DrawnMap(
+    return ProjectionArtifact(
         drawn[0],
         first.space.rows(shown.words),
         len(space),
@@ -151,12 +155,12 @@ def draw_map(
         settings,
         regions,
         shown.counts,
-        *_second(drawn),
+        *_compare_second(drawn),
         seconds=time.perf_counter() - begin,
     )
 
 
-def _shared(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
+def _shared_words(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
     rows = [row for row, word in enumerate(space.words) if word in other]
     if not rows:
         raise InputError(
@@ -165,7 +169,7 @@ def _shared(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
     return space.take(rows)
 
 
-def _second(drawn: list[Drawn]) -> tuple[Drawn | None, Matrix | None]:
+def _compare_second(drawn: list[ProjectedSpace]) -> tuple[ProjectedSpace | None, Matrix | None]:
     return (
         (drawn[1], movement(drawn[0].projection, drawn[1].projection))
         if len(drawn) > 1
@@ -173,11 +177,15 @@ def _second(drawn: list[Drawn]) -> tuple[Drawn | None, Matrix | None]:
     )
 
 
-def _judged(
-    projection: Projection, space: EmbeddingSpace, settings: MapStep, progress: Progress, most: int
-) -> Drawn:
+def _measure_quality(
+    projection: Projection,
+    space: EmbeddingSpace,
+    settings: ProjectionStep,
+    progress: Progress,
+    most: int,
+) -> ProjectedSpace:
     metric, seed = settings.projection.metric, settings.projection.seed
-    return Drawn(
+    return ProjectedSpace(
         projection,
         picture_quality(
             space, projection.xy, metric=metric, most=most, seed=seed, progress=progress
@@ -185,7 +193,7 @@ def _judged(
     )
 
 
-def save_map(drawn: DrawnMap, folder: Path) -> None:
+def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
     """Write a map into a folder: coordinates as tensors, everything else as strict JSON."""
     from safetensors.numpy import save_file
 
@@ -201,7 +209,7 @@ def save_map(drawn: DrawnMap, folder: Path) -> None:
         {name: np.ascontiguousarray(values) for name, values in tensors.items()},
         folder / COORDINATES,
     )
-    pictures = [_facts(picture) for picture in (drawn.first, drawn.second) if picture]
+    pictures = [_space_facts(picture) for picture in (drawn.first, drawn.second) if picture]
     facts = {
         "words": list(drawn.words),
         "of": drawn.of,
@@ -214,13 +222,13 @@ def save_map(drawn: DrawnMap, folder: Path) -> None:
     strict_json.write(folder / FACTS, facts)
 
 
-def _facts(drawn: Drawn) -> dict[str, Any]:
+def _space_facts(drawn: ProjectedSpace) -> dict[str, Any]:
     kept = {key: getattr(drawn.projection, key) for key in ("name", "engine", "explained")}
     return {**kept, "versions": dict(drawn.projection.versions), "quality": asdict(drawn.quality)}
 
 
-def load_map(folder: Path) -> DrawnMap:
-    """Read what `save_map` wrote; raises InputError where the folder holds no map, or a damaged
+def load_projection(folder: Path) -> ProjectionArtifact:
+    """Read what `save_projection` wrote; raises InputError where the folder holds no map, or a damaged
     one.
     """
     for name in (FACTS, COORDINATES):
@@ -229,21 +237,21 @@ def load_map(folder: Path) -> DrawnMap:
     facts = strict_json.read(folder / FACTS)
     stored = {name: tensor.rows() for name, tensor in stored_tensors(folder / COORDINATES).items()}
     try:
-        return _read(facts, stored)
+        return _build_artifact(facts, stored)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"{folder}: the map is damaged ({error}).", "Draw it again.") from error
 
 
-def _read(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> DrawnMap:
-    settings, words = settings_from(MapStep, facts["settings"], "map"), tuple(facts["words"])
+def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
+    settings, words = settings_from(ProjectionStep, facts["settings"], "map"), tuple(facts["words"])
     first, *more = [
-        _picture(picture, words, stored[name], settings)
+        _build_projected_space(picture, words, stored[name], settings)
         for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False)
     ]
     regions = tuple(
         Region(**{**region, "words": tuple(region["words"])}) for region in facts["regions"]
     )
-    return DrawnMap(
+    return ProjectionArtifact(
         first,
         stored["rows"],
         facts["of"],
@@ -257,11 +265,11 @@ def _read(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> DrawnMap:
     )
 
 
-def _picture(
-    picture: Mapping[str, Any], words: tuple[str, ...], xy: Matrix, settings: MapStep
-) -> Drawn:
+def _build_projected_space(
+    picture: Mapping[str, Any], words: tuple[str, ...], xy: Matrix, settings: ProjectionStep
+) -> ProjectedSpace:
     if len(words) != len(xy):
         raise ValueError(f"{len(words)} words, {len(xy)} places")
     told = {key: picture[key] for key in ("name", "versions", "explained")}
     projection = Projection(words, xy, settings.projection, picture["engine"], **told)
-    return Drawn(projection, PictureQuality(**picture["quality"]))
+    return ProjectedSpace(projection, PictureQuality(**picture["quality"]))

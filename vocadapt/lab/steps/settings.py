@@ -28,7 +28,7 @@ class Unseeded:
     seed: ClassVar[int | None] = None
 
 
-def _seed_of(settings: str) -> property:
+def _seed_property(settings: str) -> property:
     """The seed of the settings of this name, as that of a step."""
     return property(attrgetter(settings), doc="The seed that the step's randomness comes from.")
 
@@ -56,7 +56,7 @@ class VectorsStep:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    seed = _seed_of("word2vec.seed")
+    seed = _seed_property("word2vec.seed")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ContextualStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
-    seed = _seed_of("contextual.seed")
+    seed = _seed_property("contextual.seed")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class AlignmentStep:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    seed = _seed_of("alignment.seed")
+    seed = _seed_property("alignment.seed")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ModelStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     certify: bool = True
 
-    seed = _seed_of("recipe.vectors.seed")
+    seed = _seed_property("recipe.vectors.seed")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class LeaderboardStep:
     leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
-    seed = _seed_of("leaderboard.seed")
+    seed = _seed_property("leaderboard.seed")
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,17 @@ class PretrainStep:
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
     half: bool = False
 
-    seed = _seed_of("scratch.training.seed")
+    seed = _seed_property("scratch.training.seed")
 
 
 @dataclass(frozen=True)
-class FurtherStep:
+class ContinuedPretrainingStep:
     """Which lines are read, and how a model is pretrained further on them."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     further: ContinuedSettings = field(default_factory=ContinuedSettings)
 
-    seed = _seed_of("further.training.seed")
+    seed = _seed_property("further.training.seed")
 
 
 @dataclass(frozen=True)
@@ -182,13 +182,13 @@ class ConvertStep(Unseeded):
 
 
 @dataclass(frozen=True)
-class MapStep:
+class ProjectionStep:
     """Which tokens of a space are shown, and how they are laid out in the plane."""
 
     choice: TokenChoice = field(default_factory=TokenChoice)
     projection: ProjectionSettings = field(default_factory=ProjectionSettings)
 
-    seed = _seed_of("projection.seed")
+    seed = _seed_property("projection.seed")
 
 
 Settings = (
@@ -200,8 +200,8 @@ Settings = (
     | ModelStep
     | LeaderboardStep
     | PretrainStep
-    | FurtherStep
+    | ContinuedPretrainingStep
     | FinetuneStep
     | ConvertStep
-    | MapStep
+    | ProjectionStep
 )

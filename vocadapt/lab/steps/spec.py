@@ -14,15 +14,15 @@ from vocadapt.lab.steps.settings import (
     ALL_FOLDS,
     AlignmentStep,
     ContextualStep,
+    ContinuedPretrainingStep,
     ConvertStep,
     CorpusStep,
     FinetuneStep,
-    FurtherStep,
     ImportStep,
     LeaderboardStep,
-    MapStep,
     ModelStep,
     PretrainStep,
+    ProjectionStep,
     Settings,
     VectorsStep,
 )
@@ -36,20 +36,20 @@ __all__ = [
     "SEVERAL",
     "AlignmentStep",
     "ContextualStep",
+    "ContinuedPretrainingStep",
     "ConvertStep",
     "CorpusStep",
     "FinetuneStep",
     "Form",
-    "FurtherStep",
     "ImportStep",
     "LeaderboardStep",
-    "MapStep",
     "ModelStep",
     "PretrainStep",
+    "ProjectionStep",
     "Settings",
     "Spec",
     "VectorsStep",
-    "form_of",
+    "get_form",
 ]
 
 
@@ -76,10 +76,10 @@ FORMS: dict[str, Form] = {
         LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")
     ),
     "pretrain": Form(PretrainStep, "models", ("text",)),
-    "further": Form(FurtherStep, "models", ("model", "text")),
+    "further": Form(ContinuedPretrainingStep, "models", ("model", "text")),
     "finetune": Form(FinetuneStep, "runs", ("model",), ("task", "train", "dev", "test")),
     "convert": Form(ConvertStep, "models", ("model",)),
-    "map": Form(MapStep, "maps", ("space",), ("other",)),
+    "map": Form(ProjectionStep, "maps", ("space",), ("other",)),
 }
 CASINGS = ("", "cased", "uncased")
 SEVERAL = ("text", "held_out")  # the roles that take more than one path
@@ -101,14 +101,14 @@ class Spec:
     casing: str = ""
 
     def __post_init__(self) -> None:
-        form = form_of(self.step)
+        form = get_form(self.step)
         if not isinstance(self.settings, form.settings):
             raise TypeError(
                 f"the step {self.step} takes {form.settings.__name__}, not"
                 f" {type(self.settings).__name__}"
             )
         object.__setattr__(
-            self, "inputs", {role: _several(value) for role, value in self.inputs.items() if value}
+            self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
         )
         _check_roles(self.step, form, self.inputs)
         if self.casing not in CASINGS:
@@ -141,7 +141,8 @@ class Spec:
         hub names stay.
         """
         inputs = {
-            role: tuple(_absolute(path) for path in paths) for role, paths in self.inputs.items()
+            role: tuple(_absolute_path(path) for path in paths)
+            for role, paths in self.inputs.items()
         }
         return replace(self, inputs=inputs)
 
@@ -166,7 +167,7 @@ class Spec:
                 f"{where}: "
                 + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing.")
             )
-        form = form_of(str(values["step"]))
+        form = get_form(str(values["step"]))
         settings, inputs = values.get("settings", {}), values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
             raise InputError(f"{where}: expected tables under settings and inputs.")
@@ -180,7 +181,7 @@ class Spec:
         return cls.from_dict(strict_json.loads(text, where), where)
 
 
-def form_of(step: str) -> Form:
+def get_form(step: str) -> Form:
     """The form of a step; raises InputError for an unknown one."""
     if step not in FORMS:
         raise InputError(f"Unknown step {step!r}.", f"Choose one of: {', '.join(FORMS)}.")
@@ -201,10 +202,10 @@ def _check_roles(step: str, form: Form, inputs: Mapping[str, tuple[str, ...]]) -
             raise InputError(f"The step {step} needs {role}, and none was given.")
 
 
-def _several(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
     return (str(value),) if isinstance(value, str | Path) else tuple(str(path) for path in value)
 
 
-def _absolute(path: str) -> str:
+def _absolute_path(path: str) -> str:
     found = expand_path(path)
     return str(found.resolve()) if os.path.exists(found) else path

@@ -14,20 +14,20 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path
-from vocadapt.lab.artifacts.alignments import save_judged
-from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus, write_corpus
-from vocadapt.lab.steps.adapt import model
-from vocadapt.lab.steps.command_lines import command_of
-from vocadapt.lab.steps.compare_initializers import leaderboard
-from vocadapt.lab.steps.context import Numbers, Task, size_of
-from vocadapt.lab.steps.contextual import contextual
-from vocadapt.lab.steps.projection import mapped
+from vocadapt.lab.artifacts.alignments import save_evaluation
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_corpus
+from vocadapt.lab.steps.adapt import adapt_model
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.compare_initializers import rank_initializers
+from vocadapt.lab.steps.context import Numbers, Task, summarize_space
+from vocadapt.lab.steps.contextual import make_contextual_vectors
+from vocadapt.lab.steps.projection import make_projection
 from vocadapt.lab.steps.spec import (
     AlignmentStep,
+    ContinuedPretrainingStep,
     ConvertStep,
     CorpusStep,
     FinetuneStep,
-    FurtherStep,
     ImportStep,
     PretrainStep,
     Spec,
@@ -54,7 +54,7 @@ CHECKPOINT = "checkpoint"  # <job>/checkpoint/
 MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
 
 
-def corpus(task: Task, settings: CorpusStep) -> Numbers:
+def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
     """Text files → a corpus of the workspace, counted by a model's splitter where one is given."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
     write_corpus(text, task.draft, settings.copy)
@@ -62,7 +62,7 @@ def corpus(task: Task, settings: CorpusStep) -> Numbers:
     if text.left_out:
         numbers["files_left_out"] = text.left_out
     if "model" in task.spec.inputs:
-        counts = kept_counts(task.root, text, task.model.splitter, task.progress)
+        counts = load_or_count_words(task.root, text, task.model.splitter, task.progress)
         numbers |= {
             "words": counts.words,
             "distinct": counts.distinct,
@@ -72,7 +72,7 @@ def corpus(task: Task, settings: CorpusStep) -> Numbers:
     return numbers
 
 
-def vectors(task: Task, settings: VectorsStep) -> Numbers:
+def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
     """Text → word vectors in a model's words and width."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
     space = domain_space(
@@ -85,10 +85,10 @@ def vectors(task: Task, settings: VectorsStep) -> Numbers:
     )
     save_space(space, task.draft)
     new = sum(word not in task.model.vocabulary for word in space.words)
-    return {**size_of(space), "new_words": new, "workers": settings.word2vec.threads}
+    return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
 
 
-def imported(task: Task, settings: ImportStep) -> Numbers:
+def import_vectors(task: Task, settings: ImportStep) -> Numbers:
     """Vectors of another program → word vectors of ours."""
     words, text = task.spec.one("words"), task.spec.inputs.get("text")
     if (settings.fold or text) and "model" not in task.spec.inputs:
@@ -98,7 +98,7 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
         )
     only, told = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
     if text:
-        only = kept_counts(
+        only = load_or_count_words(
             task.root, read_corpus(text, settings.corpus), task.model.splitter, told["counts"]
         ).counts
     beside, limit = Path(words) if words else None, settings.limit or None
@@ -114,21 +114,21 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
         folded = fold(space, task.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
         if only is not None:  # these are words as the model meets them, which only folded words are
-            space, notes = _words_of_text(space, only, notes)
+            space, notes = _keep_words_of_text(space, only, notes)
     save_space(space, task.draft)
-    return {**size_of(space), "notes": notes}
+    return {**summarize_space(space), "notes": notes}
 
 
-def alignment(task: Task, settings: AlignmentStep) -> Numbers:
+def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
     """Word vectors + a model → a map, and how good it is on held-out words; beside it all other
     maps where asked.
     """
-    chosen = maps_to_judge(settings, task.space, task.model)[0]
+    chosen = list_alignments(settings, task.space, task.model)[0]
     fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(
         task.draft
     )
-    judged = judge(settings, task.space, task.model, task.progress)
-    save_judged(judged, task.draft)
+    judged = cross_validate_alignments(settings, task.space, task.model, task.progress)
+    save_evaluation(judged, task.draft)
     held = judged[0].as_json()["held_out"]
     assert isinstance(held, dict)
     return {
@@ -140,7 +140,7 @@ def alignment(task: Task, settings: AlignmentStep) -> Numbers:
     }
 
 
-def pretrained(task: Task, settings: PretrainStep) -> Numbers:
+def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
     """A text → a small BERT of one's own, trained on it from nothing."""
     from vocadapt.training.masked.from_scratch import pretrain_from_scratch
 
@@ -152,7 +152,7 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
     return {"stage": "from-scratch", **made.to_dict()}
 
 
-def further(task: Task, settings: FurtherStep) -> Numbers:
+def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numbers:
     """A model + a text → the model pretrained further on it, by stage."""
     from vocadapt.training.masked.continued import continue_and_save
 
@@ -162,14 +162,14 @@ def further(task: Task, settings: FurtherStep) -> Numbers:
     ).to_dict()
 
 
-def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
+def finetune_model(task: Task, settings: FinetuneStep) -> Numbers:
     """A model + a task → a fine-tuned run for each seed, scored under each cut."""
     from vocadapt.lab.steps import finetune
 
-    return finetune.finetuned(task, settings)
+    return finetune.finetune_runs(task, settings)
 
 
-def converted(task: Task, settings: ConvertStep) -> Numbers:
+def convert_model(task: Task, settings: ConvertStep) -> Numbers:
     """A model with .bin weights → the same with safetensors."""
     return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
 
@@ -185,48 +185,50 @@ class Step:
 
 
 STEPS: dict[str, Step] = {
-    "corpus": Step(corpus, "Take text into the workspace", steady=True),
+    "corpus": Step(import_corpus, "Take text into the workspace", steady=True),
     "vectors": Step(
-        vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")
+        train_vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")
     ),
     "contextual": Step(
-        contextual,
+        make_contextual_vectors,
         "Make vectors in context",
         ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
         steady=True,
     ),
-    "import": Step(imported, "Import word vectors"),
+    "import": Step(import_vectors, "Import word vectors"),
     "alignment": Step(
-        alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")
+        evaluate_alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")
     ),
     "model": Step(
-        model,
+        adapt_model,
         "Adapt a model",
         ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
     ),
     "leaderboard": Step(
-        leaderboard,
+        rank_initializers,
         "Compare initializers",
         ("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     ),
     "pretrain": Step(
-        pretrained,
+        pretrain_model,
         "Train a model from scratch",
         ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
     ),
     "further": Step(
-        further,
+        continue_pretraining,
         "Pretrain a model further",
         ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     ),
     "finetune": Step(
-        finetuned,
+        finetune_model,
         "Fine-tune a model",
         ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     ),
-    "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
+    "convert": Step(convert_model, "Convert a model", ("torch", "safetensors")),
     "map": Step(
-        mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")
+        make_projection,
+        "Draw a map",
+        ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     ),
 }
 
@@ -248,14 +250,18 @@ def run_step(
     """
     start = time.perf_counter()
     folder = Path(folder)
-    _check_apart(spec, folder)
+    _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, estimate_bytes(spec))
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
         inputs = Task(
             spec, draft, root, progress
         ).inputs()  # before the step: what changes meanwhile makes its result stale
-        checkpoint = checkpoint_of(job, inputs) if job else keep and kept_for(keep, spec, inputs)
+        checkpoint = (
+            prepare_job_checkpoint(job, inputs)
+            if job
+            else keep and prepare_own_checkpoint(keep, spec, inputs)
+        )
         task = Task(spec, draft, root, progress, checkpoint)
         numbers = STEPS[spec.step].run(task, spec.settings)
         Manifest(
@@ -267,7 +273,7 @@ def run_step(
             versions=versions_of(STEPS[spec.step].libraries),
             seed=spec.settings.seed,
             seconds=time.perf_counter() - start,
-            command=command_of(spec, folder),
+            command=build_command(spec, folder),
             job=job.name if job else "",
             casing=spec.casing,
         ).save(draft)
@@ -276,7 +282,7 @@ def run_step(
     return open_artifact(folder)
 
 
-def _check_apart(spec: Spec, folder: Path) -> None:
+def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
     """Raises InputError where the result would take the place of what it is made from, or of a
     folder that holds it.
     """
@@ -293,7 +299,7 @@ def _check_apart(spec: Spec, folder: Path) -> None:
             )
 
 
-def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
+def prepare_job_checkpoint(job: Path, inputs: Mapping[str, Input]) -> Path:
     """The checkpoint folder of a job; emptied where its checkpoint was made from other inputs than
     these.
     """
@@ -310,7 +316,7 @@ def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
     return folder
 
 
-def kept_for(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
+def prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
     """The folder of a step's own checkpoints; raises InputError where it holds anything else, or
     those of another step.
     """
@@ -340,14 +346,14 @@ def kept_for(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
     return folder
 
 
-def judge(
+def cross_validate_alignments(
     settings: AlignmentStep,
     space: EmbeddingSpace,
     model: LanguageModel,
     progress: Progress = silent,
 ) -> tuple[HeldOut, ...]:
     """Judge the chosen map on held-out words, and after it all others where asked."""
-    maps = maps_to_judge(settings, space, model)
+    maps = list_alignments(settings, space, model)
     return compare(
         space,
         model.space,
@@ -358,7 +364,7 @@ def judge(
     )
 
 
-def maps_to_judge(
+def list_alignments(
     settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel
 ) -> list[AlignmentSettings]:
     """The chosen map, and after it all others where asked; where it cannot be judged itself, the
@@ -374,7 +380,7 @@ def maps_to_judge(
     return [*first, *(other for other in able if other != chosen)]
 
 
-def _words_of_text(
+def _keep_words_of_text(
     space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]
 ) -> tuple[EmbeddingSpace, list[str]]:
     """The words that stand in a text, and the notes with how many of how many; raises InputError

@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.adapt import check_model_step
 from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.finetune import EvaluateSettings, evaluated
+from vocadapt.lab.steps.finetune import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.spec import FinetuneStep, ModelStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace import strict_json
@@ -26,7 +26,7 @@ GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShotSettings:
     """A model, general questions to train on, the domain's word vectors (or text) and its
     questions; how each step goes.
 
@@ -48,7 +48,7 @@ class ZeroShot:
         check_settings(self)
 
 
-def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:
+def run_zero_shot(asked: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
     """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives
     the scores.
 
@@ -57,7 +57,7 @@ def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Num
     refuse.
     """
     _check_questions(asked)
-    _check_teaching(asked)
+    _check_adapting(asked)
     for place in (GENERAL, ADAPTED):
         check_free(folder / place)
     learn = Spec(
@@ -67,10 +67,12 @@ def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Num
         asked.offline,
     )
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
-    teach = _teaching(asked, str(folder / GENERAL))
+    teach = _build_adapt_spec(asked, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
     how = EvaluateSettings(asked.test, asked.limit, unseen=True, word_rule=asked.finetune.word_rule)
-    numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
+    numbers = evaluate_runs(
+        folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain")
+    )
     numbers["seeds"] = [
         {**one, "seed": asked.seed} for one in numbers["seeds"]
     ]  # an adapted folder itself knows of none
@@ -78,14 +80,14 @@ def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Num
     return numbers
 
 
-def _teaching(asked: ZeroShot, model: str) -> Spec:
+def _build_adapt_spec(asked: ZeroShotSettings, model: str) -> Spec:
     """The step that teaches a model the words of the domain."""
     sources = {"text": asked.text, "vectors": (asked.vectors,) if asked.vectors else ()}
     given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
     return Spec("model", ModelStep(asked.recipe), given, asked.offline)
 
 
-def _check_questions(asked: ZeroShot) -> None:
+def _check_questions(asked: ZeroShotSettings) -> None:
     train, test = read_questions(asked.train), read_questions(asked.test)
     if shared := count_seen(test.examples, seen_in(train.examples)):
         problem = (
@@ -102,7 +104,7 @@ def _check_questions(asked: ZeroShot) -> None:
         )
 
 
-def _check_teaching(asked: ZeroShot) -> None:
+def _check_adapting(asked: ZeroShotSettings) -> None:
     """What the second step would refuse of the model as it is, and of the domain's vectors or text.
 
     A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no
@@ -114,7 +116,7 @@ def _check_teaching(asked: ZeroShot) -> None:
             " have no head for it."
         )
         raise InputError(problem, "Choose one without it: --preset green-bert, for example.")
-    spec = _teaching(asked, asked.model).absolute()
+    spec = _build_adapt_spec(asked, asked.model).absolute()
     task = Task(spec, Path(), None, silent)
     check_model_step(task, ModelStep(asked.recipe))
     if asked.vectors:

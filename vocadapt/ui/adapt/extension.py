@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from vocadapt.analysis.figures.extension import pieces_by_size, token_frequency
+from vocadapt.analysis.figures.extension import plot_token_frequency, plot_wordpieces_by_size
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.word_vectors import layers_of
@@ -87,11 +87,15 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
     left, right = st.columns(2)
     with left:
         st.plotly_chart(
-            token_frequency(found, size), key="token_frequency", config={"displayModeBar": False}
+            plot_token_frequency(found, size),
+            key="token_frequency",
+            config={"displayModeBar": False},
         )
     with right:
         st.plotly_chart(
-            pieces_by_size(found, size), key="pieces_by_size", config={"displayModeBar": False}
+            plot_wordpieces_by_size(found, size),
+            key="pieces_by_size",
+            config={"displayModeBar": False},
         )
     last = found.sizes[-1]
     st.markdown(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from vocadapt.lab.reports.pretraining import pretrained_models
+from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.settings import limits
@@ -188,7 +188,7 @@ def training_cost(workspace: Workspace, chosen: Chosen) -> None:
     if chosen.recipe.further.stage and chosen.corpus:
         label = pickers.shown_model(chosen.model)
         wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
-        view.cost(workspace, wanted, pretrained_models(workspace), "Then training, about")
+        view.cost(workspace, wanted, list_pretrained_models(workspace), "Then training, about")
 
 
 def plan_figures(plan: VocabularyPlan, dim: int) -> None:

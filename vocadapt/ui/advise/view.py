@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
-from vocadapt.lab.reports.advice import Asked, command_of
+from vocadapt.lab.reports.advice import AdviceReport, build_adapt_command
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
@@ -72,7 +72,7 @@ def not_counted(corpus: Artifact, name: str) -> bool:
     for.
     """
     text = read_corpus([corpus.folder])
-    size, part = lab.text_bytes(text), lab.bounded(text)
+    size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
     sampled = part.settings != text.settings
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
@@ -96,7 +96,7 @@ def not_counted(corpus: Artifact, name: str) -> bool:
         )
 
 
-def verdict(asked: Asked) -> None:
+def verdict(asked: AdviceReport) -> None:
     """The verdict in a sentence, and the findings that led to it."""
     if asked.advice.verdict == "adapt":
         st.success(f"**{_said(asked.advice.sentence)}**", icon=":material/check_circle:")
@@ -112,7 +112,7 @@ def _said(text: str) -> str:
     return plain(THOUSANDS.sub(NARROW, text))
 
 
-def headline(asked: Asked) -> None:
+def headline(asked: AdviceReport) -> None:
     """What is cut, in the text and in the task; anchors, expected quality, tokens saved."""
     shown, columns = asked.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW)
@@ -188,7 +188,7 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def recipes(asked: Asked, corpus: Artifact, workspace: Workspace, model: str) -> None:
+def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
     """A card for each recipe, with its command line and the way to the Adapt page."""
     st.subheader("Worth a run")
     vectors = _vectors_of(corpus, workspace, model)
@@ -210,8 +210,8 @@ def recipes(asked: Asked, corpus: Artifact, workspace: Workspace, model: str) ->
                     icon=":material/arrow_forward:",
                     query_params=_prefilled(recipe, vectors),
                 )
-            st.code(command_of(recipe, model), language="bash", wrap_lines=True)
-    first = lab.training_command([corpus.folder], model)
+            st.code(build_adapt_command(recipe, model), language="bash", wrap_lines=True)
+    first = lab.build_training_command([corpus.folder], model)
     if vectors:
         st.markdown(
             f":small[:gray[The vectors are there: {plain(vectors.name)}. In a terminal they are"
@@ -225,14 +225,16 @@ def recipes(asked: Asked, corpus: Artifact, workspace: Workspace, model: str) ->
     st.code(first, language="bash", wrap_lines=True)
 
 
-def pieces_chart(asked: Asked) -> None:
+def pieces_chart(asked: AdviceReport) -> None:
     """Pieces a word, of the text and of the task's entities."""
     st.subheader("Into how many pieces are words cut?")
     shown = asked.advice.figures
     shares = {"words of the text": shown.corpus.shares()}
     if shown.task:
         shares["words in the task's entities"] = shown.task.shares()
-    st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
+    st.plotly_chart(
+        figures.plot_wordpieces_per_word(shares), key="pieces", config={"displayModeBar": False}
+    )
     of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
     st.markdown(
         f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the"
@@ -240,7 +242,7 @@ def pieces_chart(asked: Asked) -> None:
     )
 
 
-def most_cut(asked: Asked) -> None:
+def most_cut(asked: AdviceReport) -> None:
     """The most frequent words that are cut."""
     cut = asked.advice.cut
     st.subheader("Cut most often")
@@ -262,7 +264,7 @@ def most_cut(asked: Asked) -> None:
     )
 
 
-def gains(asked: Asked) -> None:
+def gains(asked: AdviceReport) -> None:
     """What adding words would bring and cost, by floor."""
     st.subheader("What adding words would bring, and cost")
     rows = [
@@ -289,17 +291,19 @@ def gains(asked: Asked) -> None:
     st.dataframe(table, hide_index=True, key="gains", column_config=config)
 
 
-def details(asked: Asked, corpus: Artifact, model: str, task: Path | None) -> None:
+def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
     """The advice as a command line and as data."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same advice in a terminal")
-        st.code(lab.advise_command([corpus.folder], model, task), language="bash", wrap_lines=True)
+        st.code(
+            lab.build_advise_command([corpus.folder], model, task), language="bash", wrap_lines=True
+        )
         shown, kept = asked.advice.figures, "kept in the workspace" if asked.kept else "counted now"
         st.markdown(
             f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
             f" {duration(asked.seconds)}."
         )
-        answer = strict_json.dumps(lab.answer_of(asked, [corpus.folder], model), indent=1)
+        answer = strict_json.dumps(lab.build_answer(asked, [corpus.folder], model), indent=1)
         words = tsv(
             ("word", "occurrences", "pieces"),
             [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.cut],

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.artifacts.alignments import COLUMNS, Judged, JudgedAnchor
+from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation, AnchorScore
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.comparison import left_out
@@ -256,16 +256,16 @@ def _against(against: Mapping[str, Any], among: int) -> str:
     )
 
 
-def _pairs(judged: Judged) -> None:
+def _pairs(judged: AlignmentEvaluation) -> None:
     true, random = zip(
         *((anchor.cosine, anchor.random_cosine) for anchor in judged.anchors), strict=True
     )
     st.plotly_chart(
-        figures.true_and_random_pairs(true, random), key="pairs", config={"displayModeBar": False}
+        figures.plot_pair_similarities(true, random), key="pairs", config={"displayModeBar": False}
     )
 
 
-def _anchors(judged: Judged, chosen: str) -> None:
+def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
     """The anchors with their residual, worst first."""
     words = [
         anchor
@@ -321,7 +321,7 @@ def _delta(value: float | None, base: float | None) -> str | None:
     return f"{signed(value - base)} vs {PAPER.lower()}"
 
 
-def _anchors_file(anchors: Sequence[JudgedAnchor]) -> str:
+def _anchors_file(anchors: Sequence[AnchorScore]) -> str:
     return export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors])
 
 

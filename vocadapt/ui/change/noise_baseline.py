@@ -9,12 +9,12 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports.noise_baselines import (
-    draws,
-    made_here,
-    next_seed,
-    offered,
-    resampled,
-    spec_of,
+    find_resampled,
+    list_noise_baselines,
+    open_vectors_artifact,
+    rebuild_spec,
+    with_next_seed,
+    with_resampled_lines,
 )
 from vocadapt.lab.steps.spec import Spec, VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -43,8 +43,16 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
     """The null that is compared with: of those the workspace holds for either side, the first
     unless another was chosen.
     """
-    ours = [artifact for artifact in (made_here(before), made_here(after)) if artifact]
-    found = {name: pair for artifact in ours for name, pair in offered(artifact, workspace).items()}
+    ours = [
+        artifact
+        for artifact in (open_vectors_artifact(before), open_vectors_artifact(after))
+        if artifact
+    ]
+    found = {
+        name: pair
+        for artifact in ours
+        for name, pair in list_noise_baselines(artifact, workspace).items()
+    }
     if settings.among != "shared":
         st.markdown(
             f":gray[{NONE.capitalize()}. Among all words of each space there is none: their"
@@ -66,7 +74,7 @@ def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
     st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
     for artifact in ours:
         try:
-            spec = spec_of(artifact)
+            spec = rebuild_spec(artifact)
         except InputError:
             continue
         _make_one(workspace, artifact, spec)
@@ -83,21 +91,25 @@ def _make_one(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":small[Make **{plain(artifact.name)}** a second time: about {about}]")
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
-            _start(workspace, next_seed(spec), f"{artifact.name}-seed")
+            _start(workspace, with_next_seed(spec), f"{artifact.name}-seed")
         if isinstance(spec.settings, VectorsStep):
             help = "Two trainings, on two draws of the lines: they are the null."
             if st.button(
                 "On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help
             ):
-                used = {one.manifest.settings["resample"] for one in draws(artifact, workspace)}
+                used = {
+                    one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)
+                }
                 first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][
                     : max(1, 2 - len(used))
                 ]
                 for seed in others:
                     panel.launch(
-                        workspace, resampled(spec, seed), _name(workspace, f"{artifact.name}-lines")
+                        workspace,
+                        with_resampled_lines(spec, seed),
+                        _name(workspace, f"{artifact.name}-lines"),
                     )
-                _start(workspace, resampled(spec, first), f"{artifact.name}-lines")
+                _start(workspace, with_resampled_lines(spec, first), f"{artifact.name}-lines")
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:

@@ -306,7 +306,7 @@ def _range(k: int) -> tuple[int, int]:
 
 def _histogram(change: NeighborhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
     bins = None if null is None else kept_counts(null.overlap, change.settings.k)
-    picture = figures.overlap_histogram(change.histogram, bins, kept)
+    picture = figures.plot_overlap_histogram(change.histogram, bins, kept)
     st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
 
 
@@ -322,7 +322,7 @@ def _frequencies(change: NeighborhoodChange, null: Null | None) -> None:
     spread = (
         np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
     )  # else thousands lie on one spot
-    picture = figures.overlap_by_frequency(
+    picture = figures.plot_overlap_by_frequency(
         change.counts, change.overlap + spread, change.words, changed, lines
     )
     st.plotly_chart(picture, key="by_frequency", config={"displayModeBar": False})

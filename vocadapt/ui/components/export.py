@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from vocadapt.lab.steps.command_lines import command_of_made
+from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 
@@ -22,7 +22,7 @@ def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None)
     with st.expander("Details & export", icon=":material/data_object:"):
         if manifest.command:
             st.markdown("The same step in a terminal")
-            st.code(command_of_made(artifact), language="bash", wrap_lines=True)
+            st.code(build_artifact_command(artifact), language="bash", wrap_lines=True)
         st.markdown("Its folder")
         st.code(str(artifact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import context_command
+from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
@@ -46,7 +46,7 @@ def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | 
         text,
         model,
         workspace,
-        context_command(word, paths, manifest.settings["corpus"], model),
+        build_context_command(word, paths, manifest.settings["corpus"], model),
     )
 
 
@@ -71,7 +71,7 @@ def in_context(
             " terminal:"
         )
         st.code(
-            command or context_command(word, text.files, asdict(text.settings), model),
+            command or build_context_command(word, text.files, asdict(text.settings), model),
             language="bash",
             wrap_lines=True,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from vocadapt.analysis.errors import html as error_html
-from vocadapt.analysis.errors.entry_lines import EntryView
+from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.text.display import visible as visible  # others take it from here
 from vocadapt.ui.components.bars import (
     BarScale,
@@ -176,21 +176,23 @@ def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None
     """Draw the four counts of an error ledger: number, what it counts, its color ("good", "bad" or
     ""); one is chosen.
     """
-    _write(error_html.STYLE + error_html.counts(shown, chosen))
+    _write(error_html.STYLE + error_html.render_counts(shown, chosen))
 
 
-def entry_card(view: EntryView, note: str = "") -> None:
+def entry_card(view: EntryCard, note: str = "") -> None:
     """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows
     are made of, the note on it.
     """
-    _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view, note)}</div>')
+    _write(
+        error_html.STYLE + f'<div data-testid="entry">{error_html.render_card(view, note)}</div>'
+    )
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
     """Draw a table of texts, one of its rows chosen; all columns but the first stand to the
     right.
     """
-    _write(error_html.STYLE + error_html.table(header, rows, chosen))
+    _write(error_html.STYLE + error_html.render_table(header, rows, chosen))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.artifacts.runs import passed_over as told_of
+from vocadapt.lab.artifacts.runs import describe_unreadable as told_of
 from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
@@ -201,7 +201,7 @@ def pick_model(
     default: the initial selection; otherwise the model used last, else the first one.
     """
     offered = models_of(workspace, common)
-    if not offered and demo.shipped():
+    if not offered and demo.is_demo_installed():
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
     used = models_in_use(workspace)
     first = next(filter(None, [default, *used]), "")
@@ -343,7 +343,7 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
     where one goes on.
     """
     found = models_of(workspace)
-    if not workspace.artifacts("models") and demo.shipped():
+    if not workspace.artifacts("models") and demo.is_demo_installed():
         return {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL)), **found}
     return found
 

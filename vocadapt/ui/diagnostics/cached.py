@@ -8,13 +8,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.open_space import Opened
+from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.reports.diagnostics import (
     Diagnosis,
     ListScores,
-    counted_tokens,
     diagnose,
     score_lists,
+    select_tokens,
 )
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
@@ -53,7 +53,7 @@ class Seen:
     color: str = ""
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedSpace:
         """The space as it lies there."""
         return cache.opened(self.name)
 
@@ -128,8 +128,8 @@ def own_mean(seen: Seen) -> float | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _counted(key: Key, _opened: Opened) -> EmbeddingSpace:
-    return counted_tokens(_opened, key[-1])
+def _counted(key: Key, _opened: OpenedSpace) -> EmbeddingSpace:
+    return select_tokens(_opened, key[-1])
 
 
 @st.cache_data(max_entries=16, show_spinner="Taking mean cosines …")
@@ -138,7 +138,7 @@ def _tables(key: tuple[Key, ...], _spaces: list[EmbeddingSpace]) -> CosineTables
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …")
-def _diagnosis(key: Key, _space: EmbeddingSpace, _opened: Opened) -> Diagnosis:
+def _diagnosis(key: Key, _space: EmbeddingSpace, _opened: OpenedSpace) -> Diagnosis:
     return diagnose(_space, hubs=False, added=_opened.added)
 
 
@@ -165,6 +165,6 @@ def _lists(file: str, stamp: str) -> tuple[RelationList, ...]:
 
 @st.cache_data(max_entries=32, show_spinner="Comparing the pairs with random ones …")
 def _scores(
-    key: Key, _opened: Opened, _lists: tuple[RelationList, ...], _mean: float | None
+    key: Key, _opened: OpenedSpace, _lists: tuple[RelationList, ...], _mean: float | None
 ) -> tuple[ListScores, ...]:
     return score_lists(_opened, _lists, _mean)

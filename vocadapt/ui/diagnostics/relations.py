@@ -84,7 +84,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
     ]
     left, right = st.columns([1.25, 1], gap="large")
     with left:
-        drawn = figures.relations([relation.name for _, relation in named], marks)
+        drawn = figures.plot_relations([relation.name for _, relation in named], marks)
         st.plotly_chart(drawn, key="relations", config={"displayModeBar": False})
     with right:
         st.dataframe(

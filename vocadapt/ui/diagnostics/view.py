@@ -237,7 +237,7 @@ def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     """A dot for every token: its row's length against its frequency."""
     st.subheader("Length of rows against frequency")
     views = [cached.norms(seen) for seen in spaces]
-    drawn = figures.norms_against_frequency(
+    drawn = figures.plot_norms(
         [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
     )
     st.plotly_chart(drawn, key="norms", config={"displayModeBar": False})

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.imported_predictions import Brought, predictions_of, take_in_each
+from vocadapt.lab.artifacts.imported_predictions import (
+    ImportedPredictions,
+    import_prediction_files,
+    list_imported_predictions,
+)
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
@@ -80,7 +84,7 @@ class Comparable:
 def of_workspace(workspace: Workspace) -> list[Comparable]:
     """All there is to compare, runs first, the newest of each first."""
     runs = pickers.runs_to_pick(workspace, cuts=True)
-    return [*map(_of_run, runs), *map(_of_file, predictions_of(workspace))]
+    return [*map(_of_run, runs), *map(_of_file, list_imported_predictions(workspace))]
 
 
 def pick_two(
@@ -170,7 +174,9 @@ def bring(workspace: Workspace) -> None:
     ):
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
-        take_in_each(str(kind), given["gold file"], list(zip(files, places, strict=True)), own)
+        import_prediction_files(
+            str(kind), given["gold file"], list(zip(files, places, strict=True)), own
+        )
         _handed_over(workspace, given)
         _compare_next(workspace, names)
 
@@ -208,7 +214,7 @@ def _of_run(one: ChosenRun) -> Comparable:
     )
 
 
-def _of_file(one: Brought) -> Comparable:
+def _of_file(one: ImportedPredictions) -> Comparable:
     return Comparable(
         name := _shown(one.name),
         name,

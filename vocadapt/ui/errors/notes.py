@@ -7,9 +7,9 @@ from collections import Counter
 
 import streamlit as st
 
-from vocadapt.analysis.errors.entry_lines import words_of
-from vocadapt.analysis.errors.example_context import in_examples
-from vocadapt.analysis.errors.outcomes import FATES
+from vocadapt.analysis.errors.entry_lines import words_of_entry
+from vocadapt.analysis.errors.example_context import find_in_examples
+from vocadapt.analysis.errors.outcomes import OUTCOMES
 from vocadapt.analysis.errors.report import Report
 from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError
@@ -106,7 +106,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
         titles = _titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
-        words = words_of(compared.split.examples[entry.place], entry, compared.words)
+        words = words_of_entry(compared.split.examples[entry.place], entry, compared.words)
         names = list(dict.fromkeys(word.word for word in words if any(map(str.isalnum, word.word))))
         word = st.pills(
             "Word",
@@ -147,11 +147,11 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
             markup.plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
         rows = [
-            (label or "–", *(f"{counts[fate]:,}" for fate in FATES))
+            (label or "–", *(f"{counts[fate]:,}" for fate in OUTCOMES))
             for label, counts in compared.ledger.by_label.items()
         ]
         with right:
-            markup.plain_table(("type", *FATES), rows)
+            markup.plain_table(("type", *OUTCOMES), rows)
         with st.container(horizontal=True):
             forms = {
                 "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
@@ -271,10 +271,14 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         st.markdown(":gray[Neither run keeps a tokenizer to find words by.]")
         return
     try:
-        _told("test examples", in_examples(compared.split.examples, word, splitter, "test", LINES))
+        _told(
+            "test examples",
+            find_in_examples(compared.split.examples, word, splitter, "test", LINES),
+        )
         if compared.train is not None:
             _told(
-                "training examples", in_examples(compared.train, word, splitter, "training", LINES)
+                "training examples",
+                find_in_examples(compared.train, word, splitter, "training", LINES),
             )
     except InputError as error:
         st.text(mistakes.format_in_one_line(error))

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vocadapt.analysis.errors.entry_lines import EntryView, view_of
+from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
 from vocadapt.analysis.errors.kinds import ERROR_KINDS
-from vocadapt.analysis.errors.ledger import ALARMS, Entry, counted
-from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED, RIGHT, WRONG
-from vocadapt.analysis.errors.report import SAID, SLICE_HEADER, cut_rows, overall, slice_rows
+from vocadapt.analysis.errors.ledger import ALARMS, Entry, count_by_outcome
+from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
+from vocadapt.analysis.errors.report import (
+    OUTCOME_NOTES,
+    SLICE_HEADER,
+    format_slices,
+    format_tokenization_scores,
+    summarize_comparison,
+)
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
@@ -46,7 +52,7 @@ class Shown:
 
     compared: RunPair
     picked: tuple[Comparable, Comparable]
-    views: tuple[EntryView, ...] = ()
+    views: tuple[EntryCard, ...] = ()
     entries: tuple[Entry, ...] = ()
 
 
@@ -102,24 +108,26 @@ def filtered(slicing: Slicing) -> tuple[Entry, ...]:
 
 def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """The four counts; below them both scores, and whether chance alone makes their difference."""
-    counts, asked = counted(entries), _fate()
-    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
-    cards = [(counts[fate], about, COLORS[fate]) for fate, about in zip(FATES, said, strict=True)]
-    markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
+    counts, asked = count_by_outcome(entries), _fate()
+    said = [f"{fate} · {OUTCOME_NOTES[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
+    cards = [
+        (counts[fate], about, COLORS[fate]) for fate, about in zip(OUTCOMES, said, strict=True)
+    ]
+    markup.fate_counts(cards, list(OUTCOMES).index(asked) if asked in OUTCOMES else -1)
     of = (
         ""
         if len(entries) == len(shown.compared.ledger.entries)
         else "Of all, not only of what is listed: "
     )
-    scores, difference = overall(shown.compared.test, plain(slicing.metric))
+    scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
     st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
     """The list of one fate, some cards at a time, each with the note on it."""
-    counts = counted(entries)
-    names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
+    counts = count_by_outcome(entries)
+    names = [fate for fate in (*OUTCOMES, *ALARMS) if counts[fate] or fate in OUTCOMES]
     address.settle(
         "errors_fate",
         Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)),
@@ -148,7 +156,7 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     part = held[(number - 1) * EACH : number * EACH]
     words = shown.compared.words
     views = tuple(
-        view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
+        build_card(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
     )
     with place:
         for view in views:
@@ -170,7 +178,7 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     names = [one.name for one in scores]
     chosen = names.index(_chosen()) if _chosen() in names else -1
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
-    markup.plain_table(header, slice_rows(scores), chosen)
+    markup.plain_table(header, format_slices(scores), chosen)
     with st.popover("Set the slices", icon=":material/tune:"):
         about = "-ia: words that end so, whatever their case."
         st.text_input("Ending of a word", key="errors_suffix", bind="query-params", help=about)
@@ -208,7 +216,7 @@ def cuts(slicing: Slicing) -> None:
             st.markdown(
                 f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
             )
-        markup.plain_table(("", *map(label_tokenization, found)), cut_rows(found))
+        markup.plain_table(("", *map(label_tokenization, found)), format_tokenization_scores(found))
 
 
 def _none(fate: str, counts: Mapping[str, int]) -> None:
@@ -220,7 +228,9 @@ def _none(fate: str, counts: Mapping[str, int]) -> None:
         st.markdown(f":gray[There is nothing {plain(fate)} here.]")
         return
     others = [
-        f"{SHORT.get(name, name)} {count(n)}" for name in (*FATES, *ALARMS) if (n := counts[name])
+        f"{SHORT.get(name, name)} {count(n)}"
+        for name in (*OUTCOMES, *ALARMS)
+        if (n := counts[name])
     ]
     found = (
         f"Under the other tabs: {', '.join(others)}."

@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.analysis.figures import results
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.finetune import watched
+from vocadapt.lab.steps.finetune import read_live_runs
 from vocadapt.lab.steps.spec import FinetuneStep
 from vocadapt.lab.steps.steps import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Workspace
@@ -36,7 +36,7 @@ def _told(job: Job, status: Status) -> None:
     with button:
         panel.cancel_button(job, "cancel")
     panel.bar(status)
-    seeds = watched(job.folder / CHECKPOINT)
+    seeds = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
     if not seeds or not isinstance(settings, FinetuneStep):
         return
@@ -54,12 +54,12 @@ def _told(job: Job, status: Status) -> None:
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
             st.plotly_chart(
-                results.losses(curves),
+                results.plot_losses(curves),
                 key=f"loss_{job.id}",
                 config={"displayModeBar": False},
             )
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
-            figure = results.dev_scores(scores, "score", among=list(seeds))
+            figure = results.plot_dev_scores(scores, "score", among=list(seeds))
             st.plotly_chart(figure, key=f"dev_{job.id}", config={"displayModeBar": False})

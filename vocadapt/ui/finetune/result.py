@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.figures import results
-from vocadapt.analysis.results.tables import figure_name
-from vocadapt.analysis.results.tables import fraction as score
+from vocadapt.analysis.results.tables import format_fraction as score
+from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import export, pickers
 from vocadapt.ui.components.markup import plain
@@ -53,9 +53,9 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
         shown = (
-            results.dev_scores(scores, figure_name(newest.metric))
+            results.plot_dev_scores(scores, format_metric_name(newest.metric))
             if scores
-            else results.losses(curves)
+            else results.plot_losses(curves)
         )
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
@@ -76,7 +76,7 @@ def _scores(newest: RunSet) -> None:
             else f"± {score(summary.sd)}, n = {len(summary.values)}"
         )
         column.metric(
-            f"{figure_name(newest.metric)} · {cut}",
+            f"{format_metric_name(newest.metric)} · {cut}",
             score(summary.mean),
             sd,
             delta_color="off",
@@ -102,7 +102,7 @@ def command(workspace: Workspace, wanted: Wanted) -> None:
                 "runs", f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
             )
             st.code(
-                command_of(wanted.spec(model), workspace.folder("runs", name)),
+                build_command(wanted.spec(model), workspace.folder("runs", name)),
                 language="bash",
                 wrap_lines=True,
             )

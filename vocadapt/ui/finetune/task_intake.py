@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, take_in_task
+from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, import_task
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import KINDS, SPLITS
@@ -91,7 +91,7 @@ def _own(workspace: Workspace) -> None:
         disabled="train" not in files,
         key="take_task",
     ):
-        take_in_task(kind, files, workspace.folder("tasks", name))
+        import_task(kind, files, workspace.folder("tasks", name))
         for split in SPLITS:
             intake.hand_over(f"task_{split}")
         for file in files.values():

@@ -11,11 +11,11 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.files import expand_path
-from vocadapt.lab.artifacts.alignments import Judged, load_judged
-from vocadapt.lab.artifacts.corpora import text_behind
-from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.artifacts.alignments import AlignmentEvaluation, load_evaluation
+from vocadapt.lab.artifacts.corpora import find_training_text
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.word_lookup import look_up
-from vocadapt.lab.steps.compare_initializers import Compared, load_compared
+from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp, stamp_of
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -56,7 +56,7 @@ def model_of(name: str) -> LanguageModel:
     return _model(name, model_stamp(name))
 
 
-def opened(name: str) -> Opened:
+def opened(name: str) -> OpenedSpace:
     """A space by its name: a folder of word vectors, or a model on this machine; raises InputError
     for what is neither.
     """
@@ -102,12 +102,12 @@ def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
     return _pair_scores(str(vectors.folder), vectors.stamp, space_of(vectors))
 
 
-def judged_of(artifact: Artifact) -> Judged:
+def judged_of(artifact: Artifact) -> AlignmentEvaluation:
     """The held-out results of an alignment artifact."""
     return _judged(str(artifact.folder), artifact.stamp)
 
 
-def compared_of(artifact: Artifact) -> Compared:
+def compared_of(artifact: Artifact) -> InitializerComparison:
     """The leaderboard of initializers that an artifact keeps."""
     return _compared(str(artifact.folder), artifact.stamp)
 
@@ -156,7 +156,7 @@ def context_of(
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _text(folder: str, stamp: str, text_stamp: str) -> Corpus | None:
-    return text_behind(Path(folder))
+    return find_training_text(Path(folder))
 
 
 @st.cache_data(max_entries=64, show_spinner="Looking through the text …")
@@ -181,7 +181,7 @@ def _model(name: str, stamp: str) -> LanguageModel:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the space …")
-def _opened(name: str, stamp: str) -> Opened:
+def _opened(name: str, stamp: str) -> OpenedSpace:
     return open_space(name, offline=True)
 
 
@@ -189,8 +189,8 @@ def _opened(name: str, stamp: str) -> Opened:
 def _change(
     key: tuple[str, ...],
     settings: ChangeSettings,
-    _before: Opened,
-    _after: Opened,
+    _before: OpenedSpace,
+    _after: OpenedSpace,
     _pair: Pair | None,
 ) -> tuple[NeighborhoodChange, Null | None]:
     return change_with_null(
@@ -204,8 +204,8 @@ def _mean_cosine(name: str, stamp: str, _space: EmbeddingSpace) -> float | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _judged(folder: str, stamp: str) -> Judged:
-    return load_judged(Path(folder))
+def _judged(folder: str, stamp: str) -> AlignmentEvaluation:
+    return load_evaluation(Path(folder))
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …")
@@ -215,8 +215,8 @@ def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, P
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _compared(folder: str, stamp: str) -> Compared:
-    return load_compared(Path(folder))
+def _compared(folder: str, stamp: str) -> InitializerComparison:
+    return load_comparison(Path(folder))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the map …")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
-from vocadapt.lab.reports.advice import Asked, advise_on, places_of_counts
+from vocadapt.lab.reports.advice import AdviceReport, advise_on, list_count_paths
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, plan_for
@@ -160,7 +160,7 @@ def changes_of(
     )
 
 
-def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> Asked | None:
+def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
     """The advice on a corpus of the workspace; None where it was not counted in the model's words.
     Never counts.
     """
@@ -275,11 +275,11 @@ def _changes(
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")
 def _places(key: tuple[str, ...], root: str, _model: LanguageModel) -> tuple[Path, ...]:
-    return places_of_counts(Path(root), read_corpus([key[0]]), _model.splitter)
+    return list_count_paths(Path(root), read_corpus([key[0]]), _model.splitter)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking at how its words are cut …")
 def _advice(
     key: tuple[str, ...], root: str, task: str, task_stamp: str, _model: LanguageModel
-) -> Asked:
+) -> AdviceReport:
     return advise_on(read_corpus([key[0]]), _model, Path(root), Path(task) if task else None)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.analysis.errors.single_example import Tried, try_out
+from vocadapt.analysis.errors.single_example import ExamplePrediction, predict_example
 from vocadapt.lab.artifacts import runs
-from vocadapt.lab.artifacts.run_sources import corpus_of
-from vocadapt.lab.artifacts.runs import RunSet, open_runs, runs_of
+from vocadapt.lab.artifacts.run_sources import find_corpus
+from vocadapt.lab.artifacts.runs import RunSet, list_runs, open_runs
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -32,14 +32,14 @@ def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
     """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read
     when asked for.
     """
-    return runs_of(workspace, task, _opening)
+    return list_runs(workspace, task, _opening)
 
 
 def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
     """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and
     why.
     """
-    return runs.runs_and_unreadable(workspace, _opening)
+    return runs.list_runs_and_errors(workspace, _opening)
 
 
 def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
@@ -68,7 +68,7 @@ def network_of(folder: str) -> SavedRun:
     return _network(folder, run_stamp(folder))
 
 
-def tried(folder: str, example: Example) -> Tried:
+def tried(folder: str, example: Example) -> ExamplePrediction:
     """One example tried on a run; what was tried before is kept."""
     return _tried(folder, run_stamp(folder), example, network_of(folder))
 
@@ -99,7 +99,7 @@ def _run_pair(stamps: tuple[str, ...], asked: PairSpec) -> RunPair:
 
 @st.cache_data(max_entries=8, show_spinner=False, ttl=60)
 def _corpus_behind(run: str, stamp: str) -> Corpus | None:
-    return corpus_of(Path(run))
+    return find_corpus(Path(run))
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -116,5 +116,5 @@ def _network(folder: str, stamp: str) -> SavedRun:
 
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the text under each cut …")
-def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> Tried:
-    return try_out(_run, example)
+def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> ExamplePrediction:
+    return predict_example(_run, example)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.demo import MODEL, NEWS, news_text, open_demo, shipped
+from vocadapt.lab.demo import MODEL, NEWS, find_news_text, is_demo_installed, open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.spec import CorpusStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -16,7 +16,7 @@ def ways_to_begin(workspace: Workspace) -> None:
     too.
     """
     st.markdown("**This workspace is empty.** Where to begin:")
-    ways = [_demo, _news, _own] if shipped() else [_own]
+    ways = [_demo, _news, _own] if is_demo_installed() else [_own]
     for column, way in zip(st.columns(3, gap="medium"), ways, strict=False):
         with column, st.container(border=True, height="stretch"):
             way(workspace)
@@ -64,7 +64,7 @@ def _take_news(workspace: Workspace) -> None:
     its words by.
     """
     open_demo(workspace)
-    inputs = {"text": (str(news_text()),), "model": (str(workspace.folder(*MODEL)),)}
+    inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
     queue.start(
         workspace, Spec("corpus", CorpusStep(copy=True), inputs), workspace.free_name(*NEWS)
     )

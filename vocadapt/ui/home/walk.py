@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vocadapt.analysis.results.tables import figure_name
+from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, adapted_models
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -90,7 +90,7 @@ def headline(artifact: Artifact) -> str:
         figure = f"{count(numbers['added'])} words added"
     elif artifact.kind == "runs" and numbers.get("mean"):
         figure = (
-            f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
+            f"{format_metric_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
             f" ({plain(numbers['cut'])})"
         )
         figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""

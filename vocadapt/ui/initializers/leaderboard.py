@@ -10,8 +10,8 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, estimate_seconds
 from vocadapt.lab.jobs.queue import promised
-from vocadapt.lab.steps.command_lines import command_of_made
-from vocadapt.lab.steps.compare_initializers import Compared
+from vocadapt.lab.steps.command_lines import build_artifact_command
+from vocadapt.lab.steps.compare_initializers import InitializerComparison
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
@@ -143,7 +143,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
         panel.start(workspace, spec, name)
 
 
-def _standings(compared: Compared) -> None:
+def _standings(compared: InitializerComparison) -> None:
     """The picture, the verdict and the table, with n, candidates and chance."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
@@ -157,7 +157,7 @@ def _standings(compared: Compared) -> None:
         [row.floor for row in board.rows],
     )
     st.plotly_chart(
-        figures.leaderboard(names, cosines, errors, floors),
+        figures.plot_leaderboard(names, cosines, errors, floors),
         key="board",
         config={"displayModeBar": False},
     )
@@ -201,7 +201,7 @@ def _standings(compared: Compared) -> None:
         st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
 
 
-def _about_loss(compared: Compared) -> str:
+def _about_loss(compared: InitializerComparison) -> str:
     """What the masked-word loss was asked on, else why it was not."""
     if compared.masked is None:
         return f"Masked-word loss not asked: {plain(compared.why_not)}"
@@ -218,7 +218,7 @@ def _export(kept: Artifact) -> None:
     rows = [row.to_dict() for row in compared.board.rows]
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same comparison in a terminal")
-        st.code(command_of_made(kept), language="bash", wrap_lines=True)
+        st.code(build_artifact_command(kept), language="bash", wrap_lines=True)
         with st.container(horizontal=True):
             make = {
                 "leaderboard.tsv": lambda: tsv(

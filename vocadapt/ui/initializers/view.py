@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.leaderboard.inputs import materials_from_target, materials_from_vectors
-from vocadapt.analysis.leaderboard.leaderboard import made_for
+from vocadapt.analysis.leaderboard.leaderboard import initialize_token
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -236,7 +236,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
 
 @st.cache_data(max_entries=256, show_spinner="Making its row …")
 def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
-    rows = made_for(_materials, token, RowSettings(method))
+    rows = initialize_token(_materials, token, RowSettings(method))
     return rows.matrix[0], provenance_line(token, rows.provenance[0])
 
 

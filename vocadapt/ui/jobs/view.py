@@ -196,7 +196,7 @@ def _picture(job: Job, alive: bool) -> None:
         ([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs
     ]
     st.plotly_chart(
-        figures.progress_over_time(curves),
+        figures.plot_progress(curves),
         key=f"progress_{job.id}",
         config={"displayModeBar": False},
     )

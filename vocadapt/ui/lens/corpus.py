@@ -51,7 +51,9 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
             _table(counted)
             shares = {row.model: row.shares() for row in counted}
             st.plotly_chart(
-                figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False}
+                figures.plot_wordpieces_per_word(shares),
+                key="pieces",
+                config={"displayModeBar": False},
             )
         not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:

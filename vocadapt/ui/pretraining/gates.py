@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis.figures import pretraining
 from vocadapt.analysis.gates import KINDS
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.gates import LINES, GateSettings, GatesOnText, gates_on
+from vocadapt.lab.reports.gates import LINES, GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
@@ -73,11 +73,11 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
         st.code(shlex.join(command), language="bash", wrap_lines=True)
 
 
-def drawn(found: GatesOnText) -> None:
+def drawn(found: GateReport) -> None:
     """The picture, and what it says in words."""
     shares = found.shares
     st.plotly_chart(
-        pretraining.gate_heat(shares), key="gate_heat", config={"displayModeBar": False}
+        pretraining.plot_gates(shares), key="gate_heat", config={"displayModeBar": False}
     )
     left_out = (
         f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
@@ -121,14 +121,14 @@ def _modules(folder: str, stamp: str) -> bool:
         return False
 
 
-def _read(model: Artifact, corpus: Artifact, lines: int) -> GatesOnText:
+def _read(model: Artifact, corpus: Artifact, lines: int) -> GateReport:
     """Read the gates, and show how far it is."""
     bar = st.progress(0.0, text="Reading the gates …")
 
     def step(fraction: float | None, message: str = "") -> None:
         bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Reading the gates …")
 
-    found = gates_on(
+    found = measure_gates_on_text(
         cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step
     )
     bar.empty()

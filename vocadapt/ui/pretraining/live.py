@@ -51,7 +51,7 @@ def _told(job: Job, status: Status) -> None:
         f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
     )
     if len(curve.points) > 1:
-        figure = pretraining.held_out_losses({job.target.name: curve}, height=220)
+        figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
         st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
     if kept := kept_in(job.folder / CHECKPOINT):
         st.markdown(

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures import pretraining
 from vocadapt.analysis.figures.pretraining import AGAINST
-from vocadapt.lab.reports.pretraining import PretrainedModel, asked_alike
+from vocadapt.lab.reports.pretraining import PretrainedModel, have_same_masked_tokens
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
@@ -134,7 +134,7 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:
             lines = {name: one.curve for name, one in shown.items()}
-            figure = pretraining.held_out_losses(
+            figure = pretraining.plot_held_out_losses(
                 lines, str(against), among=[one.name for one in able]
             )
             st.plotly_chart(figure, key="held_out_losses", config={"displayModeBar": False})
@@ -157,7 +157,7 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
         f":small[:gray[Each point asks {said} held-out windows; time spent asking is not"
         f" counted.{few}]]"
     )
-    if not asked_alike(shown):
+    if not have_same_masked_tokens(shown):
         st.warning(
             "These were not asked the same words (another text, sample, seed or block length):"
             " compare how each falls, not how low it lies.",

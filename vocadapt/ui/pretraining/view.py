@@ -9,9 +9,9 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.jobs.estimates import job_seconds
-from vocadapt.lab.reports.pretraining import PretrainedModel, has_masked_word_head, stages_for
-from vocadapt.lab.steps.command_lines import command_of
-from vocadapt.lab.steps.spec import FurtherStep, Spec
+from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.spec import ContinuedPretrainingStep, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel, name_of
@@ -71,7 +71,7 @@ class Wanted:
         place = str(cache.model_of(self.model).path)
         return Spec(
             "further",
-            FurtherStep(further=self.further),
+            ContinuedPretrainingStep(further=self.further),
             {"model": (place,), "text": (str(self.corpus.folder),)},
         )
 
@@ -86,7 +86,7 @@ def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     about_model(model)
     if headless(label, model):
         return None
-    stages = stages_for(model)
+    stages = list_stages(model)
     with right:
         captions = list(stages.values())
         stage = str(
@@ -104,7 +104,7 @@ def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
 
 def headless(label: str, model: LanguageModel) -> bool:
     """Whether a model lacks the head that pretraining asks; the page then says so."""
-    if has_masked_word_head(model):
+    if has_mlm_head(model):
         return False
     pickers.nothing_yet(
         f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
@@ -293,7 +293,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
         panel.start(workspace, wanted.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         st.code(
-            command_of(wanted.spec, workspace.folder("models", target)),
+            build_command(wanted.spec, workspace.folder("models", target)),
             language="bash",
             wrap_lines=True,
         )

@@ -16,9 +16,9 @@ from vocadapt.analysis.figures.projection import (
     Points,
     Rings,
     Window,
-    literal_names,
-    map_figure,
-    side_by_side,
+    escape_names,
+    plot_projection,
+    plot_side_by_side,
 )
 from vocadapt.analysis.token_columns import Column
 from vocadapt.spaces.space import Matrix
@@ -179,7 +179,7 @@ def figure(
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
     height, width = ALONE if len(shown.spaces) == 1 or look.overlaid else PAIR
     color = COLORS[shown.kinds[round(look.moved) if look.overlaid else number]]
-    return map_figure(
+    return plot_projection(
         points,
         Drawing(look.column, color, rings, labels, window, height, width, ink, paper, still),
     )
@@ -206,7 +206,7 @@ def seen(shown: Shown, look: Look, rings: Sequence[Rings], still: bool = False) 
     return (
         drawn[0]
         if len(drawn) == 1
-        else side_by_side([space.label for space in shown.spaces], drawn)
+        else plot_side_by_side([space.label for space in shown.spaces], drawn)
     )
 
 
@@ -240,7 +240,7 @@ def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) ->
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
-    return literal_names([visible(word) for word in _words])
+    return escape_names([visible(word) for word in _words])
 
 
 def _said(shown: Shown, number: int) -> str:

@@ -133,7 +133,7 @@ def _slice(workspace: Workspace, shown: Shown, id: str) -> Column:
 
 def _table(shown: Shown, path: Path) -> Column:
     stat = path.stat()
-    return token_columns.of_table(
+    return token_columns.column_from_table(
         shown.words, _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}"), path.stem
     )
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.projection_files import map_table, page_of, picture_of
-from vocadapt.lab.steps.projection import headline
+from vocadapt.lab.artifacts.projection_files import build_table, render_figure_page, render_image
+from vocadapt.lab.steps.projection import summarize_projection
 from vocadapt.lab.workspace import strict_json
 from vocadapt.text.spreadsheet import format_frame_as_csv
 from vocadapt.ui.components.export import Download
@@ -43,8 +43,10 @@ def details(shown: Shown, look: Look, standing: Standing) -> None:
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
         with st.container(horizontal=True):
-            page = {"map.html": lambda: page_of(shown.map, seen(shown, look, standing.rings))}
-            files = {**page, **table_files(lambda: map_table(shown.map), "map")}
+            page = {
+                "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
+            }
+            files = {**page, **table_files(lambda: build_table(shown.map), "map")}
             for name, make in files.items():
                 st.download_button(
                     name,
@@ -65,7 +67,7 @@ def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
     """
     with mistakes.shown(), st.spinner("Drawing …"):
         drawn = {
-            f"map.{end}": picture_of(seen(shown, look, standing.rings, still=True), end)
+            f"map.{end}": render_image(seen(shown, look, standing.rings, still=True), end)
             for end in ("png", "svg")
         }
         with st.container(horizontal=True):
@@ -82,4 +84,8 @@ def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
 
 def _figures(shown: Shown) -> dict[str, object]:
     versions = dict(shown.pictures[0].projection.versions)
-    return {"figures": headline(shown.map), "versions": versions, "seconds": shown.map.seconds}
+    return {
+        "figures": summarize_projection(shown.map),
+        "versions": versions,
+        "seconds": shown.map.seconds,
+    }

@@ -8,8 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import job_seconds
-from vocadapt.lab.steps.command_lines import command_of
-from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.spec import ProjectionStep, Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
 from vocadapt.spaces.projection.methods import METRICS
@@ -57,7 +57,7 @@ def make_map(
     name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
-        _start(workspace, Spec("map", MapStep(choice, settings), inputs), name)
+        _start(workspace, Spec("map", ProjectionStep(choice, settings), inputs), name)
 
 
 def popover() -> DeltaGenerator:
@@ -81,7 +81,7 @@ def command(shown: Shown) -> str:
     if shown.kept and shown.kept.manifest.command:
         return shown.kept.manifest.command
     inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
-    return command_of(Spec("map", shown.map.settings, inputs), Path("map.html"))
+    return build_command(Spec("map", shown.map.settings, inputs), Path("map.html"))
 
 
 def _parameters(method: str, tokens: int) -> ProjectionSettings:

@@ -9,9 +9,14 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import Opened
-from vocadapt.lab.steps.projection import Drawn, DrawnMap, draw_map, load_map
-from vocadapt.lab.steps.spec import MapStep
+from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.steps.projection import (
+    ProjectedSpace,
+    ProjectionArtifact,
+    compute_projection,
+    load_projection,
+)
+from vocadapt.lab.steps.spec import ProjectionStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -29,7 +34,7 @@ class Named:
     name: str
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedSpace:
         """The space itself, kept between reruns."""
         return cache.opened(self.name)
 
@@ -47,7 +52,7 @@ class Shown:
 
     key: str
     spaces: tuple[Named, ...]
-    map: DrawnMap
+    map: ProjectionArtifact
     kept: Artifact | None = None
 
     @property
@@ -61,7 +66,7 @@ class Shown:
         return self.spaces[0].opened.space
 
     @cached_property
-    def pictures(self) -> tuple[Drawn, ...]:
+    def pictures(self) -> tuple[ProjectedSpace, ...]:
         """The layout of each space."""
         return (self.map.first, self.map.second) if self.map.second else (self.map.first,)
 
@@ -118,12 +123,14 @@ def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Laying out the tokens …")
-def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> DrawnMap:
+def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> ProjectionArtifact:
     opened = [one.opened for one in spaces]
-    step = MapStep(choice, ProjectionSettings("pca"))
-    return draw_map(opened[0], opened[1] if len(opened) > 1 else None, step, judged=JUDGED)
+    step = ProjectionStep(choice, ProjectionSettings("pca"))
+    return compute_projection(
+        opened[0], opened[1] if len(opened) > 1 else None, step, judged=JUDGED
+    )
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the map …")
-def _kept(folder: str, stamp: str) -> DrawnMap:
-    return load_map(Path(folder))
+def _kept(folder: str, stamp: str) -> ProjectionArtifact:
+    return load_projection(Path(folder))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis.errors.confusion import NONE, Case, Confusion, confusion
+from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
 from vocadapt.training.tasks.base import Example, Sentence, Text
 from vocadapt.ui.components.markup import MOST_ACROSS, Heat, heat_map, plain, visible
 from vocadapt.ui.components.number_formats import count
@@ -49,12 +49,14 @@ def taken_for(task: str) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusion:
+def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> ConfusionMatrix:
     kept = _chosen.run.kept
-    return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut], _chosen.run.rules.untyped)
+    return build_confusion_matrix(
+        _chosen.run.kind, kept.split.gold, kept.said[cut], _chosen.run.rules.untyped
+    )
 
 
-def _matrix(found: Confusion) -> None:
+def _matrix(found: ConfusionMatrix) -> None:
     """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many
     classes the most confused.
     """
@@ -85,7 +87,7 @@ def _heat(n: int, of: int) -> Heat:
     return Heat(n / of if n else None, count(n))
 
 
-def _examples(found: Confusion, chosen: ChosenRun) -> None:
+def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
     cells = {
         f"{visible(gold)} → {visible(said)}": (gold, said)
         for gold, said in [*found.mistakes, *sorted(_right(found))]
@@ -111,7 +113,7 @@ def _examples(found: Confusion, chosen: ChosenRun) -> None:
     )
 
 
-def _right(found: Confusion) -> list[tuple[str, str]]:
+def _right(found: ConfusionMatrix) -> list[tuple[str, str]]:
     return [cell for cell in found.cases if cell[0] == cell[1]]
 
 

@@ -9,23 +9,23 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis.figures import results as result_figures
-from vocadapt.analysis.results.results import BASELINE, Board
+from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard
 from vocadapt.analysis.results.tables import (
     LEAST,
-    about,
-    as_csv,
-    as_latex,
-    as_markdown,
-    collapsed_note,
-    figure_name,
-    group_cell,
-    mean_and_sd,
-    p_value,
-    points,
+    describe_collapsed,
+    describe_leaderboard,
+    format_csv_table,
+    format_group_mean,
+    format_latex_tables,
+    format_markdown_tables,
+    format_mean_and_sd,
+    format_metric_name,
+    format_p_value,
+    format_points,
 )
-from vocadapt.analysis.results.tables import fraction as score
-from vocadapt.lab.artifacts.runs import RunSet, tasks_of
-from vocadapt.lab.reports.results import GroupMeans, Results, results_of
+from vocadapt.analysis.results.tables import format_fraction as score
+from vocadapt.lab.artifacts.runs import RunSet, list_tasks
+from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
@@ -59,7 +59,7 @@ HELP = {
 
 def pick_task(runs: Sequence[RunSet]) -> str:
     """Ask which task; the newest by default."""
-    names = tasks_of(runs)
+    names = list_tasks(runs)
     return pickers.pick_name("Task", names, "results_task", names[0])
 
 
@@ -97,10 +97,10 @@ def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: st
 def _results(
     key: tuple[str, ...], baseline: tuple[str, str] | None, scorer: str, _runs: Sequence[RunSet]
 ) -> Results:
-    return results_of(_runs, baseline, scorer)
+    return build_results(_runs, baseline, scorer)
 
 
-def headline(board: Board) -> None:
+def headline(board: TaskLeaderboard) -> None:
     """The best, what it is worth against the baseline, how many were tested."""
     best = board.standings[0]
     columns = st.columns([1.4, 1.4, 1, 1])
@@ -110,7 +110,7 @@ def headline(board: Board) -> None:
         else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
     )
     columns[0].metric(
-        f"Best {figure_name(board.metric)}",
+        f"Best {format_metric_name(board.metric)}",
         score(best.headline.mean),
         seeds,
         delta_color="off",
@@ -119,9 +119,9 @@ def headline(board: Board) -> None:
     columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
     if best.test:
         p = best.test.p_randomisation
-        said = f"points to the baseline, p {'' if p < LEAST else '= '}{p_value(p)}"
+        said = f"points to the baseline, p {'' if p < LEAST else '= '}{format_p_value(p)}"
         columns[1].metric(
-            "Difference", points(best.delta), said, delta_color="off", delta_arrow="off"
+            "Difference", format_points(best.delta), said, delta_color="off", delta_arrow="off"
         )
         columns[1].markdown(f":small[**{best.verdict}**]")
     else:
@@ -137,10 +137,10 @@ def headline(board: Board) -> None:
     columns[3].metric("Collapsed runs", sum(collapsed.values()))
 
 
-def leaderboard(board: Board) -> None:
+def leaderboard(board: TaskLeaderboard) -> None:
     """The picture and the table; under them the exact score and what could not be compared."""
     marks = [
-        result_figures.Mark(
+        result_figures.ScoreMark(
             visible(one.name),
             one.cut,
             one.headline.values,
@@ -151,42 +151,47 @@ def leaderboard(board: Board) -> None:
         )
         for one in board.standings
     ]
-    figure = result_figures.beside_each_other(marks, figure_name(board.metric))
+    figure = result_figures.plot_scores(marks, format_metric_name(board.metric))
     st.plotly_chart(figure, key="beside", config={"displayModeBar": False})
     _table(board)
-    st.markdown(f":small[:gray[{plain(about(board))}]]")
+    st.markdown(f":small[:gray[{plain(describe_leaderboard(board))}]]")
     for finding in board.findings:
         st.warning(plain(finding), icon=":material/compare_arrows:")
 
 
-def _table(board: Board) -> None:
+def _table(board: TaskLeaderboard) -> None:
     shown = board.standings
     others = [name for name in shown[0].figures if name != board.metric]
-    headline = f"{figure_name(board.metric)}, mean ± sd"
+    headline = f"{format_metric_name(board.metric)}, mean ± sd"
     paired = any(one.test or one.verdict for one in shown)
     columns: dict[str, Sequence[object]] = {
         "run": [visible(one.name) for one in shown],
         "cut": [one.cut for one in shown],
         "seeds": [len(one.seeds) for one in shown],
-        headline: [mean_and_sd(one) for one in shown],
+        headline: [format_mean_and_sd(one) for one in shown],
         "95 % interval": [
             f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
         ],
         **(
             {
-                "Δ points": [points(one.delta) for one in shown],
-                "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
+                "Δ points": [format_points(one.delta) for one in shown],
+                "p": [
+                    format_p_value(one.test.p_randomisation if one.test else None) for one in shown
+                ],
                 "verdict": [one.verdict for one in shown],
             }
             if paired
             else {}
         ),
         **(
-            {"collapsed": [collapsed_note(one) for one in shown]}
+            {"collapsed": [describe_collapsed(one) for one in shown]}
             if any(one.collapsed for one in shown)
             else {}
         ),
-        **{figure_name(name): [score(one.figures[name].mean) for one in shown] for name in others},
+        **{
+            format_metric_name(name): [score(one.figures[name].mean) for one in shown]
+            for name in others
+        },
         "model": [visible(one.model) for one in shown],
         "trained on": [one.tokenization for one in shown],
     }
@@ -218,13 +223,13 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
     with left:
         if losses:
             st.plotly_chart(
-                result_figures.losses(losses, 320, chosen),
+                result_figures.plot_losses(losses, 320, chosen),
                 key="losses",
                 config={"displayModeBar": False},
             )
     with right:
         if dev:
-            figure = result_figures.dev_scores(dev, figure_name(metric), 320, chosen)
+            figure = result_figures.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
             st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
             if len(dev) < len(chosen):
                 st.markdown(
@@ -237,7 +242,7 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
 def group_means(groups: GroupMeans) -> None:
     """Model × group of tasks: the mean, and of how many tasks."""
     names = list(dict.fromkeys(name for own in groups.values() for name in own))
-    held = {name: [group_cell(own[name]) for own in groups.values()] for name in names}
+    held = {name: [format_group_mean(own[name]) for own in groups.values()] for name in names}
     if not any(
         own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()
     ):
@@ -256,15 +261,15 @@ def group_means(groups: GroupMeans) -> None:
     )
 
 
-def details(workspace: Workspace, board: Board, scorer: str) -> None:
+def details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
     """The same as a command line, and the table to take away."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         st.code(command(workspace, board, scorer), language="bash", wrap_lines=True)
-        makers: Mapping[str, Callable[[Sequence[Board]], str]] = {
-            "results.csv": as_csv,
-            "results.md": as_markdown,
-            "results.tex": as_latex,
+        makers: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
+            "results.csv": format_csv_table,
+            "results.md": format_markdown_tables,
+            "results.tex": format_latex_tables,
         }
         with st.container(horizontal=True):
             for name, make in makers.items():
@@ -277,10 +282,10 @@ def details(workspace: Workspace, board: Board, scorer: str) -> None:
                     key=f"get_{name}",
                 )
         st.markdown("As Markdown")
-        st.code(as_markdown([board]), language="markdown", wrap_lines=True)
+        st.code(format_markdown_tables([board]), language="markdown", wrap_lines=True)
 
 
-def command(workspace: Workspace, board: Board, scorer: str) -> str:
+def command(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> str:
     """The command line that gives this leaderboard."""
     asked = ["results", "--workspace", str(workspace.root), "--task", board.task]
     if board.baseline:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from vocadapt.analysis.errors.single_example import Tried, disagreed
+from vocadapt.analysis.errors.single_example import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
@@ -152,7 +152,7 @@ def written(example: Example) -> str:
 def _own(run: SavedRun) -> Example | None:
     """An example of the run's own test: the first one its cuts disagree on."""
     try:
-        return disagreed(run)
+        return find_disagreement(run)
     except InputError:
         return None
 
@@ -224,7 +224,7 @@ def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
     )
 
 
-def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
+def _marked(tried: ExamplePrediction, cut: str, example: Sentence) -> Marked:
     """A sentence with its entities underlined, as one cut has them."""
     ends, place = [], 0
     for word in example.words:
@@ -236,7 +236,7 @@ def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
     return Marked(f"{cut} says", found, written(example), marks, cut == tried.cut)
 
 
-def _words(tried: Tried, example: Sentence) -> None:
+def _words(tried: ExamplePrediction, example: Sentence) -> None:
     """Every word that a cut takes for part of an entity, with what each cut says and how surely,
     and who was outvoted.
     """
@@ -269,7 +269,7 @@ def _words(tried: Tried, example: Sentence) -> None:
     st.dataframe(table, hide_index=True, height="content", column_config=widths)
 
 
-def _labels(tried: Tried) -> None:
+def _labels(tried: ExamplePrediction) -> None:
     """The probability of every label under each cut, and who was outvoted."""
     markup.marked_texts(
         [
@@ -288,7 +288,7 @@ def _labels(tried: Tried) -> None:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
 
 
-def _answers(run: SavedRun, tried: Tried, example: Question) -> None:
+def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
     """The best answers under each cut, where they stand, and the text round the one that counts."""
     best = {
         cut: best_answers(rows, example.context, BEST, rule=example.word_rule)

@@ -80,7 +80,7 @@ def frequencies(space: EmbeddingSpace, min_count: int) -> None:
         st.markdown("These vectors came without corpus counts.")
         return
     st.plotly_chart(
-        figures.frequency_rank(space.counts, min_count),
+        figures.plot_frequency_ranks(space.counts, min_count),
         key="frequencies",
         config={"displayModeBar": False},
     )

@@ -38,12 +38,12 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
         if len(models) > 1:
             drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
         st.plotly_chart(
-            figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False}
+            figures.plot_length_distribution(drawn), key="lengths", config={"displayModeBar": False}
         )
     with right:
         st.markdown("**Do longer tokens come later?** A dot is a token: its length by its id")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
-        picture = figures.against_id(panels, "characters, without ##")
+        picture = figures.plot_against_id(panels, "characters, without ##")
         st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
     if corpus is not None:
         _frequencies(workspace, models[:PANELS], _texts(workspace, corpus))
@@ -154,7 +154,7 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
             title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
             panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
             lines.append([round(share * len(reducer.vocabulary)) for share in KEPT])
-        picture = figures.against_id(
+        picture = figures.plot_against_id(
             panels, "occurrences", logarithmic=True, across=len(models), lines=lines
         )
         st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})

@@ -11,7 +11,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.advice import size_of
+from vocadapt.lab.reports.advice import measure_model
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import nearest
@@ -136,7 +136,7 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
 
 def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
     """Kept, dropped, growth, and what the model gets smaller by."""
-    dropped, size = int(gone.sum()), size_of(seen.model) if _has_rows(seen) else ModelSize()
+    dropped, size = int(gone.sum()), measure_model(seen.model) if _has_rows(seen) else ModelSize()
     columns = st.columns(4)
     columns[0].metric(
         "Tokens kept",
@@ -185,7 +185,7 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
         if _may_draw(reducer):
             st.markdown("**Every heuristic at every size.** The ring: where the slider stands.")
             curves_now = _through(_curves(reducer), settings.heuristic, grown)
-            picture = figures.growth_against_size(
+            picture = figures.plot_vocabulary_growth(
                 curves_now, (settings.heuristic, grown.keep, grown.growth)
             )
             st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
@@ -193,7 +193,7 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
         never = int((reducer.token_counts == 0).sum())
         st.markdown(f"**A dot is a token.** The text never has {count(never)}: not drawn.")
         panel = figures.Dots("", reducer.token_counts, gone)
-        picture = figures.against_id([panel], "occurrences of the token", logarithmic=True)
+        picture = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
         st.plotly_chart(picture, key="frequency_by_id", config={"displayModeBar": False})
 
 
