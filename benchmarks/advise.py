@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, domain_space
-from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on_anchors
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.alignment.cross_validation import held_out, split, subset
-from vocadapt.spaces.space import unit_rows
+from vocadapt.spaces.alignment.cross_validation import assign_folds, cross_validate, select_anchors
+from vocadapt.spaces.space import normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 from vocadapt.vocabulary.advice import forecast
@@ -74,17 +74,17 @@ def minilm():
 
 
 def precision(space, target, exclude):
-    """P@5 among the anchors' wordpieces and among all, over ten folds: as `held_out` reads it,
+    """P@5 among the anchors' wordpieces and among all, over ten folds: as `cross_validate` reads it,
     without CSLS and its hubs.
     """
     settings = AlignmentSettings()
     anchors = find_anchors(space, target, exclude=exclude)
-    fold = split(len(anchors), FOLDS, SEED)
-    pieces, hits = unit_rows(target.matrix), np.zeros((2, FOLDS))
+    fold = assign_folds(len(anchors), FOLDS, SEED)
+    pieces, hits = normalize_rows(target.matrix), np.zeros((2, FOLDS))
     for i in range(FOLDS):
-        alignment = fit_on(subset(anchors, fold != i), space, target, settings)
+        alignment = fit_on_anchors(select_anchors(anchors, fold != i), space, target, settings)
         test, own = anchors.source_rows[fold == i], anchors.target_rows[fold == i]
-        similarity = unit_rows(alignment.map_source(space.matrix[test])) @ pieces.T
+        similarity = normalize_rows(alignment.map_source(space.matrix[test])) @ pieces.T
         nearer = similarity > similarity[np.arange(len(own)), own][:, None]
         hits[:, i] = [
             (nearer[:, rows].sum(axis=1) < 5).mean() for rows in (anchors.target_rows, slice(None))
@@ -111,7 +111,10 @@ def measure(table, model):
         ):  # once, where it is cheap: this is the figure of `vocadapt align`
             assert (
                 abs(
-                    held_out(space, model.space, exclude=model.vocabulary.special).precision(5) - p5
+                    cross_validate(space, model.space, exclude=model.vocabulary.special).precision(
+                        5
+                    )
+                    - p5
                 )
                 < 1e-9
             )

@@ -22,7 +22,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, domain_space
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
 
@@ -84,7 +84,7 @@ def hits(rows: np.ndarray, pieces: EmbeddingSpace, same: list[np.ndarray]) -> fl
     """Share of rows whose five nearest pieces hold one of `same` (a mask over pieces for each
     row).
     """
-    nearest = np.argpartition(-(unit_rows(rows) @ pieces.unit.T), 5, axis=1)[:, :5]
+    nearest = np.argpartition(-(normalize_rows(rows) @ pieces.unit.T), 5, axis=1)[:, :5]
     return float(np.mean([mask[row].any() for mask, row in zip(same, nearest, strict=True)]))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
 from vocadapt.spaces.projection.projection import ProjectionSettings, project
-from vocadapt.spaces.projection.quality import picture_quality
+from vocadapt.spaces.projection.quality import measure_projection_quality
 from vocadapt.spaces.projection.tsne import ENGINES, engine_for
 
 DEMO = DEMO_WORKSPACE / "models" / "demo-bert"
@@ -58,7 +58,7 @@ def main():
             settings = ProjectionSettings("tsne", engine=engine, iterations=options.iterations)
             projection, wall, cpu = watched(shown, settings)
             first = first or (wall, cpu)
-            quality = picture_quality(shown, projection.xy)
+            quality = measure_projection_quality(shown, projection.xy)
             chosen = "  <- taken" if engine == engine_for(len(shown)) else ""
             times = (
                 f"{wall:7.1f} s ({wall / first[0]:.2f})  {cpu:7.1f} CPU s ({cpu / first[1]:.2f})"

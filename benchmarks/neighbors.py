@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from vocadapt.spaces.neighbors.search import BLOCK, hubness, nearest
+from vocadapt.spaces.neighbors.search import BLOCK, compute_hubness, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 ROWS, DIM, QUERIES, K = 60_000, 768, 1000, 10
@@ -39,9 +39,9 @@ def main():
     matrix = np.random.default_rng(1).normal(size=(ROWS, DIM)).astype(np.float32)
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
-    hubs = hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
+    hubs = compute_hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
     found = measure_best_times(
-        {"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20
+        {"ours": (find_nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20
     )
     print(f"one query: {found['ours'] * 1000:.1f} ms, bare {found['bare'] * 1000:.1f} ms")
     baselines = {"whole": QUERIES, "blocks": BLOCK // ROWS}
@@ -51,7 +51,7 @@ def main():
         "CSLS": (K, "cosine", None, hubs),
     }
     jobs = {how: (bare, unit[:QUERIES], unit, step) for how, step in baselines.items()}
-    jobs |= {name: (nearest, many, space, *arguments) for name, arguments in measures.items()}
+    jobs |= {name: (find_nearest, many, space, *arguments) for name, arguments in measures.items()}
     seconds = measure_best_times(jobs)
     for name in measures:
         ratios = ", ".join(

@@ -12,7 +12,7 @@ from vocadapt.analysis.errors.report import Report
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, each_in_context, in_context
+from vocadapt.text.keyword_in_context import ContextSettings, find_each_in_context, find_in_context
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Sentence
 
@@ -54,8 +54,8 @@ def pair(tmp_path):
 def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
     words = ["fever", "and", "café", "free"]
     words = [word for word in words if splitter.words(word) == [word]] + splitter.words("no")
-    together = each_in_context(corpus, words, splitter, settings)
-    assert together == {word: in_context(corpus, word, splitter, settings) for word in words}
+    together = find_each_in_context(corpus, words, splitter, settings)
+    assert together == {word: find_in_context(corpus, word, splitter, settings) for word in words}
     assert together["fever"].of > 3
     assert find_each_in_examples(TRAIN, words, splitter, "x", settings) == {
         word: find_in_examples(TRAIN, word, splitter, "x", settings) for word in words

@@ -12,7 +12,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import TOKENS, select_tokens, shorten_names
-from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
+from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -63,7 +63,9 @@ def test_diagnose(ask, tiny_bert, vectors, plane):
         answer["mean_cosine"][0][2] is None and answer["mean_cosine_common"][0][2] is None
     )  # of other widths
     assert answer["mean_cosine"][2][2] == pytest.approx(2 * np.sqrt(0.5) / 3)
-    assert answer["mean_cosine"][0][0] == pytest.approx(mean_cosine(open_space(tiny_bert).space))
+    assert answer["mean_cosine"][0][0] == pytest.approx(
+        compute_mean_cosine(open_space(tiny_bert).space)
+    )
     assert [answer["mean_cosine_common"][i][i] for i in range(3)] == [1, 1, 1]
     assert (answer["counted"][2], answer["zero_rows"][2]) == (3, 1)
     assert answer["tokens"] == {"choice": "all", "meaning": TOKENS["all"]}

@@ -31,7 +31,7 @@ from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.neighbors.cross_space import nearest
+from vocadapt.spaces.neighbors.cross_space import find_nearest
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.trainer import MaskedSettings
@@ -194,7 +194,8 @@ def test_what_the_two_models_know_differs():
     def near(model, word):
         space = model.space
         return {
-            space.words[row] for row in nearest(space.matrix[[space.index[word]]], space, 8).rows[0]
+            space.words[row]
+            for row in find_nearest(space.matrix[[space.index[word]]], space, 8).rows[0]
         }
 
     general, biomedical = (open_model(demo.DEMO.joinpath(*place)) for place in (MODEL, BIOMEDICAL))

@@ -13,7 +13,7 @@ from vocadapt.lab.reports.noise_baselines import rebuild_spec, with_next_seed, w
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.change import ChangeSettings, neighborhood_change
+from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change
 from vocadapt.ui.change import view
 from vocadapt.ui.change.view import three_cards, whole_list, within
 
@@ -216,7 +216,7 @@ def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monk
 def test_the_parts_by_hand():
     from tests.spaces.test_change import AFTER, BEFORE
 
-    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in within(change, (0, 0))] == ["a"]
     assert [change.words[row] for row in within(change, (1, 2))] == ["b", "c", "d", "e"]
     cards = three_cards(change.word("d"), ("<b>", "b"))

@@ -14,7 +14,7 @@ from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.steps.spec import ImportStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables
+from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
 from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/see/diagnostics.py"
@@ -43,7 +43,7 @@ def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, 
     adapted, base = (
         open_space(path).space for path in (seeded.root / "models" / "trials-model", tiny_bert)
     )
-    tables = cosine_tables([adapted, base])
+    tables = build_cosine_tables([adapted, base])
     shown = markup(app)
     assert (
         fraction(tables.mean_cosine[0][0]) in shown and fraction(tables.mean_cosine[0][1]) in shown

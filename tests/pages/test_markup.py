@@ -133,7 +133,7 @@ def test_new_tokens_are_framed(written):
 
 
 def test_control_characters_become_pictures():
-    assert markup.visible("a\nb\x00") == "a\u240ab\u2400"
+    assert markup.escape_invisible("a\nb\x00") == "a\u240ab\u2400"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -162,8 +162,8 @@ def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
 
 
 def test_what_would_turn_the_text_round_it_is_shown_by_its_number():
-    assert markup.visible("a\u202eb\u200b\x7f") == "a‹U+202E›b‹U+200B›‹U+007F›"
-    assert markup.visible("ضغط e\u0301 高") == "ضغط e\u0301 高"
+    assert markup.escape_invisible("a\u202eb\u200b\x7f") == "a‹U+202E›b‹U+200B›‹U+007F›"
+    assert markup.escape_invisible("ضغط e\u0301 高") == "ضغط e\u0301 高"
 
 
 def test_plain_escapes_every_mark_of_markdown():

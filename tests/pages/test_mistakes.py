@@ -3,14 +3,14 @@
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.text.display import bounded
+from vocadapt.text.display import shorten_text
 from vocadapt.ui.frame import mistakes
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 10, 11])
 @pytest.mark.parametrize("text", ["", "abc", "a" * 50])
 def test_text_is_cut_in_the_middle(text, most):
-    shown = bounded(text, most)
+    shown = shorten_text(text, most)
     assert len(shown) == min(len(text), most) and (shown == text or "…" in shown)
 
 

@@ -13,11 +13,11 @@ from vocadapt.spaces.alignment.alignment import (
     fit_alignment,
 )
 from vocadapt.spaces.alignment.solvers import (
+    apply_kernel_alignment,
     solve_kernel_ridge,
     solve_least_squares,
-    through_kernel,
 )
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 
 def words(n):
@@ -89,7 +89,7 @@ def test_procrustes_recovers_a_rotation_and_keeps_lengths(rng):
 
 
 def test_ridge_shrinks_and_kernel_ridge_bends(rng):
-    x = unit_rows(rng.normal(size=(300, 4)))
+    x = normalize_rows(rng.normal(size=(300, 4)))
     y = np.column_stack([x[:, 0] * x[:, 1], x[:, 2] ** 2 - x[:, 3] ** 2])
     straight, bent = (
         fit_alignment(space(x), space(y), AlignmentSettings(m, ridge=1e-3))
@@ -113,7 +113,7 @@ def test_kernel_ridge_solves_its_equation_and_weights_are_repetitions(rng):
     repeated = solve_kernel_ridge(x[twice], y[twice], np.ones(21), 0.5)
     rows = rng.normal(size=(7, 3)).astype(np.float32)
     one, other = (
-        through_kernel(rows, z.astype(np.float32), a)
+        apply_kernel_alignment(rows, z.astype(np.float32), a)
         for z, a in ((x, weighted), (x[twice], repeated))
     )
     np.testing.assert_allclose(one, other, atol=1e-4)
@@ -186,8 +186,8 @@ def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
 
 @pytest.mark.parametrize("method", ["least-squares", "procrustes"])
 def test_unit_and_centered_maps_give_rows_of_the_targets_scale(rng, method):
-    x = unit_rows(rng.normal(size=(80, 5)) + 3)
-    y = 4 * unit_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
+    x = normalize_rows(rng.normal(size=(80, 5)) + 3)
+    y = 4 * normalize_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
     fitted = fit_alignment(
         space(9 * x), space(y), AlignmentSettings(method, unit=True, center=True)
     )

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.neighbors.change import ChangeSettings, estimate_seconds, neighborhood_change
-from vocadapt.spaces.neighbors.noise_baseline import Pair, bands_of, change_with_null
+from vocadapt.spaces.neighbors.change import (
+    ChangeSettings,
+    estimate_seconds,
+    measure_neighborhood_change,
+)
+from vocadapt.spaces.neighbors.noise_baseline import (
+    BaselinePair,
+    assign_frequency_bands,
+    measure_change_with_baseline,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -30,7 +38,7 @@ AFTER = angles({"e": 0, "a": 15, "d": 30, "b": 100, "c": 118, "other": 5}, "b")
 def test_overlap_by_hand():
     # before (k = 2): a: b c, b: a c, c: b a, d: e c, e: d c · after: a: e d, b: c d, c: b d, d: a
     # e, e: a d
-    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert dict(zip(change.words, change.overlap, strict=True)) == {
         "a": 0,
         "b": 0.5,
@@ -56,7 +64,7 @@ def test_overlap_by_hand():
 
 def test_among_all_words_the_new_ones_are_neighbors_too():
     # "only" (at 1°) comes next to a, "other" (at 5°) next to e: they are in no other space's list
-    change = neighborhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
+    change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
     assert [word for word, _ in change.word("a").only_before] == ["only"]
     assert [word for word, _ in change.word("e").only_after] == ["other"]
     assert change.words == ("a", "b", "c", "d", "e")
@@ -71,29 +79,29 @@ def test_identical_and_rotated_spaces_change_nothing():
         [space.matrix @ turn.astype(np.float32), np.zeros((300, 5), dtype=np.float32)]
     )
     for other in (space, space.with_matrix(3 * space.matrix), space.with_matrix(wider, "turned")):
-        change = neighborhood_change(space, other)
+        change = measure_neighborhood_change(space, other)
         assert (change.overlap == 1).all() and change.histogram[-1] == 300
         assert not change.word("w000").only_before and len(change.word("w000").both) == 10
 
 
 def test_unrelated_spaces_agree_by_chance():
-    change = neighborhood_change(random_space(2000, 32, 1), random_space(2000, 16, 2))
+    change = measure_neighborhood_change(random_space(2000, 32, 1), random_space(2000, 16, 2))
     assert change.chance == pytest.approx(10 / 1999)
     assert change.mean == pytest.approx(change.chance, abs=0.002)
 
 
 def test_equal_overlaps_stand_by_frequency_where_counts_are_known():
     counted = EmbeddingSpace(BEFORE.words, BEFORE.matrix, np.array([1, 5, 9, 7, 9, 1]), "a")
-    change = neighborhood_change(counted, AFTER, ChangeSettings(k=2))
+    change = measure_neighborhood_change(counted, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in change.order] == ["a", "c", "e", "d", "b"]
 
 
 def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
     first, second = random_space(90, seed=1), random_space(90, seed=2)
-    whole = neighborhood_change(first, second)
+    whole = measure_neighborhood_change(first, second)
     shuffled = second.take(np.random.default_rng(3).permutation(90))
     monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 500)
-    assert neighborhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
+    assert measure_neighborhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
 
 
 def test_kinds_of_words_are_left_out_and_counted():
@@ -102,7 +110,7 @@ def test_kinds_of_words_are_left_out_and_counted():
     matrix[4] = 0
     space = EmbeddingSpace(words, matrix)
     settings = ChangeSettings(k=1, without=("special", "continuation", "unused"))
-    change = neighborhood_change(space, space, settings, special={"[CLS]"})
+    change = measure_neighborhood_change(space, space, settings, special={"[CLS]"})
     assert change.words == ("##", "a", "b", "c", "d") and change.shared == 9
     assert change.left_out == {"special": 1, "continuation": 1, "unused": 1, "vector is zero": 1}
 
@@ -110,7 +118,7 @@ def test_kinds_of_words_are_left_out_and_counted():
 def test_hostile_words_are_words():
     words = ("<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500, "a\tb", "'; --")
     matrix = np.random.default_rng(1).normal(size=(8, 4)).astype(np.float32)
-    change = neighborhood_change(
+    change = measure_neighborhood_change(
         EmbeddingSpace(words, matrix), EmbeddingSpace(words, matrix[::-1]), ChangeSettings(k=2)
     )
     assert {change.word(word).word for word in words} == set(words)
@@ -131,12 +139,12 @@ def test_bad_settings(settings, said):
 
 def test_bad_spaces():
     with pytest.raises(InputError, match="no word in common"):
-        neighborhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
+        measure_neighborhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
     with pytest.raises(InputError, match="4 neighbors need 6 words at least, and 5 of the 5"):
-        neighborhood_change(BEFORE, AFTER, ChangeSettings(k=4))
-    neighborhood_change(BEFORE, AFTER, ChangeSettings(k=3))
+        measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=4))
+    measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=3))
     with pytest.raises(InputError, match="not among the 5 words"):
-        neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
+        measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
 
 
 def test_it_can_be_stopped_and_says_its_cost():
@@ -147,7 +155,7 @@ def test_it_can_be_stopped_and_says_its_cost():
         raise Canceled
 
     with pytest.raises(Canceled):
-        neighborhood_change(space, space, progress=stop)
+        measure_neighborhood_change(space, space, progress=stop)
     assert told == ["r: neighbors of 60 words among 60"]
     assert 0 < estimate_seconds(space, space) < estimate_seconds(space, random_space(60, 400))
 
@@ -159,11 +167,13 @@ def test_the_null_by_hand():
     moved[:4] = -moved[:4]
     near = before.matrix.copy()
     near[-1] = -near[-1]
-    pair = Pair("two seeds", before, before.with_matrix(near, "again"))
-    change, null = change_with_null(
+    pair = BaselinePair("two seeds", before, before.with_matrix(near, "again"))
+    change, null = measure_change_with_baseline(
         before, before.with_matrix(moved, "b"), ChangeSettings(k=3), pair
     )
-    same = neighborhood_change(before, before.with_matrix(near), ChangeSettings(k=3)).overlap
+    same = measure_neighborhood_change(
+        before, before.with_matrix(near), ChangeSettings(k=3)
+    ).overlap
     assert null is not None and null.overlap.tolist() == same.tolist() and null.bands == 1
     threshold = np.sort(same)[1]  # of 40 values the 5 % quantile is the second
     assert set(null.threshold) == {threshold}
@@ -178,12 +188,14 @@ def test_the_null_by_hand():
 
 def test_a_null_of_two_equal_spaces_varies_not_at_all():
     space = random_space(50)
-    change, null = change_with_null(
-        space, random_space(50, seed=2), ChangeSettings(k=5), Pair("equal", space, space)
+    change, null = measure_change_with_baseline(
+        space, random_space(50, seed=2), ChangeSettings(k=5), BaselinePair("equal", space, space)
     )
     assert null is not None and null.same and null.mean == 1 and np.isnan(null.z).all()
     assert null.share_below == (change.overlap < 1).mean() and null.own_share_below == 0
-    _, still = change_with_null(space, space, ChangeSettings(k=5), Pair("equal", space, space))
+    _, still = measure_change_with_baseline(
+        space, space, ChangeSettings(k=5), BaselinePair("equal", space, space)
+    )
     assert still is not None and still.share_below == 0 and set(still.quantile) == {0.5}
 
 
@@ -192,8 +204,8 @@ def test_words_that_the_null_lacks_are_not_compared():
     holed = random_space(50, seed=3)
     zero = before.matrix.copy()
     zero[7] = 0
-    change, null = change_with_null(
-        before, after, ChangeSettings(k=4), Pair("x", holed, before.with_matrix(zero))
+    change, null = measure_change_with_baseline(
+        before, after, ChangeSettings(k=4), BaselinePair("x", holed, before.with_matrix(zero))
     )
     assert (
         null is not None
@@ -202,23 +214,27 @@ def test_words_that_the_null_lacks_are_not_compared():
     )
     assert change.left_out == {"not in the null": 11} and change.shared == 60
     with pytest.raises(InputError, match="same candidates"):
-        change_with_null(before, after, ChangeSettings(k=4, among="all"), Pair("x", before, after))
+        measure_change_with_baseline(
+            before, after, ChangeSettings(k=4, among="all"), BaselinePair("x", before, after)
+        )
 
 
 def test_words_are_held_against_their_own_frequency():
     counts = np.repeat([1000, 100, 10, 1], 300)
-    assert bands_of(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
-    assert set(bands_of(None, 1200)) == {0} and set(bands_of(np.arange(300), 300)) == {0}
-    assert np.bincount(bands_of(np.arange(5000), 5000)).tolist() == [500] * 10
+    assert assign_frequency_bands(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
+    assert set(assign_frequency_bands(None, 1200)) == {0} and set(
+        assign_frequency_bands(np.arange(300), 300)
+    ) == {0}
+    assert np.bincount(assign_frequency_bands(np.arange(5000), 5000)).tolist() == [500] * 10
     # most words occur once or twice: the 20 in between are too few to be held against, and go to
     # the smaller neighbor
     counts = np.concatenate(
         [np.ones(4990), np.full(20, 2), np.full(1990, 3), 4 + np.arange(3000)]
     ).astype(np.int64)
-    band = bands_of(counts, 10_000)
+    band = assign_frequency_bands(counts, 10_000)
     assert np.bincount(band).tolist() == [4990, 2010, 1000, 1000, 1000]
     assert (np.diff(band) >= 0).all() and set(band[4990:7000]) == {1}
-    assert set(bands_of(np.repeat([1, 2], [1900, 100]), 2000)) == {0}
+    assert set(assign_frequency_bands(np.repeat([1, 2], [1900, 100]), 2000)) == {0}
     # rare words agree on nothing between the seeds, frequent ones on all: no rare word is called
     # changed, each frequent one is
     space = random_space(400, 10, 1)
@@ -228,6 +244,8 @@ def test_words_are_held_against_their_own_frequency():
     mixed = EmbeddingSpace(
         space.words, np.vstack([space.matrix[:200], other.matrix[200:]]), None, "seed 2"
     )
-    _, null = change_with_null(before, other, ChangeSettings(k=5), Pair("seeds", before, mixed))
+    _, null = measure_change_with_baseline(
+        before, other, ChangeSettings(k=5), BaselinePair("seeds", before, mixed)
+    )
     assert null is not None and null.bands == 2
     assert null.below[:200].mean() > 0.5 > null.below[200:].mean()

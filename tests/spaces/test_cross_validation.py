@@ -7,9 +7,15 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
-from vocadapt.spaces.alignment.comparison import best, compare, left_out, maps_to_compare, paired
-from vocadapt.spaces.alignment.cross_validation import _ranks, held_out, split
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.alignment.comparison import (
+    compare_alignments,
+    compare_fold_by_fold,
+    find_infeasible_methods,
+    list_feasible_alignments,
+    select_best_alignment,
+)
+from vocadapt.spaces.alignment.cross_validation import _ranks, assign_folds, cross_validate
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 
 def spaces(n=300, dim=8, noise=0.0, extra=40, seed=0):
@@ -32,7 +38,7 @@ def spaces(n=300, dim=8, noise=0.0, extra=40, seed=0):
 
 
 def test_a_perfect_map_finds_every_word():
-    result = held_out(*spaces())
+    result = cross_validate(*spaces())
     assert result.precision(1) == result.precision(1, "csls pieces") == 1
     assert result.cosine.min() > 0.9999 and result.random_cosine.mean() < 0.5
     assert result.verdict == "better than chance"
@@ -48,13 +54,13 @@ def test_a_perfect_map_finds_every_word():
 @pytest.mark.parametrize("method", ["random", "identity", "least-squares"])
 def test_a_map_that_knows_nothing_is_chance(method):
     source, target = spaces(dim=64, noise=1e4 if method == "least-squares" else 0.0)
-    result = held_out(source, target, AlignmentSettings(method))
+    result = cross_validate(source, target, AlignmentSettings(method))
     assert result.verdict == "chance"
     assert result.precision(5) < 4 * result.chance(5)
 
 
 def test_ranks_by_hand():
-    pieces = unit_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
+    pieces = normalize_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
     queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
     plain = _ranks(queries, pieces, np.zeros(4, np.float32), own, among)
     assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) lies nearer, and is no anchor
@@ -66,19 +72,19 @@ def test_results_stand_in_the_order_of_the_anchors():
     source, target = spaces(noise=0.5)
     odd = target.matrix.copy()
     odd[7] = -odd[7]
-    result = held_out(source, target.with_matrix(odd))
+    result = cross_validate(source, target.with_matrix(odd))
     assert result.worst(1)[0][0] == "w7"
 
 
 def test_folds_are_dealt_evenly_and_reproducibly():
-    fold = split(23, 5, 1)
+    fold = assign_folds(23, 5, 1)
     assert sorted(np.bincount(fold)) == [4, 4, 5, 5, 5]
     np.random.seed(9)  # noqa: NPY002  the global seed must not matter
-    np.testing.assert_array_equal(fold, split(23, 5, 1))
-    assert (fold != split(23, 5, 2)).any()
+    np.testing.assert_array_equal(fold, assign_folds(23, 5, 1))
+    assert (fold != assign_folds(23, 5, 2)).any()
     for n, folds in ((5, 1), (3, 4)):
         with pytest.raises(InputError, match="two folds"):
-            split(n, folds, 1)
+            assign_folds(n, folds, 1)
 
 
 def test_the_fold_that_judges_is_not_fitted_on():
@@ -86,11 +92,11 @@ def test_the_fold_that_judges_is_not_fitted_on():
     still is chance.
     """
     source, target = spaces(n=40, dim=20, noise=1e4)
-    assert held_out(source, target, folds=2).precision(1) < 0.2
+    assert cross_validate(source, target, folds=2).precision(1) < 0.2
 
 
 def test_the_answer_is_strict_json_with_the_agreed_names():
-    answer = json.loads(json.dumps(held_out(*spaces(noise=1.0)).as_json(), allow_nan=False))
+    answer = json.loads(json.dumps(cross_validate(*spaces(noise=1.0)).as_json(), allow_nan=False))
     assert {"method", "anchors", "held_out", "seconds"} <= set(answer)
     held = answer["held_out"]
     assert {"cosine", "p@1", "p@5", "p@10", "chance@5", "all_pieces", "csls"} <= set(held)
@@ -100,56 +106,70 @@ def test_the_answer_is_strict_json_with_the_agreed_names():
 
 def test_compare_judges_all_maps_on_the_same_folds_and_names_the_best():
     source, target = spaces(noise=0.5)
-    judged = compare(source, target, folds=5)
+    judged = compare_alignments(source, target, folds=5)
     assert judged[0].settings == AlignmentSettings()
-    assert best(judged).settings.method in ("least-squares", "ridge", "kernel-ridge")
+    assert select_best_alignment(judged).settings.method in (
+        "least-squares",
+        "ridge",
+        "kernel-ridge",
+    )
     chance = next(result for result in judged if result.settings.method == "random")
-    found = paired(best(judged), chance)
+    found = compare_fold_by_fold(select_best_alignment(judged), chance)
     assert found.won == found.folds == 5 and found.difference > 0.5 and found.p < 0.001
-    same = paired(judged[0], judged[0])
+    same = compare_fold_by_fold(judged[0], judged[0])
     assert same.difference == 0 and same.p == 1 and same.won == 0
 
 
 def test_identity_is_left_out_where_widths_differ():
     source, target = spaces()
     narrow = source.with_matrix(source.matrix[:, :6])
-    assert "identity" not in {result.settings.method for result in compare(narrow, target, folds=2)}
-    assert left_out(narrow, target, 300, folds=2) == {
+    assert "identity" not in {
+        result.settings.method for result in compare_alignments(narrow, target, folds=2)
+    }
+    assert find_infeasible_methods(narrow, target, 300, folds=2) == {
         "identity": "the vectors are 6 wide, the model 8"
     }
 
 
 def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
     source, target = spaces(n=20, dim=16)
-    assert left_out(source, target, 20) == left_out(source, target, 20, folds=5) == {}
+    assert (
+        find_infeasible_methods(source, target, 20)
+        == find_infeasible_methods(source, target, 20, folds=5)
+        == {}
+    )
     why = "13 of 20 anchors to fit on in each of 3 folds, for 16 dimensions"
-    assert left_out(source, target, 20, folds=3) == {"least-squares": why}
-    assert left_out(source, target, 15) == {"least-squares": "15 anchors for 16 dimensions"}
-    methods = {result.settings.method for result in compare(source, target, folds=3)}
+    assert find_infeasible_methods(source, target, 20, folds=3) == {"least-squares": why}
+    assert find_infeasible_methods(source, target, 15) == {
+        "least-squares": "15 anchors for 16 dimensions"
+    }
+    methods = {result.settings.method for result in compare_alignments(source, target, folds=3)}
     assert "least-squares" not in methods and {"ridge", "procrustes", "kernel-ridge"} <= methods
 
 
 def test_all_maps_are_compared_on_the_chosen_anchors():
     source, target = spaces()
     chosen = AnchorFilter(single_characters=True)
-    assert {settings.anchors for settings in maps_to_compare(source, target, anchors=chosen)} == {
-        chosen
-    }
+    assert {
+        settings.anchors for settings in list_feasible_alignments(source, target, anchors=chosen)
+    } == {chosen}
 
 
 def test_other_folds_cannot_be_paired():
     source, target = spaces()
     with pytest.raises(InputError, match="same anchors and folds"):
-        paired(held_out(source, target, seed=1), held_out(source, target, seed=2))
+        compare_fold_by_fold(
+            cross_validate(source, target, seed=1), cross_validate(source, target, seed=2)
+        )
 
 
 def test_the_work_reports_itself_and_can_be_canceled():
     seen = []
-    held_out(*spaces(), folds=3, progress=lambda fraction, message="": seen.append(fraction))
+    cross_validate(*spaces(), folds=3, progress=lambda fraction, message="": seen.append(fraction))
     assert seen == sorted(seen) and seen[-1] == 1
 
     def cancel(fraction, message=""):
         raise Canceled
 
     with pytest.raises(Canceled):
-        held_out(*spaces(), progress=cancel)
+        cross_validate(*spaces(), progress=cancel)

@@ -12,16 +12,20 @@ import pytest
 from vocadapt.errors import Canceled
 from vocadapt.spaces.diagnostics.geometry import (
     compare_added_norms,
-    frequency_bias,
-    hubness_of,
-    hubness_seconds,
-    isotropy,
-    k_occurrences,
-    norm_bands,
-    norms_of,
+    compute_norm_bands,
+    count_k_occurrences,
+    estimate_hubness_seconds,
+    measure_frequency_bias,
+    measure_hubness,
+    measure_isotropy,
+    measure_norms,
 )
-from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables, directions, mean_cosine
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.diagnostics.mean_cosines import (
+    build_cosine_tables,
+    compute_mean_cosine,
+    sum_directions,
+)
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 
 def space_of(counts=None, /, **vectors):
@@ -44,7 +48,7 @@ def known(mean, n, dim, axis, rng):
     """
     across = rng.normal(size=(n, dim))
     across[:, axis] = 0
-    rows = unit_rows(across) * np.sqrt(1 - abs(mean))
+    rows = normalize_rows(across) * np.sqrt(1 - abs(mean))
     rows[:, axis] = np.sqrt(abs(mean))
     return rows * rng.uniform(0.2, 5, size=(n, 1))
 
@@ -61,7 +65,7 @@ def brute(one, other=None):
 
 def mean_cosine_common(one, other):
     """The mean cosine of the twins of two spaces, and how many they are."""
-    tables = cosine_tables([one, other])
+    tables = build_cosine_tables([one, other])
     return tables.mean_cosine_common[0][1], tables.common[0][1]
 
 
@@ -72,10 +76,10 @@ def mean_cosine_common(one, other):
 def test_by_hand():
     # cosines: a·b 0, a·c √½, b·c √½; the lengths do not matter
     one = space_of(a=[2, 0], b=[0, 5], c=[1, 1])
-    assert mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
+    assert compute_mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
     # a with d 0, with e −1; b with d 1, with e 0; c with d √½, with e −√½
     other = space_of(d=[0, 3], e=[-1, 0])
-    assert cosine_tables([one, other]).mean_cosine[0][1] == pytest.approx(0, abs=1e-15)
+    assert build_cosine_tables([one, other]).mean_cosine[0][1] == pytest.approx(0, abs=1e-15)
     assert mean_cosine_common(one, other) == (None, 0)
     # twins: b with b 1, a with a −1, in another order and among others
     assert mean_cosine_common(one, space_of(b=[0, 1], x=[1, 1], a=[-7, 0])) == (
@@ -87,8 +91,8 @@ def test_by_hand():
 @pytest.mark.parametrize("mean", [0.0, 0.44])
 def test_a_space_of_known_mean_cosine(mean):
     space = numbered(known(mean, 4000, 200, 0, np.random.default_rng(3)))
-    assert mean_cosine(space) == pytest.approx(mean, abs=0.002)
-    assert mean_cosine(space) == pytest.approx(brute(space), abs=1e-9)
+    assert compute_mean_cosine(space) == pytest.approx(mean, abs=0.002)
+    assert compute_mean_cosine(space) == pytest.approx(brute(space), abs=1e-9)
 
 
 def test_two_spaces_of_known_mean_cosine_between():
@@ -98,17 +102,19 @@ def test_two_spaces_of_known_mean_cosine_between():
     other = rng.normal(size=(2500, 200))
     other[:, :2] = 0
     along = -0.05 / np.sqrt(0.44)
-    other = unit_rows(other) * np.sqrt(1 - 0.44)
+    other = normalize_rows(other) * np.sqrt(1 - 0.44)
     other[:, 0], other[:, 1] = along, np.sqrt(0.44 - along**2)
     one, other = numbered(one), numbered(other, start=1000)
-    tables = cosine_tables([one, other])
+    tables = build_cosine_tables([one, other])
     assert [row[i] for i, row in enumerate(tables.mean_cosine)] == [
         pytest.approx(0.44, abs=0.002)
     ] * 2
     assert tables.mean_cosine[0][1] == tables.mean_cosine[1][0] == pytest.approx(-0.05, abs=0.002)
     assert tables.mean_cosine[0][1] == pytest.approx(brute(one, other), abs=1e-9)
     assert tables.common == ((3000, 2000), (2000, 2500)) and tables.counted == (3000, 2500)
-    twins = [unit_rows(one.matrix)[1000 + i] @ unit_rows(other.matrix)[i] for i in range(2000)]
+    twins = [
+        normalize_rows(one.matrix)[1000 + i] @ normalize_rows(other.matrix)[i] for i in range(2000)
+    ]
     assert tables.mean_cosine_common[0][1] == pytest.approx(np.mean(twins), abs=1e-6)
     assert tables.mean_cosine_common[0][0] == tables.mean_cosine_common[1][1] == 1
 
@@ -117,24 +123,26 @@ def test_the_mean_is_exact_where_a_mean_of_rows_is_long():
     # 5 000 rows that are all but equal: 1 − cos is 5e-9, lost in float32
     rows = np.ones((5000, 100)) + np.random.default_rng(1).normal(size=(5000, 100)) * 1e-3
     space = numbered(rows)
-    assert 0 < 1 - mean_cosine(space) < 1e-5
-    assert mean_cosine(space) == pytest.approx(brute(space), abs=1e-9)
+    assert 0 < 1 - compute_mean_cosine(space) < 1e-5
+    assert compute_mean_cosine(space) == pytest.approx(brute(space), abs=1e-9)
 
 
 def test_lengths_far_apart_do_not_matter():
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(300, 20)).astype(np.float32) + 0.5
     scaled = rows * 10.0 ** rng.integers(-15, 15, size=(300, 1))
-    assert mean_cosine(numbered(scaled)) == pytest.approx(mean_cosine(numbered(rows)), abs=1e-6)
+    assert compute_mean_cosine(numbered(scaled)) == pytest.approx(
+        compute_mean_cosine(numbered(rows)), abs=1e-6
+    )
 
 
 def test_zero_rows_are_left_out_and_counted():
     one = space_of(a=[1, 0], zero=[0, 0], b=[0, 1], c=[1, 1])
-    assert mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
-    tables = cosine_tables([one, space_of(zero=[1, 1], a=[3, 0], none=[0, 0])])
+    assert compute_mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
+    tables = build_cosine_tables([one, space_of(zero=[1, 1], a=[3, 0], none=[0, 0])])
     assert tables.zero_rows == (1, 1) and tables.counted == (3, 2)
     assert tables.mean_cosine_common[0][1] == pytest.approx(1) and tables.common[0][1] == 1
-    nothing = cosine_tables([space_of(zero=[0, 0], none=[0, 0])])
+    nothing = build_cosine_tables([space_of(zero=[0, 0], none=[0, 0])])
     assert (nothing.mean_cosine, nothing.mean_cosine_common, nothing.common) == (
         ((None,),),
         ((None,),),
@@ -144,14 +152,14 @@ def test_zero_rows_are_left_out_and_counted():
 
 def test_a_single_token_has_no_pair_within_but_one_between():
     one = space_of(a=[1, 0])
-    assert mean_cosine(one) is None
-    assert cosine_tables([one, space_of(b=[1, 0])]).mean_cosine[0][1] == pytest.approx(1)
-    assert isotropy(one).partition is None and hubness_of(one) is None
-    assert frequency_bias(one).norm is None and norms_of(one).mean == 1
+    assert compute_mean_cosine(one) is None
+    assert build_cosine_tables([one, space_of(b=[1, 0])]).mean_cosine[0][1] == pytest.approx(1)
+    assert measure_isotropy(one).partition is None and measure_hubness(one) is None
+    assert measure_frequency_bias(one).norm is None and measure_norms(one).mean == 1
 
 
 def test_different_widths_have_no_cosine_but_common_tokens():
-    tables = cosine_tables(
+    tables = build_cosine_tables(
         [space_of(a=[1, 0], b=[0, 1]), space_of(a=[1, 0, 0], c=[1, 1, 1], d=[0, 1, 0])]
     )
     assert tables.mean_cosine[0][1] is None and tables.mean_cosine_common[0][1] is None
@@ -160,15 +168,15 @@ def test_different_widths_have_no_cosine_but_common_tokens():
 
 def test_an_empty_space():
     empty = EmbeddingSpace((), np.empty((0, 3), dtype=np.float32))
-    assert mean_cosine(empty) is None and directions(empty).counted == 0
-    assert cosine_tables([empty, numbered(np.eye(3))]).mean_cosine[0] == (None, None)
-    assert norms_of(empty).mean == 0 and len(norm_bands(empty).place) == 0
+    assert compute_mean_cosine(empty) is None and sum_directions(empty).counted == 0
+    assert build_cosine_tables([empty, numbered(np.eye(3))]).mean_cosine[0] == (None, None)
+    assert measure_norms(empty).mean == 0 and len(compute_norm_bands(empty).place) == 0
 
 
 def test_the_order_of_rows_does_not_matter():
     space = numbered(np.random.default_rng(5).normal(size=(1500, 30)) + 0.3)
     turned = space.take(np.random.default_rng(6).permutation(1500))
-    assert mean_cosine(turned) == pytest.approx(mean_cosine(space), abs=1e-12)
+    assert compute_mean_cosine(turned) == pytest.approx(compute_mean_cosine(space), abs=1e-12)
     assert mean_cosine_common(space, turned) == (pytest.approx(1.0), 1500)
 
 
@@ -178,7 +186,7 @@ def test_thirty_thousand_rows_take_no_time():
     rows = np.random.default_rng(7).normal(size=(30_000, 128)).astype(np.float32)
     space = numbered(rows)
     start = time.process_time()
-    mean_cosine(space)
+    compute_mean_cosine(space)
     ours = time.process_time() - start
     start = time.process_time()
     for block in range(0, 3000, 300):
@@ -192,30 +200,30 @@ def test_thirty_thousand_rows_take_no_time():
 
 def test_isotropy_of_rows_along_the_axes():
     # e₁ −e₁ e₂ −e₂: every principal direction has the same Z, and the covariance is even
-    even = isotropy(space_of(a=[1, 0], b=[-1, 0], c=[0, 1], d=[0, -1]))
+    even = measure_isotropy(space_of(a=[1, 0], b=[-1, 0], c=[0, 1], d=[0, -1]))
     assert (even.partition, even.isoscore, even.first_direction) == pytest.approx((1, 1, 0.5))
 
 
 def test_isotropy_of_one_direction_by_hand():
     # all rows are e₁: Z(e₁) = n·e, Z(−e₁) = n/e, Z(±e₂) = n
-    crowded = isotropy(space_of(a=[1, 0], b=[1, 0], c=[1, 0]))
+    crowded = measure_isotropy(space_of(a=[1, 0], b=[1, 0], c=[1, 0]))
     assert crowded.partition == pytest.approx(
         np.exp(-2)
     ) and crowded.first_direction == pytest.approx(1)
     assert crowded.isoscore is None  # no variance at all
-    line = isotropy(space_of(a=[1, 0], b=[-1, 0], c=[2, 0], d=[-2, 0]))
+    line = measure_isotropy(space_of(a=[1, 0], b=[-1, 0], c=[2, 0], d=[-2, 0]))
     assert line.isoscore == pytest.approx(0, abs=1e-9)
 
 
 def test_lengths_change_only_the_published_measure():
     rng = np.random.default_rng(8)
     rows = rng.normal(size=(500, 20)) + 0.3
-    one, ten = isotropy(numbered(rows)), isotropy(numbered(rows * 10))
+    one, ten = measure_isotropy(numbered(rows)), measure_isotropy(numbered(rows * 10))
     assert one.partition == pytest.approx(
         ten.partition, rel=1e-4
     ) and one.isoscore == pytest.approx(ten.isoscore, rel=1e-4)
     assert ten.partition_as_published < one.partition_as_published
-    assert isotropy(numbered(rows * 1e4)).partition_as_published == pytest.approx(
+    assert measure_isotropy(numbered(rows * 1e4)).partition_as_published == pytest.approx(
         0, abs=1e-300
     )  # and no overflow
 
@@ -225,8 +233,8 @@ def test_isotropy_agrees_with_its_definition():
     rows = rng.normal(size=(400, 12)) * np.linspace(1, 3, 12) + 0.4
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
     for measured, given in (
-        (isotropy(numbered(rows)).partition, unit),
-        (isotropy(numbered(rows)).partition_as_published, rows),
+        (measure_isotropy(numbered(rows)).partition, unit),
+        (measure_isotropy(numbered(rows)).partition_as_published, rows),
     ):
         vectors = np.linalg.eigh(given.T @ given)[1]
         z = np.exp(given @ np.hstack([vectors, -vectors])).sum(axis=0)
@@ -235,7 +243,9 @@ def test_isotropy_agrees_with_its_definition():
     share = np.sqrt(12) * variances / np.linalg.norm(variances)
     defect = np.linalg.norm(share - 1) / np.sqrt(2 * (12 - np.sqrt(12)))
     filled = (12 - defect**2 * (12 - np.sqrt(12))) ** 2 / 144
-    assert isotropy(numbered(rows)).isoscore == pytest.approx((12 * filled - 1) / 11, rel=1e-4)
+    assert measure_isotropy(numbered(rows)).isoscore == pytest.approx(
+        (12 * filled - 1) / 11, rel=1e-4
+    )
 
 
 # --- hubness
@@ -249,8 +259,8 @@ def test_hubs_by_hand():
         ("hub", "a", "b", "c"),
         np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32),
     )
-    assert k_occurrences(space, 1).tolist() == [2, 2, 0, 0]
-    found = hubness_of(space, 1)
+    assert count_k_occurrences(space, 1).tolist() == [2, 2, 0, 0]
+    found = measure_hubness(space, 1)
     assert (found.k, found.largest, found.never, found.skewness) == (1, 2, 0.5, 0)
     assert found.hubs[:2] == (("hub", 2), ("a", 2))
 
@@ -262,15 +272,15 @@ def test_k_occurrences_agree_with_brute_force(monkeypatch):
     cosines = space.unit.astype(np.float64) @ space.unit.T.astype(np.float64)
     np.fill_diagonal(cosines, -2)
     expected = np.bincount(np.argsort(-cosines, axis=1)[:, :10].ravel(), minlength=700)
-    assert (k_occurrences(space) == expected).all()
+    assert (count_k_occurrences(space) == expected).all()
     from scipy.stats import skew
 
-    assert hubness_of(space).skewness == pytest.approx(skew(expected))
+    assert measure_hubness(space).skewness == pytest.approx(skew(expected))
 
 
 def test_zero_rows_are_no_hubs_and_too_large_a_k_is_every_other_row():
     space = space_of(a=[1, 0], zero=[0, 0], b=[0, 1], c=[1, 1])
-    found = hubness_of(space, 50)
+    found = measure_hubness(space, 50)
     assert (found.k, found.skewness, found.largest) == (2, None, 2)
     assert "zero" not in dict(found.hubs)
 
@@ -279,15 +289,15 @@ def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
     monkeypatch.setattr("vocadapt.spaces.diagnostics.geometry.BLOCK", 5000)
     told = []
     space = numbered(np.random.default_rng(11).normal(size=(300, 4)))
-    hubness_of(space, progress=lambda fraction, message="": told.append(fraction))
+    measure_hubness(space, progress=lambda fraction, message="": told.append(fraction))
     assert told == sorted(told) and len(told) > 10 and told[-1] < 1
-    assert hubness_seconds(space) > 0
+    assert estimate_hubness_seconds(space) > 0
 
     def stop(fraction, message=""):
         raise Canceled
 
     with pytest.raises(Canceled):
-        hubness_of(space, progress=stop)
+        measure_hubness(space, progress=stop)
 
 
 # --- norms and frequency
@@ -295,38 +305,42 @@ def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
 
 
 def test_norms_by_hand():
-    found = norms_of(space_of(a=[3, 4], b=[0, 0], c=[0, 7]))
+    found = measure_norms(space_of(a=[3, 4], b=[0, 0], c=[0, 7]))
     assert (found.mean, found.sd, found.median, found.zero_rows) == (6, 1, 6, 1)
 
 
 def test_frequency_bias_by_counts_and_by_id():
     rows = [[i + 1.0, 1.0] for i in range(20)]
     counts = np.arange(1, 21)
-    found = frequency_bias(numbered(rows, counts=counts))
+    found = measure_frequency_bias(numbered(rows, counts=counts))
     assert (found.by, found.n, found.norm) == ("counts", 20, pytest.approx(1))
-    found = frequency_bias(numbered(rows))
+    found = measure_frequency_bias(numbered(rows))
     assert (found.by, found.norm) == (
         "id rank",
         pytest.approx(-1),
     )  # the first ids, taken for frequent, are the short ones
-    assert frequency_bias(numbered(rows, counts=np.full(20, 7))).norm is None  # no order to compare
+    assert (
+        measure_frequency_bias(numbered(rows, counts=np.full(20, 7))).norm is None
+    )  # no order to compare
 
 
 def test_the_component_along_the_mean_direction():
     # rows turn away from the mean direction as they get rarer
     angles = np.deg2rad(np.repeat(np.arange(1, 11) * 4.0, 2) * np.tile([1, -1], 10))
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    found = frequency_bias(numbered(rows, counts=np.repeat(np.arange(10, 0, -1), 2)))
+    found = measure_frequency_bias(numbered(rows, counts=np.repeat(np.arange(10, 0, -1), 2)))
     assert found.mean_direction == pytest.approx(1, abs=0.01)
 
 
 def test_bands_hold_every_row_once():
     rows = np.random.default_rng(12).normal(size=(95, 3))
     counts = np.random.default_rng(13).integers(1, 1000, size=95)
-    bands = norm_bands(numbered(rows, counts=counts), groups=10)
+    bands = compute_norm_bands(numbered(rows, counts=counts), groups=10)
     assert len(bands.place) == 10 and (np.diff(bands.place) <= 0).all()
     assert (bands.low <= bands.median).all() and (bands.median <= bands.high).all()
-    assert norm_bands(numbered(rows), groups=10).place[0] == pytest.approx(4.5)  # ids 0 to 9
+    assert compute_norm_bands(numbered(rows), groups=10).place[0] == pytest.approx(
+        4.5
+    )  # ids 0 to 9
 
 
 # --- real
@@ -338,20 +352,22 @@ def test_minilm(minilm):
 
     space = open_space(minilm).space
     some = space.take(np.arange(0, len(space), 10))
-    assert mean_cosine(some) == pytest.approx(brute(some), abs=1e-9)
-    assert mean_cosine(space) == pytest.approx(0.01806, abs=1e-4)
+    assert compute_mean_cosine(some) == pytest.approx(brute(some), abs=1e-9)
+    assert compute_mean_cosine(space) == pytest.approx(0.01806, abs=1e-4)
 
 
 def test_ranks_and_their_correlation_are_those_of_scipy():
     from scipy.stats import rankdata, spearmanr
 
-    from vocadapt.spaces.diagnostics.correlation import mean_ranks, spearman
+    from vocadapt.spaces.diagnostics.correlation import compute_mean_ranks, compute_spearman
 
     rng = np.random.default_rng(7)
     one, other = rng.integers(0, 40, 500).astype(np.float32), rng.normal(size=500)
-    np.testing.assert_array_equal(mean_ranks(one), rankdata(one))
-    assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
-    assert spearman(one, np.ones(500)) is None and spearman(one[:2], other[:2]) is None
+    np.testing.assert_array_equal(compute_mean_ranks(one), rankdata(one))
+    assert compute_spearman(one, other) == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
+    assert (
+        compute_spearman(one, np.ones(500)) is None and compute_spearman(one[:2], other[:2]) is None
+    )
 
 
 def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
@@ -379,8 +395,8 @@ def test_added_tokens_do_not_make_a_correlation_with_frequency():
     )
     space = numbered(np.stack([lengths, np.zeros(len(lengths))], axis=1).astype(np.float32))
     new = frozenset(space.words[originals:])
-    assert frequency_bias(space).norm > 0.6
-    found = frequency_bias(space, new)
+    assert measure_frequency_bias(space).norm > 0.6
+    found = measure_frequency_bias(space, new)
     assert (found.n, abs(found.norm) < 0.15) == (originals, True)
     beside = compare_added_norms(space, new)
     assert (beside.n, beside.original_n) == (added, originals)
@@ -390,4 +406,4 @@ def test_added_tokens_do_not_make_a_correlation_with_frequency():
 
 def test_frequent_original_tokens_stay_longer_with_added_ones_beside_them():
     space = numbered([*([20.0 - i, 0.0] for i in range(15)), *([100.0 + i, 0.0] for i in range(5))])
-    assert frequency_bias(space, frozenset(space.words[15:])).norm == pytest.approx(1)
+    assert measure_frequency_bias(space, frozenset(space.words[15:])).norm == pytest.approx(1)

@@ -6,13 +6,18 @@ from vocadapt.spaces.diagnostics.evaluation import (
     AnalogyScore,
     AnalogySection,
     PairScore,
-    bundled_analogies,
-    casing,
+    detect_casing,
+    load_bundled_analogies,
     read_analogies,
     score_analogies,
     score_pairs,
 )
-from vocadapt.spaces.diagnostics.word_pairs import Pair, PairList, bundled_pairs, read_pairs
+from vocadapt.spaces.diagnostics.word_pairs import (
+    JudgedPair,
+    PairList,
+    load_bundled_pairs,
+    read_pairs,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -26,7 +31,7 @@ CIRCLE = space_of(a=[1, 0], b=[5, 0.88], c=[1, 1], d=[0, 2], e=[-3, 0])
 
 
 def pairs(*rows):
-    return PairList("test", tuple(Pair(*row) for row in rows))
+    return PairList("test", tuple(JudgedPair(*row) for row in rows))
 
 
 def test_spearman_by_hand():
@@ -53,23 +58,23 @@ def test_only_covered_pairs_count_and_too_few_give_no_score():
 
 
 def test_lists_are_spelled_as_the_space_is():
-    assert casing(CIRCLE) == Splitter.bert()
-    assert casing(space_of(a=[1, 0], Athens=[0, 1])) is None
+    assert detect_casing(CIRCLE) == Splitter.bert()
+    assert detect_casing(space_of(a=[1, 0], Athens=[0, 1])) is None
 
 
 def test_the_bundled_lists_are_the_published_ones():
-    first, second = bundled_pairs()
+    first, second = load_bundled_pairs()
     assert (first.name, len(first.pairs), first.pairs[0]) == (
         "wordsim353",
         353,
-        Pair("love", "sex", 6.77),
+        JudgedPair("love", "sex", 6.77),
     )
     assert (second.name, len(second.pairs), second.pairs[0]) == (
         "simlex999",
         999,
-        Pair("old", "new", 1.58),
+        JudgedPair("old", "new", 1.58),
     )
-    assert sum(len(section.questions) for section in bundled_analogies()) == 19544
+    assert sum(len(section.questions) for section in load_bundled_analogies()) == 19544
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,7 @@ def test_pair_files_of_many_shapes(tmp_path, text):
     path = tmp_path / "pairs.any"
     path.write_text(text, encoding="utf-8", newline="")
     assert read_pairs(path) == PairList(
-        "pairs", (Pair("tiger", "cat", 7.35), Pair("old", "new", 1.58))
+        "pairs", (JudgedPair("tiger", "cat", 7.35), JudgedPair("old", "new", 1.58))
     )
 
 

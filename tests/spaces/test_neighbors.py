@@ -9,10 +9,10 @@ from vocadapt.spaces.neighbors import search as nearest_module
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     ListSettings,
-    as_known,
-    hubness,
-    nearest,
-    shared,
+    compute_hubness,
+    find_nearest,
+    find_shared_neighbors,
+    resolve_word,
 )
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
@@ -27,26 +27,26 @@ PLANE = space([[2, 0], [1, 1], [0, 3], [-1, 0], [0, 0]])
 
 
 def test_cosine_by_hand():
-    found = nearest(np.array([[3, 0]], np.float32), PLANE, k=5)
+    found = find_nearest(np.array([[3, 0]], np.float32), PLANE, k=5)
     assert found.rows.tolist() == [[0, 1, 2, 4, 3]]  # a zero row has the cosine 0 with everything
     np.testing.assert_allclose(found.scores, [[1, 0.5**0.5, 0, 0, -1]], atol=1e-6)
 
 
 def test_euclid_by_hand():
-    found = nearest(np.array([[1, 0]], np.float32), PLANE, k=4, metric="euclidean")
+    found = find_nearest(np.array([[1, 0]], np.float32), PLANE, k=4, metric="euclidean")
     assert found.rows.tolist() == [[0, 1, 4, 3]]  # three at distance 1, by row number
     np.testing.assert_allclose(found.scores, [[1, 1, 1, 2]], atol=1e-6)
 
 
 def test_a_query_leaves_its_own_row_out_and_k_is_bounded_by_the_space():
-    found = nearest(PLANE.matrix[:2], PLANE, k=99, leave_out=np.array([0, 1]))
+    found = find_nearest(PLANE.matrix[:2], PLANE, k=99, leave_out=np.array([0, 1]))
     assert found.rows.shape == (2, 4)
     assert 0 not in found.rows[0] and 1 not in found.rows[1]
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_a_word_alone_has_no_neighbors(metric):
-    found = nearest(PLANE.matrix[:1], space([[1, 2]]), 3, metric, leave_out=np.array([0]))
+    found = find_nearest(PLANE.matrix[:1], space([[1, 2]]), 3, metric, leave_out=np.array([0]))
     assert found.rows.shape == found.scores.shape == (1, 0)
 
 
@@ -58,7 +58,7 @@ def test_against_brute_force_in_small_blocks(monkeypatch, metric):
         rng.normal(size=(23, 6)).astype(np.float32),
         space(rng.normal(size=(200, 6))),
     )
-    found = nearest(queries, candidates, 7, metric)
+    found = find_nearest(queries, candidates, 7, metric)
     if metric == "cosine":
         cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
         order, scores = np.argsort(-cosines, axis=1)[:, :7], -np.sort(-cosines, axis=1)[:, :7]
@@ -73,10 +73,10 @@ def test_csls_takes_a_hub_down():
     # The hub lies near both queries; the other candidates near one each.
     candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
     queries = space([[1, 0.62], [0.62, 1]])
-    assert nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
-    hubs = hubness(candidates.unit, queries.unit, k=2)
-    assert nearest(queries.matrix, candidates, 1, hubs=hubs).rows.ravel().tolist() == [1, 2]
-    scores = nearest(queries.matrix, candidates, 3, hubs=hubs).scores
+    assert find_nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
+    hubs = compute_hubness(candidates.unit, queries.unit, k=2)
+    assert find_nearest(queries.matrix, candidates, 1, hubs=hubs).rows.ravel().tolist() == [1, 2]
+    scores = find_nearest(queries.matrix, candidates, 3, hubs=hubs).scores
     cosines = queries.unit @ candidates.unit.T
     np.testing.assert_allclose(
         scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6
@@ -92,8 +92,8 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
     leave_out = rng.integers(-1, 1000, 23)
     # The hubness of a query comes from the product that finds its neighbors: a second one made it
     # twice as slow.
-    monkeypatch.setattr(nearest_module, "hubness", None)
-    found = nearest(queries, candidates, 7, leave_out=leave_out, hubs=hubs)
+    monkeypatch.setattr(nearest_module, "compute_hubness", None)
+    found = find_nearest(queries, candidates, 7, leave_out=leave_out, hubs=hubs)
     cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
     csls = 2 * cosines - hubs - np.sort(cosines, axis=1)[:, -10:].mean(axis=1, keepdims=True)
     own = leave_out >= 0
@@ -104,8 +104,8 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
 
 def test_hubness_is_the_mean_of_the_k_nearest():
     others = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
-    assert hubness(others[:1], others, k=2)[0] == pytest.approx(0.5)
-    assert hubness(others[:1], others, k=99)[0] == pytest.approx(0)
+    assert compute_hubness(others[:1], others, k=2)[0] == pytest.approx(0.5)
+    assert compute_hubness(others[:1], others, k=99)[0] == pytest.approx(0)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_hubness_is_the_mean_of_the_k_nearest():
 )
 def test_bad_choices_are_input_errors(options):
     with pytest.raises(InputError):
-        nearest(PLANE.matrix, PLANE, **options)
+        find_nearest(PLANE.matrix, PLANE, **options)
     with pytest.raises(InputError, match="width 2"):
-        nearest(np.ones((1, 3), np.float32), PLANE)
+        find_nearest(np.ones((1, 3), np.float32), PLANE)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_four_lists(cross):
     assert lists["to_pieces"][0] == ("heart", pytest.approx(1, abs=1e-5))
     assert lists["to_words"][0] == ("heart", pytest.approx(1, abs=1e-5))
     assert [len(listed) for listed in lists.values()] == [3] * 4
-    assert "heart" in shared(lists)
+    assert "heart" in find_shared_neighbors(lists)
 
 
 def test_a_space_that_lacks_the_word_answers_none(cross):
@@ -164,7 +164,7 @@ def test_shared_neighbors_stand_in_two_lists():
         "to_pieces": [("b", 0.9)],
         "to_words": [("c", 0.1)],
     }
-    assert shared(lists) == {"b"}
+    assert find_shared_neighbors(lists) == {"b"}
 
 
 def test_the_mean_of_pieces_asks_too(cross):
@@ -206,7 +206,7 @@ def test_euclid_orders_all_four_lists(cross):
 
 def test_a_typed_word_is_taken_as_typed_where_it_is_known_and_else_as_the_model_meets_it(cross):
     def form(typed):
-        return as_known(typed, Splitter.bert(), cross.words, cross.pieces)
+        return resolve_word(typed, Splitter.bert(), cross.words, cross.pieces)
 
     assert (form("heart"), form(" Heart "), form("##gia"), form("Tumör")) == (
         "heart",

@@ -15,19 +15,19 @@ from tqdm.auto import tqdm
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
-from vocadapt.spaces.projection.methods import principal
+from vocadapt.spaces.projection.methods import compute_principal_components
 from vocadapt.spaces.projection.projection import (
     METHODS,
     Projection,
     ProjectionSettings,
     align_layout,
-    between,
     estimate_seconds,
-    movement,
+    interpolate,
+    measure_movement,
     project,
     project_pair,
 )
-from vocadapt.spaces.projection.quality import picture_quality
+from vocadapt.spaces.projection.quality import measure_projection_quality
 from vocadapt.spaces.projection.tsne import CROSS_OVER, ENGINES, engine_for
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -76,7 +76,7 @@ def test_pca_finds_the_plane_that_the_rows_lie_in():
 def test_pca_agrees_with_scikit_learn(clouds):
     from sklearn.decomposition import PCA
 
-    ours, share = principal(clouds.matrix, 7)
+    ours, share = compute_principal_components(clouds.matrix, 7)
     theirs = PCA(7, svd_solver="full").fit(clouds.matrix)
     assert np.allclose(np.abs(ours), np.abs(theirs.transform(clouds.matrix)), atol=1e-3)
     assert share == pytest.approx(theirs.explained_variance_ratio_.sum(), abs=1e-5)
@@ -105,7 +105,7 @@ def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds, engine):
     assert np.array_equal(one.xy, again.xy)
     assert one.engine == engine and engine in one.versions
     assert apart(one) == 1
-    assert picture_quality(clouds, one.xy).trustworthiness > 0.9
+    assert measure_projection_quality(clouds, one.xy).trustworthiness > 0.9
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_umap_keeps_clouds_apart_and_can_be_stopped(clouds):
     assert np.array_equal(one.xy, again.xy) and apart(one) > 0.95
     assert told == sorted(told) and told[-1] == 1 and len(told) > 10
     first, second = project_pair(clouds, clouds, settings)
-    assert np.median(movement(first, second)) < 0.5
+    assert np.median(measure_movement(first, second)) < 0.5
     with pytest.raises(Canceled):
         project(clouds, settings, stopping_at(0.5))
 
@@ -184,7 +184,7 @@ def test_two_spaces_are_laid_over_each_other(clouds):
     first, second = project_pair(clouds, other, ProjectionSettings())
     assert first.words == second.words == tuple(word for word in clouds.words if word in other)
     assert len(first) == 110 and second.name == "other"
-    assert movement(first, second).max() < 1e-3
+    assert measure_movement(first, second).max() < 1e-3
 
 
 def test_a_word_that_moved_stands_out(clouds):
@@ -192,7 +192,7 @@ def test_a_word_that_moved_stands_out(clouds):
     changed[0] = changed[119]
     settings = ProjectionSettings("tsne", perplexity=8.0, iterations=600)
     first, second = project_pair(clouds, clouds.with_matrix(changed), settings)
-    moved = movement(first, second)
+    moved = measure_movement(first, second)
     assert moved.argmax() == 0 and moved[0] > 5 * np.median(moved)
 
 
@@ -207,8 +207,8 @@ def test_movement_is_in_units_of_the_spread_and_between_is_a_straight_way():
     words, settings = ("a", "b"), ProjectionSettings()
     a = Projection(words, np.array([[0, 0], [4, 0]], dtype=np.float32), settings, "x")  # spread 2
     b = Projection(words, np.array([[0, 1], [4, 0]], dtype=np.float32), settings, "x")
-    assert movement(a, b).tolist() == [0.5, 0]
-    assert between(a, b, 0.25).tolist() == [[0, 0.25], [4, 0]]
+    assert measure_movement(a, b).tolist() == [0.5, 0]
+    assert interpolate(a, b, 0.25).tolist() == [[0, 0.25], [4, 0]]
 
 
 def test_too_few_shared_words(clouds):

@@ -5,7 +5,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.projection import quality as module
-from vocadapt.spaces.projection.quality import near_in_plane, picture_quality
+from vocadapt.spaces.projection.quality import find_neighbors_in_plane, measure_projection_quality
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -25,7 +25,7 @@ def test_agrees_with_scikit_learn(n, k, metric):
         random.normal(size=(n, 12)).astype(np.float32),
         random.normal(size=(n, 2)).astype(np.float32),
     )
-    found = picture_quality(space_of(matrix), xy, k, metric)
+    found = measure_projection_quality(space_of(matrix), xy, k, metric)
     assert found.trustworthiness == pytest.approx(
         trustworthiness(matrix, xy, n_neighbors=k, metric=metric), abs=1e-6
     )
@@ -38,17 +38,19 @@ def test_blocks_change_nothing(monkeypatch):
         space_of(random.normal(size=(300, 6))),
         random.normal(size=(300, 2)).astype(np.float32),
     )
-    whole = picture_quality(space, xy)
+    whole = measure_projection_quality(space, xy)
     monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 1000)
-    assert picture_quality(space, xy) == whole
+    assert measure_projection_quality(space, xy) == whole
 
 
 def test_a_plane_shown_as_it_is_is_perfect_and_a_shuffled_one_is_chance():
     random = np.random.default_rng(5)
     xy = random.normal(size=(2000, 2)).astype(np.float32)
-    perfect = picture_quality(space_of(xy), xy, metric="euclidean")
+    perfect = measure_projection_quality(space_of(xy), xy, metric="euclidean")
     assert perfect.trustworthiness == 1 and perfect.preservation == 1
-    shuffled = picture_quality(space_of(xy), xy[random.permutation(2000)], metric="euclidean")
+    shuffled = measure_projection_quality(
+        space_of(xy), xy[random.permutation(2000)], metric="euclidean"
+    )
     assert shuffled.trustworthiness == pytest.approx(0.5, abs=0.02)
     assert shuffled.preservation == pytest.approx(shuffled.chance, abs=0.003)
 
@@ -61,7 +63,7 @@ def test_by_hand():
     """
     space = space_of([[0.0], [1.0], [3.0], [6.0], [10.0]])
     xy = np.array([[0, 0], [1, 0], [3, 0], [6, 0], [0.4, 0]], dtype=np.float32)
-    found = picture_quality(space, xy, 1, "euclidean")
+    found = measure_projection_quality(space, xy, 1, "euclidean")
     assert found.preservation == pytest.approx(2 / 5)
     assert found.trustworthiness == pytest.approx(
         1 - 2 / (5 * 1 * (2 * 5 - 3 * 1 - 1)) * 3 * (4 - 1)
@@ -74,10 +76,12 @@ def test_a_sample_is_seeded_and_said():
         space_of(random.normal(size=(500, 6))),
         random.normal(size=(500, 2)).astype(np.float32),
     )
-    one, again, other = (picture_quality(space, xy, most=200, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (
+        measure_projection_quality(space, xy, most=200, seed=seed) for seed in (1, 1, 2)
+    )
     assert one == again and one != other and (one.n, one.of) == (200, 500)
     assert one.trustworthiness == pytest.approx(
-        picture_quality(space, xy).trustworthiness, abs=0.03
+        measure_projection_quality(space, xy).trustworthiness, abs=0.03
     )
 
 
@@ -85,19 +89,21 @@ def test_too_many_pairs_are_sampled(monkeypatch):
     monkeypatch.setattr(module, "PAIRS", 4000)
     random = np.random.default_rng(7)
     assert (
-        picture_quality(space_of(random.normal(size=(100, 3))), random.normal(size=(100, 2))).n
+        measure_projection_quality(
+            space_of(random.normal(size=(100, 3))), random.normal(size=(100, 2))
+        ).n
         == 40
     )
 
 
 def test_points_in_one_place_are_never_their_own_neighbor():
     xy = np.zeros((30, 2), dtype=np.float32)
-    near = near_in_plane(xy, np.arange(30), 5)
+    near = find_neighbors_in_plane(xy, np.arange(30), 5)
     assert near.shape == (30, 5) and (near != np.arange(30)[:, None]).all()
 
 
 def test_k_falls_with_the_points_and_too_few_are_an_error():
     xy = np.arange(8, dtype=np.float32).reshape(4, 2)
-    assert picture_quality(space_of(np.eye(4)), xy).k == 1
+    assert measure_projection_quality(space_of(np.eye(4)), xy).k == 1
     with pytest.raises(InputError, match="at least 3"):
-        picture_quality(space_of(np.eye(2)), xy[:2])
+        measure_projection_quality(space_of(np.eye(2)), xy[:2])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.spaces.projection.regions import Region, Regions, find_regions, regions_for
+from vocadapt.spaces.projection.regions import Region, Regions, choose_region_count, find_regions
 
 RANDOM = np.random.default_rng(2)
 XY = np.concatenate(
@@ -39,7 +39,7 @@ def test_the_words_are_the_nearest_to_the_center_or_the_most_frequent_near_it():
 def test_the_same_seed_gives_the_same_regions():
     one, again = find_regions(WORDS, XY, seed=3), find_regions(WORDS, XY, seed=3)
     assert np.array_equal(one.of, again.of) and one.regions == again.regions
-    assert len(one.regions) == regions_for(150)
+    assert len(one.regions) == choose_region_count(150)
 
 
 @pytest.mark.parametrize("places", [1, 2])

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
+from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.diagnostics.relation_lists import (
     PARTS_OF_SPEECH,
     THESIS,
-    bundled_relations,
+    load_bundled_relations,
     read_relations,
 )
 from vocadapt.spaces.diagnostics.relations import (
-    NullSettings,
+    PermutationSettings,
     Relation,
-    few,
-    pair_cosines,
-    relation_of,
+    build_relation,
+    compute_pair_cosines,
     score_relations,
+    summarize_words,
 )
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
@@ -32,7 +32,7 @@ PLANE = space_of(a=[2, 0], b=[0, 5], c=[1, 1], zero=[0, 0], d=[-1, 0])
 
 def one(space, pairs, splitter=None, **null):
     (score,) = score_relations(
-        space, [relation_of("list", "r", pairs)], splitter, None, NullSettings(**null)
+        space, [build_relation("list", "r", pairs)], splitter, None, PermutationSettings(**null)
     )
     return score
 
@@ -45,7 +45,7 @@ def test_by_hand():
     # cosines: a·b 0, a·c √½; the space's own mean: (0 + √½ − 1 + √½ + 0 − √½) / 6
     own = (np.sqrt(0.5) - 1) / 6
     score = one(PLANE, [("a", "b"), ("a", "c"), ("a", "nowhere"), ("a", "zero"), ("b", "b")])
-    assert mean_cosine(PLANE) == pytest.approx(own)
+    assert compute_mean_cosine(PLANE) == pytest.approx(own)
     assert (score.usable, score.of) == (2, 5)
     assert score.mean == pytest.approx(np.sqrt(0.5) / 2)
     assert score.sd == pytest.approx(np.sqrt(0.5) / np.sqrt(2))  # of 0 and √½, with n − 1
@@ -56,15 +56,15 @@ def test_the_words_that_a_space_lacks_are_named():
     score = one(PLANE, [("a", "nowhere"), ("x", "nowhere"), ("a", "b"), ("y", "z"), ("a", "zero")])
     assert score.lacking == ("nowhere", "x", "y", "z")  # zero is there, only without a direction
     assert (
-        few(score.lacking) == "4: nowhere, x, y …"
-        and few(score.lacking[:1]) == "1: nowhere"
-        and few(()) == ""
+        summarize_words(score.lacking) == "4: nowhere, x, y …"
+        and summarize_words(score.lacking[:1]) == "1: nowhere"
+        and summarize_words(()) == ""
     )
     assert one(PLANE, [("a", "b")]).lacking == ()
 
 
 def test_a_mean_of_ones_own_to_correct_by():
-    (score,) = score_relations(PLANE, [relation_of("l", "r", [("a", "c")])], own_mean=0.5)
+    (score,) = score_relations(PLANE, [build_relation("l", "r", [("a", "c")])], own_mean=0.5)
     assert score.corrected == pytest.approx(np.sqrt(0.5) - 0.5)
     assert (score.usable, score.sd, score.null_mean, score.z, score.p) == (
         1,
@@ -124,7 +124,7 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
 
 def test_a_seed_below_nought_is_refused():
     with pytest.raises(InputError, match="from 0 to 4,294,967,295, got -1"):
-        NullSettings(seed=-1)
+        PermutationSettings(seed=-1)
 
 
 def test_the_same_seed_gives_the_same_null():
@@ -146,16 +146,18 @@ def test_no_draws_are_refused_and_a_score_can_be_stopped():
         raise Canceled
 
     with pytest.raises(Canceled):
-        score_relations(PLANE, [relation_of("l", "r", [("a", "c")])], progress=stop)
+        score_relations(PLANE, [build_relation("l", "r", [("a", "c")])], progress=stop)
 
 
 def test_a_pair_counts_once_whichever_way_round():
-    relation = relation_of("l", "r", [("a", "b"), ("b", "a"), ("a", "b"), ("a", "c")])
+    relation = build_relation("l", "r", [("a", "b"), ("b", "a"), ("a", "b"), ("a", "c")])
     assert relation == Relation("l", "r", (("a", "b"), ("a", "c")))
 
 
 def test_every_pair_with_its_cosine():
-    found = pair_cosines(PLANE, relation_of("l", "r", [("a", "x"), ("a", "c")]), own_mean=0.1)
+    found = compute_pair_cosines(
+        PLANE, build_relation("l", "r", [("a", "x"), ("a", "c")]), own_mean=0.1
+    )
     assert [(pair.second, pair.cosine) for pair in found] == [
         ("x", None),
         ("c", pytest.approx(np.sqrt(0.5))),
@@ -279,7 +281,7 @@ def test_a_list_that_is_not_there(tmp_path):
 
 
 def test_the_lists_at_hand():
-    thesis, similar, unrelated, google = bundled_relations()
+    thesis, similar, unrelated, google = load_bundled_relations()
     assert [(r.name, r.pairs) for r in thesis.relations] == [
         ("verb tenses", (("left", "leave"),)),
         ("synonyms", (("left", "abandoned"),)),
@@ -312,4 +314,4 @@ def test_published_lists(shared):
             len(r.pairs) for r in read_relations(shared / "data" / "words" / name).relations
         ] == expected
     questions = read_relations(shared / "data" / "words" / "questions-words.txt").relations
-    assert [r.pairs for r in questions] == [r.pairs for r in bundled_relations()[3].relations]
+    assert [r.pairs for r in questions] == [r.pairs for r in load_bundled_relations()[3].relations]

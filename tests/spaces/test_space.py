@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 MATRIX = np.array([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]], dtype=np.float32)
 SPACE = EmbeddingSpace(("heart", "##s", "blood"), MATRIX.copy(), np.array([5, 3, 1]), name="small")
@@ -19,7 +19,7 @@ def test_rows_are_found_by_word() -> None:
 
 def test_unit_rows_by_hand_and_a_zero_row_stays_zero() -> None:
     assert np.allclose(SPACE.unit, [[0.6, 0.8], [0.0, 0.0], [1.0, 0.0]])
-    assert unit_rows(MATRIX) is not MATRIX
+    assert normalize_rows(MATRIX) is not MATRIX
 
 
 def test_take_brings_counts_along_and_keeps_the_order_asked_for() -> None:

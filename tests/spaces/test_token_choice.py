@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.projection.token_choice import TokenChoice, choose
+from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace
 
 WORDS = (
@@ -30,7 +30,7 @@ SPECIAL = frozenset({"[CLS]"})
 
 
 def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
-    chosen = choose(space, choice, SPECIAL)
+    chosen = choose_tokens(space, choice, SPECIAL)
     assert chosen.of == len(WORDS) and chosen.how.startswith(f"{len(chosen)} of 12 shown: ")
     return [space.words[row] for row in chosen.rows]
 
@@ -38,7 +38,7 @@ def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
 def test_the_filter_of_the_thesis():
     assert shown(TokenChoice()) == ["cancer", "cancers", "heart", "hearts", "blood", "Cancerous"]
     assert shown(TokenChoice(first=2)) == ["cancer", "cancers"]
-    how = choose(SPACE, TokenChoice(first=2), SPECIAL).how
+    how = choose_tokens(SPACE, TokenChoice(first=2), SPECIAL).how
     assert (
         how
         == "2 of 12 shown: the first 2, longer than 3 characters, no special tokens, no ## pieces,"
@@ -49,7 +49,7 @@ def test_the_filter_of_the_thesis():
 def test_all_is_all():
     everything = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unused=True)
     assert shown(everything) == list(WORDS)
-    assert choose(SPACE, everything).how == "12 of 12 shown: all"
+    assert choose_tokens(SPACE, everything).how == "12 of 12 shown: all"
 
 
 def test_length_counts_without_the_mark():
@@ -72,15 +72,15 @@ def test_a_band_of_frequency(band, expected):
 def test_without_counts_the_rank_is_the_place_and_that_is_said():
     choice = TokenChoice(low=4, high=6)
     assert shown(choice) == ["cancer", "cancers"]
-    assert "the order of the rows" in choose(SPACE, choice).how
+    assert "the order of the rows" in choose_tokens(SPACE, choice).how
     with pytest.raises(InputError, match="knows no counts"):
-        choose(SPACE, TokenChoice(band="count", low=2))
+        choose_tokens(SPACE, TokenChoice(band="count", low=2))
 
 
 def test_search_is_plain_text_whatever_the_case():
     assert shown(TokenChoice(search="CANCER")) == ["cancer", "cancers", "Cancerous"]
     with pytest.raises(InputError, match=r"None of the 12 tokens.*'c\.\*'"):
-        choose(SPACE, TokenChoice(search="c.*"))
+        choose_tokens(SPACE, TokenChoice(search="c.*"))
 
 
 def test_around_a_word_the_nearest_come_first():
@@ -95,13 +95,16 @@ def test_around_a_word_the_nearest_come_first():
         "heart",
         "hearts",
     ]  # the word itself passes every filter
-    assert "cancer and its 3 nearest" in choose(SPACE, TokenChoice(around="CANCER", nearest=3)).how
+    assert (
+        "cancer and its 3 nearest"
+        in choose_tokens(SPACE, TokenChoice(around="CANCER", nearest=3)).how
+    )
 
 
 @pytest.mark.parametrize("word", ["missing", "<script>alert(1)</script>", "x" * 500])
 def test_a_missing_word(word):
     with pytest.raises(InputError, match="none of the 12 tokens of small") as caught:
-        choose(SPACE, TokenChoice(around=word))
+        choose_tokens(SPACE, TokenChoice(around=word))
     assert len(str(caught.value)) < 250
 
 
@@ -118,11 +121,11 @@ def test_a_zero_vector_has_no_place_and_nothing_near():
     matrix = np.eye(6, dtype=np.float32)
     matrix[2] = 0
     space = EmbeddingSpace(tuple(f"word{i}" for i in range(6)), matrix)
-    chosen = choose(space, TokenChoice())
+    chosen = choose_tokens(space, TokenChoice())
     assert (
         chosen.rows.tolist() == [0, 1, 3, 4, 5]
         and "no zero vectors" in chosen.how
         and len(chosen) == 5
     )
     with pytest.raises(InputError, match="zero: nothing is near it"):
-        choose(space, TokenChoice(around="word2"))
+        choose_tokens(space, TokenChoice(around="word2"))

@@ -11,7 +11,7 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import storage, tensors
-from vocadapt.spaces.io.storage import fold, load_space, read_space, save_space
+from vocadapt.spaces.io.storage import fold_case, load_space, read_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -446,7 +446,7 @@ def cased(counts=None):
 
 
 def test_fold_keeps_the_first_spelling_and_says_so():
-    got = fold(cased(), Splitter.bert())
+    got = fold_case(cased(), Splitter.bert())
     assert got.space.words == ("aspirin", "the", "cafe")
     np.testing.assert_array_equal(got.space.matrix, [[1, 0], [2, 2], [6, 6]])
     assert got.notes == (
@@ -456,29 +456,29 @@ def test_fold_keeps_the_first_spelling_and_says_so():
 
 
 def test_fold_takes_the_mean():
-    plain = fold(cased(), Splitter.bert(), "mean")
+    plain = fold_case(cased(), Splitter.bert(), "mean")
     np.testing.assert_allclose(plain.space["aspirin"], [4, 4 / 3])
-    weighted = fold(cased([4, 9, 2, 1, 2, 0]), Splitter.bert(), "mean")
+    weighted = fold_case(cased([4, 9, 2, 1, 2, 0]), Splitter.bert(), "mean")
     np.testing.assert_allclose(weighted.space["aspirin"], [(4 * 1 + 2 * 3 + 2 * 8) / 8, 8 / 8])
     assert "weighted by count" in weighted.notes[1]
     np.testing.assert_array_equal(weighted.space.counts, [8, 9, 0])
     np.testing.assert_allclose(
-        fold(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3]
+        fold_case(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3]
     )
 
 
 def test_fold_for_a_cased_model_changes_nothing():
     space = cased()
-    got = fold(space, Splitter.bert(lowercase=False))
+    got = fold_case(space, Splitter.bert(lowercase=False))
     assert got.space.words == tuple(word for word in space.words if word != "New-York")
     assert got.notes == ("1 of 6 words are split by the model: left out",)
 
 
 def test_fold_refuses():
     with pytest.raises(InputError, match="Unknown rule"):
-        fold(cased(), Splitter.bert(), "last")
+        fold_case(cased(), Splitter.bert(), "last")
     with pytest.raises(InputError, match="splits every one of its 1"):
-        fold(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
+        fold_case(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
 
 
 # --- our own artifact
@@ -601,7 +601,7 @@ def test_a_loaded_space_stays_on_the_disk(tmp_path):
         tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32)
     )
     save_space(big, tmp_path)
-    tensors.stored_tensors(tmp_path / "vectors.safetensors")
+    tensors.index_tensors(tmp_path / "vectors.safetensors")
     tracemalloc.start()
     space = load_space(tmp_path)
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB

@@ -13,8 +13,8 @@ from vocadapt.spaces.word2vec import trainer
 from vocadapt.spaces.word2vec.trainer import (
     Slice,
     Word2VecSettings,
-    cut_into_slices,
     estimate_seconds,
+    split_into_slices,
     train_word2vec,
 )
 from vocadapt.text.words import WordCounts
@@ -137,7 +137,7 @@ def near_hits(space):
 @pytest.mark.parametrize("lines", [1, 30, 131])
 def test_slices_hold_every_word_once_and_whole_lines(tmp_path, length, lines):
     path, counts = words_file(tmp_path, [["é"] * length] * lines)
-    slices = cut_into_slices(path)
+    slices = split_into_slices(path)
     assert sum(part.words for part in slices) == counts.words == length * lines
     assert all(50_000 < part.words <= 50_000 + 10_000 + length for part in slices[:-1])
     content = path.read_bytes()
@@ -171,7 +171,7 @@ def test_gensim_stops_where_the_slice_ends(tmp_path, monkeypatch):
 
     monkeypatch.setattr(compiled, "train_epoch_cbow", counting)
     train_word2vec(path, counts, Word2VecSettings(dim=4, workers=1, epochs=2))
-    assert seen == [part.words for part in cut_into_slices(path)] * 2
+    assert seen == [part.words for part in split_into_slices(path)] * 2
     assert len(seen) > 10
 
 
@@ -179,7 +179,7 @@ def test_a_line_over_the_limit_and_blank_lines_do_not_break_the_training(tmp_pat
     path = tmp_path / "s.txt"
     path.write_text("\n\n" + "a b " * 30_000 + "\n\n \nb a\n\n")
     counts = WordCounts({"a": 30_001, "b": 30_001}, 2, 0)
-    assert sum(part.words for part in cut_into_slices(path)) == 60_002
+    assert sum(part.words for part in split_into_slices(path)) == 60_002
     assert train_word2vec(path, counts, Word2VecSettings(dim=4, workers=2)).words == ("a", "b")
 
 
@@ -193,7 +193,7 @@ def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
     )
     path, counts = words_file(tmp_path, [["a"] * 1000] * 220)
     train_word2vec(path, counts, Word2VecSettings(dim=4, workers=1, epochs=3))
-    assert calls == [(3 * len(cut_into_slices(path)), number) for number in range(12)]
+    assert calls == [(3 * len(split_into_slices(path)), number) for number in range(12)]
 
 
 # --- progress
@@ -321,8 +321,8 @@ def test_the_words_trained_on_are_gensims(tmp_path):
         )
         model.build_vocab_from_freq(dict(counts.counts))
         trained, _ = model.train(corpus_file=str(path), total_words=counts.words, epochs=1)
-        assert trainer.trained_words(counts, settings) == pytest.approx(trained, rel=0.01)
-    assert trainer.trained_words(counts, Word2VecSettings(min_count=10**9)) == 0
+        assert trainer.count_trained_words(counts, settings) == pytest.approx(trained, rel=0.01)
+    assert trainer.count_trained_words(counts, Word2VecSettings(min_count=10**9)) == 0
 
 
 def test_all_usable_cores_by_default():
@@ -336,10 +336,10 @@ def test_slice_is_a_value():
 
 def test_threads_work_in_different_parts_of_the_text():
     slices = [Slice(n, 1) for n in range(7)]
-    assert [part.offset for part in trainer.spread(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
-    assert trainer.spread(slices, 1) == slices
-    assert sorted(part.offset for part in trainer.spread(slices, 3)) == list(range(7))
-    assert trainer.spread(slices[:2], 8) == slices[:2]
+    assert [part.offset for part in trainer.interleave_slices(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
+    assert trainer.interleave_slices(slices, 1) == slices
+    assert sorted(part.offset for part in trainer.interleave_slices(slices, 3)) == list(range(7))
+    assert trainer.interleave_slices(slices[:2], 8) == slices[:2]
 
 
 def test_what_ends_a_thread_ends_the_training():

@@ -13,7 +13,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
-from vocadapt.text.language import profile_of
+from vocadapt.text.language import build_language_profile
 
 LINES = ["The first line, with “quotes”.", "", 'A "second" one; naïve', "第三行", "last"]
 TEXT = "".join(f"{line}\n" for line in LINES)
@@ -215,11 +215,11 @@ def test_other_languages_are_dropped_on_demand(tmp_path: Path):
 
 
 def test_language_profile_by_hand():
-    profile = profile_of(["the drug eases the pain of the patients now"] * 5 + ["rare"])
+    profile = build_language_profile(["the drug eases the pain of the patients now"] * 5 + ["rare"])
     assert profile.share("the pain of the patients, wxyzwxyzwxyzwxyz!") == 20 / 36
     assert profile.share("too short") is None and profile.fits("too short")
     assert profile.least == 0.25
-    assert profile_of([]).fits("anything goes where there is nothing to compare with")
+    assert build_language_profile([]).fits("anything goes where there is nothing to compare with")
 
 
 @pytest.mark.parametrize(

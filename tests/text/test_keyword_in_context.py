@@ -16,9 +16,9 @@ from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.keyword_in_context import (
     Context,
     ContextSettings,
-    any_in_context,
-    in_context,
-    one_word,
+    find_any_in_context,
+    find_in_context,
+    normalize_single_word,
 )
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
@@ -49,7 +49,7 @@ def shown(found: Context) -> list[tuple[str, str, str, int]]:
 
 def test_places_by_hand(tmp_path):
     (tmp_path / "a.txt").write_text("We gave Aspirin, and aspirin.\naspirins\n\nAspirin\n")
-    found = in_context(
+    found = find_in_context(
         open_corpus([tmp_path]), "ASPIRIN", UNCASED, ContextSettings(width=5, sample=False)
     )
     assert (
@@ -62,7 +62,7 @@ def test_places_by_hand(tmp_path):
         (" and ", "aspirin", ".", 1),
         ("", "Aspirin", "", 4),
     ]
-    cased = in_context(open_corpus([tmp_path]), "aspirin", CASED, FIRST)
+    cased = find_in_context(open_corpus([tmp_path]), "aspirin", CASED, FIRST)
     assert shown(cased) == [("We gave Aspirin, and ", "aspirin", ".", 1)]
 
 
@@ -98,17 +98,19 @@ def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_p
     assert len(counts) > 60
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 500)
     for word, count in counts.items():
-        found = any_in_context(corpus, word, [word], word, splitter, EVERY)
+        found = find_any_in_context(corpus, word, [word], word, splitter, EVERY)
         assert found.of == count == len(found.hits), word
         for hit in found.hits:
             assert word in splitter.words(hit.match) and "\n" not in hit.left + hit.right
-    together = any_in_context(corpus, "", [word for word in counts if "a" in word], "a", splitter)
+    together = find_any_in_context(
+        corpus, "", [word for word in counts if "a" in word], "a", splitter
+    )
     assert together.of == sum(count for word, count in counts.items() if "a" in word)
 
 
 def test_the_lines_are_those_of_the_text(tmp_path):
     lines = TEXT.split("\n")
-    for hit in in_context(corpus_of(tmp_path), "aspirin", UNCASED, EVERY).hits:
+    for hit in find_in_context(corpus_of(tmp_path), "aspirin", UNCASED, EVERY).hits:
         assert f"{hit.left}{hit.match}{hit.right}" == lines[hit.line - 1]
 
 
@@ -123,7 +125,9 @@ def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, mon
     corpus = corpus_of(tmp_path, "".join(f"{number} drug and\n" for number in range(5000)))
 
     def lines(seed: int = 1, **more: object) -> list[int]:
-        found = in_context(corpus, "drug", UNCASED, ContextSettings(limit=50, seed=seed, **more))  # type: ignore[arg-type]
+        found = find_in_context(
+            corpus, "drug", UNCASED, ContextSettings(limit=50, seed=seed, **more)
+        )  # type: ignore[arg-type]
         assert (found.of, len(found.hits)) == (5000, 50)
         return [hit.line for hit in found.hits]
 
@@ -144,7 +148,7 @@ def test_every_place_has_the_same_chance(tmp_path):
     seen = [
         hit.line
         for seed in range(500)
-        for hit in in_context(corpus, "drug", UNCASED, ContextSettings(2, seed=seed)).hits
+        for hit in find_in_context(corpus, "drug", UNCASED, ContextSettings(2, seed=seed)).hits
     ]
     assert len(seen) == 1000 and all(60 < seen.count(line) < 140 for line in range(1, 11))
 
@@ -153,12 +157,12 @@ def test_lines_keep_their_number_where_others_are_dropped(tmp_path):
     corpus = corpus_of(
         tmp_path, "drug\nthe drug is long enough\ndrug\nanother drug of many\n", min_length=10
     )
-    assert [hit.line for hit in in_context(corpus, "drug", UNCASED, FIRST).hits] == [2, 4]
+    assert [hit.line for hit in find_in_context(corpus, "drug", UNCASED, FIRST).hits] == [2, 4]
 
 
 def test_articles_are_looked_through_too(tmp_path):
     (tmp_path / "a.xml").write_text(PUBMED, encoding="utf-8")
-    assert shown(in_context(open_corpus([tmp_path]), "aspirin", UNCASED)) == [
+    assert shown(find_in_context(open_corpus([tmp_path]), "aspirin", UNCASED)) == [
         ("", "Aspirin", " was given to 100 patients.", 1)
     ]
 
@@ -166,18 +170,18 @@ def test_articles_are_looked_through_too(tmp_path):
 @pytest.mark.parametrize("typed", ["<script>", "$x$", ".*", "two words", "", " ", "a-b", "[UNK]"])
 def test_what_is_not_one_word_is_refused(typed, tmp_path):
     with pytest.raises(InputError, match=r"words to this model"):
-        in_context(corpus_of(tmp_path), typed, UNCASED)
+        find_in_context(corpus_of(tmp_path), typed, UNCASED)
 
 
 @pytest.mark.parametrize("typed", ["x" * 500, "nosuchword", "*", "\\", "与", "(", "é" * 300])
 def test_odd_words_that_are_not_there_are_not_found(typed, tmp_path):
-    found = in_context(corpus_of(tmp_path, "only this line\n"), typed, UNCASED)
+    found = find_in_context(corpus_of(tmp_path, "only this line\n"), typed, UNCASED)
     assert (found.of, found.hits) == (0, ())
 
 
 def test_a_word_of_bytes_that_are_no_text_is_refused():
     with pytest.raises(InputError, match="not valid UTF-8"):
-        one_word("a\udcff", UNCASED)
+        normalize_single_word("a\udcff", UNCASED)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +196,9 @@ def test_a_line_of_megabytes_is_no_trouble(tmp_path):
     corpus = corpus_of(
         tmp_path, "naïve" * 400_000 + " drug " + "与" * 300_000 + "drug" * 300_000 + "\n"
     )
-    found = in_context(corpus, "drug", UNCASED, ContextSettings(width=3))
+    found = find_in_context(corpus, "drug", UNCASED, ContextSettings(width=3))
     assert shown(found)[0] == ("ve ", "drug", " 与与", 1) and found.of == 1
-    assert in_context(corpus, "与", UNCASED).of == 300_000
+    assert find_in_context(corpus, "与", UNCASED).of == 300_000
 
 
 def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
@@ -232,4 +236,4 @@ def test_what_is_shown_is_said():
 def test_counts_agree_on_a_larger_text(tmp_path):
     corpus = open_corpus([write_text(tmp_path / "a.txt", 3000)])
     counts = count_words(corpus, UNCASED).counts
-    assert {word: in_context(corpus, word, UNCASED).of for word in counts} == counts
+    assert {word: find_in_context(corpus, word, UNCASED).of for word in counts} == counts

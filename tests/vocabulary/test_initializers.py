@@ -8,7 +8,7 @@ from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -311,7 +311,7 @@ def test_norm_matched_rows_have_the_median_length_of_their_class() -> None:
     assert "median length of old continuations" in rows.provenance[1].how
     plain = made("semantic", "new", "##toma")
     assert np.allclose(
-        plain.matrix / np.linalg.norm(plain.matrix, axis=1)[:, None], unit_rows(rows.matrix)
+        plain.matrix / np.linalg.norm(plain.matrix, axis=1)[:, None], normalize_rows(rows.matrix)
     )
 
 

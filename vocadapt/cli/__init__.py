@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def format_error(error: InputError) -> str:
     """Format an error for a terminal: few lines of bounded length, invisible characters escaped."""
-    from vocadapt.text.display import visible
+    from vocadapt.text.display import escape_invisible
 
     lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
-    return "\n".join(_shorten(visible(_shorten(line))) for line in lines[:MOST_LINES])
+    return "\n".join(_shorten(escape_invisible(_shorten(line))) for line in lines[:MOST_LINES])
 
 
 def _shorten(line: str) -> str:

@@ -24,7 +24,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
-from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables
+from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
 from vocadapt.spaces.io.bundled import find_gensim_file
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
@@ -240,7 +240,7 @@ def _compare_models(workspace: Workspace, progress: Progress) -> DemoStepResult:
     places = [_path_of(workspace, place) for place in (MODEL, BIOMEDICAL)]
     models = [open_model(place) for place in places]
     shared = overlap([model.vocabulary for model in models])
-    tables = cosine_tables([model.space for model in models])
+    tables = build_cosine_tables([model.space for model in models])
     numbers = {
         "common": shared.common,
         "mean_cosine": tables.mean_cosine,

@@ -73,7 +73,7 @@ class EmbeddingSpace:
     @cached_property
     def unit(self) -> Matrix:
         """The rows at length 1 (a zero row stays zero), computed once and kept."""
-        unit = unit_rows(self.matrix)
+        unit = normalize_rows(self.matrix)
         unit.flags.writeable = False
         return unit
 
@@ -106,7 +106,7 @@ class EmbeddingSpace:
         return EmbeddingSpace(self.words, matrix, self.counts, name or self.name)
 
 
-def unit_rows(matrix: Matrix) -> Matrix:
+def normalize_rows(matrix: Matrix) -> Matrix:
     """`matrix` with every row at length 1; a zero row stays zero."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)

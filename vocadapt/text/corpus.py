@@ -16,8 +16,8 @@ from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.text.formats import text_file as sources
 from vocadapt.text.formats.articles import (
     SUFFIXES,
-    begins_as_article,
-    is_another_kind,
+    is_article_xml,
+    is_other_document,
     read_articles,
 )
 from vocadapt.text.formats.parquet import read_parquet
@@ -30,8 +30,8 @@ from vocadapt.text.formats.readers import (
     read_table,
     read_text,
 )
-from vocadapt.text.formats.text_file import SNIFF, lines_of, opened, refuse_binary
-from vocadapt.text.language import LanguageProfile, profile_of
+from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
+from vocadapt.text.language import LanguageProfile, build_language_profile
 
 READERS: dict[str, Reader] = {
     ".txt": read_text,
@@ -94,7 +94,7 @@ class CorpusSettings:
         return self.min_length == 0 and self.sample == 1 and not self.language
 
 
-class Part(NamedTuple):
+class FileBlock(NamedTuple):
     """Some lines of one file: the kept ones, each ended by a newline, and the number of each in the
     file, from 1.
 
@@ -143,7 +143,7 @@ class Corpus:
 
     def __iter__(self) -> Iterator[str]:
         for passage in self.passages():
-            yield from lines_of(passage.text)
+            yield from split_lines(passage.text)
 
     @cached_property
     def bytes(self) -> int:
@@ -156,7 +156,7 @@ class Corpus:
         Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line)
         and unknown fields.
         """
-        waiting: list[Part] = []
+        waiting: list[FileBlock] = []
         size = 0
         for part in self.parts():
             waiting.append(part)
@@ -167,7 +167,7 @@ class Corpus:
         if waiting:
             yield _passage(waiting)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[FileBlock]:
         """The lines file by file, in blocks of about a megabyte at most, with where they stand;
         raises what `passages` does.
         """
@@ -181,7 +181,7 @@ class Corpus:
                 text, numbers = (
                     (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
                 )
-                yield Part(
+                yield FileBlock(
                     path,
                     text,
                     numbers,
@@ -210,7 +210,7 @@ class Corpus:
         """The main language, from the first block of up to 16 files spread over the corpus."""
         step = -(-len(self.files) // PROFILE_FILES)
         firsts = (next(_blocks(path, self.settings), Block("", 0)) for path in self.files[::step])
-        return profile_of(line for block in firsts for line in lines_of(block.text))
+        return build_language_profile(line for block in firsts for line in split_lines(block.text))
 
 
 class _LineFilter:
@@ -224,7 +224,7 @@ class _LineFilter:
         self.draws = np.random.default_rng(settings.seed)
 
     def __call__(self, text: str, numbers: Sequence[int]) -> tuple[str, list[int]]:
-        lines = lines_of(text)
+        lines = split_lines(text)
         drawn = self.draws.random(len(lines)) < self.settings.sample
         numbered = zip(lines, drawn, numbers, strict=True)
         kept = [(line, number) for line, taken, number in numbered if taken and self._fits(line)]
@@ -282,7 +282,7 @@ def _is_readable(path: Path) -> bool:
     return (
         reader is not None
         and path.stat().st_size > 0
-        and not (reader is read_articles and is_another_kind(path))
+        and not (reader is read_articles and is_other_document(path))
     )
 
 
@@ -298,9 +298,9 @@ def _check(path: Path, settings: CorpusSettings) -> None:
         raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
     reader = _reader(path)
     if reader is not read_parquet:
-        with opened(path) as source:
+        with open_text_file(path) as source:
             refuse_binary(source.read(SNIFF), path)
-    if reader is not read_articles or is_another_kind(
+    if reader is not read_articles or is_other_document(
         path
     ):  # articles are many and small: read once, not twice
         next(_blocks(path, settings), None)
@@ -322,7 +322,7 @@ def _known_reader(path: Path) -> Reader | None:
     return None if packed and suffix == ".parquet" else READERS.get(suffix)
 
 
-def _passage(parts: Sequence[Part]) -> Passage:
+def _passage(parts: Sequence[FileBlock]) -> Passage:
     """Some parts as one passage."""
     articles = sum((part.articles for part in parts), NO_ARTICLES)
     where = parts[0].where if len(parts) == 1 else f"{parts[0].where}, and up to {parts[-1].where}"
@@ -340,7 +340,7 @@ def _reader(path: Path) -> Reader:
     begin as an article.
     """
     reader = _known_reader(path) or read_text
-    return read_articles if reader is read_text and begins_as_article(path) else reader
+    return read_articles if reader is read_text and is_article_xml(path) else reader
 
 
 def _blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:

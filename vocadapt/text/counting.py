@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vocadapt.text.formats.text_file import lines_of
+from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
 MAX_PIECES = 500_000  # distinct pieces held before they are folded into words: bounds the memory
@@ -24,7 +24,7 @@ NEXT_LINE = "\x85".encode()  # a control character too; str.split() would cut he
 LOWER = bytes(range(256)).lower()
 
 
-class LineTally:
+class LineCounter:
     """Words counted so far, each line split as a whole: right for any splitter."""
 
     def __init__(self, splitter: Splitter) -> None:
@@ -38,7 +38,7 @@ class LineTally:
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and give each line's words joined by blanks."""
-        for line in lines_of(text):
+        for line in split_lines(text):
             words = self.splitter.words(line)
             self.words.update(words)
             yield " ".join(words)
@@ -48,7 +48,7 @@ class LineTally:
         return self.words
 
 
-class PieceTally(LineTally):
+class ChunkCounter(LineCounter):
     """Words counted so far by way of distinct pieces: only for a splitter that never looks across
     blanks.
     """
@@ -60,13 +60,13 @@ class PieceTally(LineTally):
 
     def count(self, text: str) -> None:
         """Count the words of some lines."""
-        self._count_pieces(loosen(text, self.splitter.lowercase))
+        self._count_pieces(isolate_punctuation(text, self.splitter.lowercase))
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and give each line's words joined by blanks."""
-        loosened = loosen(text, self.splitter.lowercase)
+        loosened = isolate_punctuation(text, self.splitter.lowercase)
         self._count_pieces(loosened)
-        for line in lines_of(loosened.decode()):
+        for line in split_lines(loosened.decode()):
             pieces = line.split()
             if not line.isascii():
                 pieces = list(
@@ -112,12 +112,12 @@ class PieceTally(LineTally):
             self.joined.clear()
 
 
-def tally_for(splitter: Splitter) -> LineTally:
+def build_word_counter(splitter: Splitter) -> LineCounter:
     """The quickest exact tally for a splitter."""
-    return PieceTally(splitter) if splitter.never_crosses_blanks else LineTally(splitter)
+    return ChunkCounter(splitter) if splitter.never_crosses_blanks else LineCounter(splitter)
 
 
-def loosen(text: str, lowercase: bool) -> bytes:
+def isolate_punctuation(text: str, lowercase: bool) -> bytes:
     """The text as UTF-8 with the same words: without control characters, ASCII punctuation between
     blanks.
     """

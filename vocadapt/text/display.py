@@ -14,20 +14,20 @@ NO_SHAPE = {
 }  # Unicode categories: what would hide, or turn the text round it
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """A token with its control characters shown as their pictures (U+2400 …), other marks that have
     no shape by their number.
     """
     return "".join(map(_shape, text))
 
 
-def bounded(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """Shorten text to `most` characters by leaving out its middle, with invisible characters
     escaped.
     """
     if len(text) > most:
         text = f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
-    return visible(text)
+    return escape_invisible(text)
 
 
 def _shape(character: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.text.splitter import Splitter
 
 TAG = re.compile(r"O|[BI](-\S+)?")
@@ -74,7 +74,7 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
 
 def _tagged(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, word and tag of every line; no word and no tag where a sentence ends."""
-    with opened(path) as source:
+    with open_text_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = line.rstrip("\n").split("\t")
             if not line.strip() or cells[0].split(" ")[0] == DOCUMENT:

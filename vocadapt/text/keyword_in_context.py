@@ -20,7 +20,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
-from vocadapt.text.corpus import Corpus, Part
+from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_PIECES
 from vocadapt.text.splitter import Splitter
 
@@ -54,7 +54,7 @@ class ContextSettings:
         check_settings(self)
 
 
-DRAWN = ContextSettings()
+DEFAULT_CONTEXT = ContextSettings()
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Context:
         )
 
 
-def one_word(typed: str, splitter: Splitter) -> str:
+def normalize_single_word(typed: str, splitter: Splitter) -> str:
     """What the model makes of a typed word: its casing and its form; raises InputError for several
     words or none.
     """
@@ -110,27 +110,27 @@ def one_word(typed: str, splitter: Splitter) -> str:
     return words[0]
 
 
-def in_context(
+def find_in_context(
     corpus: Corpus,
     word: str,
     splitter: Splitter,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> Context:
     """Every place of a typed word, in any form that the model's splitter makes the same; raises
     InputError for several words.
     """
-    word = one_word(word, splitter)
-    return any_in_context(corpus, word, [word], word, splitter, settings, progress)
+    word = normalize_single_word(word, splitter)
+    return find_any_in_context(corpus, word, [word], word, splitter, settings, progress)
 
 
-def any_in_context(
+def find_any_in_context(
     corpus: Corpus,
     name: str,
     words: Collection[str],
     core: str,
     splitter: Splitter,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> Context:
     """Every place of any of some words, as the splitter gives them, which all hold the letters
@@ -146,11 +146,11 @@ def any_in_context(
     return Context(name, chosen.of, chosen.hits())
 
 
-def each_in_context(
+def find_each_in_context(
     corpus: Corpus,
     words: Collection[str],
     splitter: Splitter,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> dict[str, Context]:
     """Every place of each of some words, as the splitter gives them, in one reading of the corpus:
@@ -188,7 +188,7 @@ class _Chosen:
             tuple[float, int, Hit]
         ] = []  # a heap: minus the number drawn, the place's own number
 
-    def add(self, spans: list[Span], raw: bytes, part: Part) -> None:
+    def add(self, spans: list[Span], raw: bytes, part: FileBlock) -> None:
         """Take the places of a block."""
         drawn = (
             self.draws.random(len(spans))
@@ -220,7 +220,7 @@ class _Chosen:
         return tuple(hit for _, _, hit in sorted(self.kept, key=lambda kept: kept[1]))
 
 
-def _hit(raw: bytes, span: Span, part: Part, width: int) -> Hit:
+def _hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
     """The place at some bytes of a block."""
     start, end = span
     first = max(raw.rfind(b"\n", 0, start) + 1, start - 4 * width)

@@ -48,7 +48,7 @@ class LanguageProfile:
         return share is None or share >= self.least
 
 
-def profile_of(lines: Iterable[str]) -> LanguageProfile:
+def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
     """The profile of some lines: a line fits when its share of common words is at least a quarter
     of their median.
     """

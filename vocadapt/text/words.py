@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus, Passage
-from vocadapt.text.counting import tally_for
+from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
 
@@ -101,7 +101,7 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
     Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a
     corpus without words.
     """
-    tally, totals = tally_for(splitter), _Totals()
+    tally, totals = build_word_counter(splitter), _Totals()
     for passage in corpus.passages():
         with report_block(passage.where):
             tally.count(passage.text)
@@ -124,7 +124,7 @@ def write_sentences(
         raise InputError(
             f"{path}: this file is part of the text itself.", "Write the words elsewhere."
         )
-    tally, totals = tally_for(splitter), _Totals()
+    tally, totals = build_word_counter(splitter), _Totals()
     with _writing(path) as file:
         for passage in corpus.passages():
             with report_block(passage.where):

@@ -17,7 +17,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.text.counting import tally_for
+from vocadapt.text.counting import build_word_counter
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
@@ -221,7 +221,7 @@ def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
     """The distinct words of a text and their counts; raises InputError as `cut_text` does."""
     _check(text)
-    tally = tally_for(splitter)
+    tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
     return dict(tally.fold())
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.analysis.errors.ledger import example_text
-from vocadapt.text.keyword_in_context import DRAWN, Context, ContextSettings, Hit, one_word
+from vocadapt.text.keyword_in_context import (
+    DEFAULT_CONTEXT,
+    Context,
+    ContextSettings,
+    Hit,
+    normalize_single_word,
+)
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Example
 
@@ -18,7 +24,7 @@ def find_in_examples(
     word: str,
     splitter: Splitter,
     name: str,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> Context:
     """Every place of a word in the texts of examples, in any form that the splitter makes the same;
     some of them shown.
@@ -26,7 +32,7 @@ def find_in_examples(
     A place's file is `name`, its line the number of the example, from 1. Raises InputError for
     several words.
     """
-    wanted = one_word(word, splitter)
+    wanted = normalize_single_word(word, splitter)
     return find_each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
 
 
@@ -35,7 +41,7 @@ def find_each_in_examples(
     words: Sequence[str],
     splitter: Splitter,
     name: str,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> dict[str, Context]:
     """The same for several words at once, as the splitter gives them: word → its places. Each text
     is split once at most.

@@ -12,7 +12,7 @@ from vocadapt.analysis.errors.entry_lines import EntryCard, Line, Mark
 from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
-from vocadapt.text.display import visible
+from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings, Hit
 
 IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
@@ -148,7 +148,7 @@ def escape(text: str) -> str:
     """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are
     blanks.
     """
-    return html.escape(visible(" ".join(text.splitlines()) if "\n" in text else text))
+    return html.escape(escape_invisible(" ".join(text.splitlines()) if "\n" in text else text))
 
 
 def _render_row(name: str, body: str) -> str:

@@ -13,7 +13,7 @@ from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import bounded, check_settings
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import Context, ContextSettings, each_in_context
+from vocadapt.text.keyword_in_context import Context, ContextSettings, find_each_in_context
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Example
 
@@ -78,7 +78,7 @@ def find_keywords(
     if train is not None:
         found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
     if corpus is not None:
-        found[CORPUS] = each_in_context(corpus, chosen, splitter, settings.lines, progress)
+        found[CORPUS] = find_each_in_context(corpus, chosen, splitter, settings.lines, progress)
     shown = (
         Keyword(word, counts[word], {where: own[word] for where, own in found.items()})
         for word in chosen

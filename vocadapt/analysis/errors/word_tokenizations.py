@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from vocadapt.files import read_json_object
 from vocadapt.models.adapted_model import RECORD, before_of
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
@@ -128,7 +128,7 @@ def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
     """
     if token not in space:
         return ""
-    found = nearest(space[token][None], space, k, "cosine", np.array([space.index[token]]))
+    found = find_nearest(space[token][None], space, k, "cosine", np.array([space.index[token]]))
     pairs = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
     return "near " + ", ".join(
         f"{space.words[row]} {score:.2f}".replace(" 0.", " .") for row, score in pairs

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.neighbors.search import blocks, nearest
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 from vocadapt.vocabulary.initializers.initialize import Materials, Rows
 from vocadapt.vocabulary.initializers.materials import has_vector, ordinary
 from vocadapt.vocabulary.overlap import length_of
@@ -86,7 +86,7 @@ class TrueEmbeddings:
         queries = self._centered(rows)
         cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
         ranks = np.empty(len(rows))
-        for span in blocks(len(rows), len(self.candidates)):
+        for span in iterate_blocks(len(rows), len(self.candidates)):
             similar = queries[span] @ self.candidates.T
             own = similar[np.arange(len(similar)), self.own[span]][:, None]
             ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
@@ -98,7 +98,7 @@ class TrueEmbeddings:
         """
         centered: Matrix = rows - self.mean
         centered[np.linalg.norm(centered, axis=1) <= self.least] = 0
-        return unit_rows(centered)
+        return normalize_rows(centered)
 
 
 class NewTokenJudge:
@@ -142,7 +142,7 @@ class NewTokenJudge:
         return float(np.mean(shared)) / self.k
 
     def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
-        return nearest(
+        return find_nearest(
             matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places
         ).rows
 

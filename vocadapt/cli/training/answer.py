@@ -9,7 +9,7 @@ from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.progress import Progress
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.mixture import (
     CHOICES,
     POOLED,
@@ -55,7 +55,7 @@ def _options(parser: Parser) -> None:
 
 def _answer(options: Namespace, progress: Progress) -> Answer:
     run = load_run(Path(options.model))
-    with opened(Path(options.context)) as source:
+    with open_text_file(Path(options.context)) as source:
         context = source.read_document()
     found = answer(run, options.question, context, options.most, progress, options.word_rule or "")
     cuts = list(found[0].best)

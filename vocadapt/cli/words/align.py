@@ -22,7 +22,7 @@ from vocadapt.spaces.alignment.alignment import (
     AnchorFilter,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.comparison import left_out
+from vocadapt.spaces.alignment.comparison import find_infeasible_methods
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
     METRICS,
@@ -30,8 +30,8 @@ from vocadapt.spaces.neighbors.cross_space import (
     FourLists,
     Listed,
     ListSettings,
-    as_known,
-    shared,
+    find_shared_neighbors,
+    resolve_word,
 )
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -142,7 +142,7 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     skipped: dict[str, str] = {}
     if options.all:
         space, model = _spaces(options)
-        skipped = left_out(space, model.space, maps[0]["anchors"], options.folds)
+        skipped = find_infeasible_methods(space, model.space, maps[0]["anchors"], options.folds)
     more = {"maps": maps, "left_out": skipped} if options.all else {}
     return Answer({**answer, **more, **written, "seconds": seconds}, _table(maps, skipped, written))
 
@@ -237,7 +237,9 @@ def _neighbors(options: Namespace, progress: Progress) -> Answer:
     progress(0.1, "fitting the map")
     special = model.vocabulary.special
     alignment = fit_alignment(space, model.space, _settings(options), special)
-    forms = {typed: as_known(typed, model.splitter, space, model.space) for typed in options.words}
+    forms = {
+        typed: resolve_word(typed, model.splitter, space, model.space) for typed in options.words
+    }
     settings = ListSettings(options.k, options.metric, options.csls)
     spaces = CrossSpace(space, model.space, alignment, special)
     found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
@@ -252,7 +254,7 @@ def _neighbors(options: Namespace, progress: Progress) -> Answer:
 
 def _lists(word: str, lists: FourLists) -> str:
     """The four lists of a word side by side; a star marks what stands in more than one."""
-    marked = shared(lists)
+    marked = find_shared_neighbors(lists)
     columns = [_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
     return f"{word}\n" + table(list(TITLES.values()), list(zip_longest(*columns, fillvalue="")))
 

@@ -23,13 +23,19 @@ from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.neighbors.change import (
     AMONG,
-    WITHOUT,
+    EXCLUDED_KINDS,
     ChangeSettings,
     NeighborhoodChange,
     WordChange,
-    kept_counts,
+    count_by_overlap,
 )
-from vocadapt.spaces.neighbors.noise_baseline import LOW, NONE, Null, Pair, change_with_null
+from vocadapt.spaces.neighbors.noise_baseline import (
+    LOW,
+    NONE,
+    BaselinePair,
+    NoiseBaseline,
+    measure_change_with_baseline,
+)
 
 SHOWN = 30
 SPACE = (
@@ -64,7 +70,7 @@ def _options(parser: Parser) -> None:
         "--without",
         action="append",
         default=[],
-        choices=WITHOUT,
+        choices=EXCLUDED_KINDS,
         help="leave out special tokens, ##continuations, [unusedN]",
     )
     null = parser.add_mutually_exclusive_group()
@@ -104,7 +110,7 @@ def _change(options: Namespace, progress: Progress) -> Answer:
     trains = 0.7 if options.noise_baseline_seed or options.noise_baseline_bootstrap else 0.0
     pair = _pair(options, before, after, part(progress, 0.0, trains))
     special = before.special | after.special
-    change, null = change_with_null(
+    change, null = measure_change_with_baseline(
         before.space, after.space, settings, pair, special, part(progress, trains, 1.0)
     )
     found = change.word(options.word) if options.word else None
@@ -115,13 +121,13 @@ def _change(options: Namespace, progress: Progress) -> Answer:
 
 def _pair(
     options: Namespace, before: OpenedSpace, after: OpenedSpace, progress: Progress
-) -> Pair | None:
+) -> BaselinePair | None:
     """The null's two spaces as they were asked for; None where no null was."""
     if options.noise_baseline:
         first, second = (
             open_space(name, options.offline or None).space for name in options.noise_baseline
         )
-        return Pair(
+        return BaselinePair(
             f"{options.noise_baseline[0]} and {options.noise_baseline[1]}, as given", first, second
         )
     if not (options.noise_baseline_seed or options.noise_baseline_bootstrap):
@@ -144,7 +150,7 @@ def _pair(
     return train_noise_baseline(found[0], how, progress)
 
 
-def _json(change: NeighborhoodChange, null: Null | None, shown: int) -> dict[str, Any]:
+def _json(change: NeighborhoodChange, null: NoiseBaseline | None, shown: int) -> dict[str, Any]:
     rows = change.order[:shown].tolist()
     return {
         "k": change.settings.k,
@@ -164,7 +170,7 @@ def _json(change: NeighborhoodChange, null: Null | None, shown: int) -> dict[str
     }
 
 
-def _row_json(change: NeighborhoodChange, null: Null | None, row: int) -> dict[str, Any]:
+def _row_json(change: NeighborhoodChange, null: NoiseBaseline | None, row: int) -> dict[str, Any]:
     counted = {} if change.counts is None else {"count": int(change.counts[row])}
     found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
     if null is None:
@@ -178,8 +184,8 @@ def _row_json(change: NeighborhoodChange, null: Null | None, row: int) -> dict[s
     return {**found, "null": held, "changed": bool(null.below[row])}
 
 
-def _null_json(null: Null, change: NeighborhoodChange) -> dict[str, Any]:
-    histogram = kept_counts(null.overlap, change.settings.k)
+def _null_json(null: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any]:
+    histogram = count_by_overlap(null.overlap, change.settings.k)
     return {
         "about": null.about,
         "spaces": list(null.names),
@@ -208,7 +214,7 @@ def _word_json(found: WordChange) -> dict[str, Any]:
     }
 
 
-def _note(null: Null | None) -> str:
+def _note(null: NoiseBaseline | None) -> str:
     if null is None:
         return NONE
     if null.same:
@@ -220,7 +226,7 @@ def _note(null: Null | None) -> str:
 
 
 def _text(
-    change: NeighborhoodChange, null: Null | None, shown: int, found: WordChange | None
+    change: NeighborhoodChange, null: NoiseBaseline | None, shown: int, found: WordChange | None
 ) -> str:
     """The figures, the words that changed most, and the lists of the word that was asked for."""
     rows = change.order[:shown].tolist()

@@ -22,13 +22,21 @@ from vocadapt.lab.reports.diagnostics import (
     shorten_names,
 )
 from vocadapt.progress import Progress, part
-from vocadapt.spaces.diagnostics.mean_cosines import CosineTables, cosine_tables, mean_cosine
+from vocadapt.spaces.diagnostics.mean_cosines import (
+    CosineTables,
+    build_cosine_tables,
+    compute_mean_cosine,
+)
 from vocadapt.spaces.diagnostics.relation_lists import (
     RelationList,
-    bundled_relations,
+    load_bundled_relations,
     read_relations,
 )
-from vocadapt.spaces.diagnostics.relations import NullSettings, few, pair_cosines
+from vocadapt.spaces.diagnostics.relations import (
+    PermutationSettings,
+    compute_pair_cosines,
+    summarize_words,
+)
 
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
@@ -83,7 +91,7 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
     names = shorten_names(options.spaces)
     opened = [open_space(name, options.offline or None) for name in options.spaces]
     spaces = [select_tokens(one, options.tokens) for one in opened]
-    tables, many = cosine_tables(spaces), len(spaces)
+    tables, many = build_cosine_tables(spaces), len(spaces)
     found = [
         diagnose(
             space,
@@ -179,7 +187,7 @@ def _cosine(value: float | None) -> str:
 
 
 def _relations_options(parser: Parser) -> None:
-    default = NullSettings()
+    default = PermutationSettings()
     parser.add_argument(
         "--model",
         metavar="M",
@@ -201,13 +209,13 @@ def _relations_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--draws",
-        type=setting(NullSettings, "draws"),
+        type=setting(PermutationSettings, "draws"),
         default=default.draws,
         help=f"random re-pairings (default {default.draws})",
     )
     parser.add_argument(
         "--seed",
-        type=setting(NullSettings, "seed"),
+        type=setting(PermutationSettings, "seed"),
         default=default.seed,
         help="of the re-pairings (default 1)",
     )
@@ -233,11 +241,11 @@ def _relations(options: Namespace, progress: Progress) -> Answer:
     lists = (
         [read_relations(Path(file)) for file in options.pairs]
         if options.pairs
-        else list(bundled_relations())
+        else list(load_bundled_relations())
     )
-    names, null = shorten_names(given), NullSettings(options.draws, options.seed)
+    names, null = shorten_names(given), PermutationSettings(options.draws, options.seed)
     spaces = [open_space(name, options.offline or None) for name in given]
-    means = [mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
+    means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
     scores = [
         score_lists(
             one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
@@ -301,7 +309,7 @@ def _each(
         for name, opened, mean in zip(names, spaces, means, strict=True)
         for one in lists
         for relation in one.relations
-        for pair in pair_cosines(opened.space, relation, opened.splitter, mean)
+        for pair in compute_pair_cosines(opened.space, relation, opened.splitter, mean)
     ]
 
 
@@ -322,7 +330,7 @@ def _relations_text(answer: dict[str, Any]) -> str:
     )
     keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
     rows = [
-        (one["list"], one["relation"], *(got[key] for key in keys), few(got["lacking"]))
+        (one["list"], one["relation"], *(got[key] for key in keys), summarize_words(got["lacking"]))
         for one in answer["relations"]
         for got in one["results"]
     ]

@@ -11,13 +11,13 @@ from vocadapt.cli.tables import table
 from vocadapt.progress import Progress
 from vocadapt.spaces.diagnostics.evaluation import (
     AnalogySection,
-    bundled_analogies,
-    casing,
+    detect_casing,
+    load_bundled_analogies,
     read_analogies,
     score_analogies,
     score_pairs,
 )
-from vocadapt.spaces.diagnostics.word_pairs import PairList, bundled_pairs, read_pairs
+from vocadapt.spaces.diagnostics.word_pairs import PairList, load_bundled_pairs, read_pairs
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.text.splitter import Splitter
 
@@ -45,9 +45,11 @@ def _options(parser: Parser) -> None:
 
 def _evaluate(options: Namespace, progress: Progress) -> Answer:
     space = load_space(Path(options.vectors))
-    splitter = casing(space)
+    splitter = detect_casing(space)
     lists = (
-        _lists(options.pairs) if options.pairs else {pairs.name: pairs for pairs in bundled_pairs()}
+        _lists(options.pairs)
+        if options.pairs
+        else {pairs.name: pairs for pairs in load_bundled_pairs()}
     )
     pairs = {name: asdict(score_pairs(space, pairs, splitter)) for name, pairs in lists.items()}
     analogies = None
@@ -67,7 +69,7 @@ def _lists(files: list[str]) -> dict[str, PairList]:
 
 
 def _questions(file: str) -> tuple[AnalogySection, ...]:
-    return bundled_analogies() if file == BUNDLED else read_analogies(Path(file))
+    return load_bundled_analogies() if file == BUNDLED else read_analogies(Path(file))
 
 
 def _text(

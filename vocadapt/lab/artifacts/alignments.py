@@ -12,8 +12,8 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
-from vocadapt.spaces.alignment.comparison import best, paired
-from vocadapt.spaces.alignment.cross_validation import HeldOut
+from vocadapt.spaces.alignment.comparison import compare_fold_by_fold, select_best_alignment
+from vocadapt.spaces.alignment.cross_validation import HeldOutQuality
 
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
@@ -43,7 +43,7 @@ class AlignmentEvaluation:
     anchors: tuple[AnchorScore, ...]
 
 
-def save_evaluation(judged: Sequence[HeldOut], draft: Path) -> None:
+def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
     """Write the table of all maps, the chosen one first, and the anchors of the chosen one."""
     strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged)})
     chosen = judged[0]
@@ -56,17 +56,19 @@ def save_evaluation(judged: Sequence[HeldOut], draft: Path) -> None:
         )
 
 
-def tabulate_alignments(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
+def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]]:
     """One row per map: its settings and scores, whether it is the best, and how it differs from the
     first, fold by fold.
     """
-    winner = best(judged)
+    winner = select_best_alignment(judged)
     return [
         {
             **result.as_json(),
             "settings": asdict(result.settings),
             "best": result is winner,
-            "against_first": None if result is judged[0] else asdict(paired(result, judged[0])),
+            "against_first": None
+            if result is judged[0]
+            else asdict(compare_fold_by_fold(result, judged[0])),
         }
         for result in judged
     ]

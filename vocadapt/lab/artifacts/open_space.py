@@ -10,7 +10,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.spaces.diagnostics.evaluation import casing
+from vocadapt.spaces.diagnostics.evaluation import detect_casing
 from vocadapt.spaces.io.storage import VECTORS, load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
@@ -59,7 +59,7 @@ class OpenedSpace:
     @cached_property
     def splitter(self) -> Splitter | None:
         """How a typed word or the words of a list are to be spelled here; None: as they are."""
-        return self.model.splitter if self.model else casing(self.space)
+        return self.model.splitter if self.model else detect_casing(self.space)
 
 
 def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:

@@ -19,13 +19,17 @@ from vocadapt.spaces.diagnostics.geometry import (
     Isotropy,
     Norms,
     compare_added_norms,
-    frequency_bias,
-    hubness_of,
-    isotropy,
-    norms_of,
+    measure_frequency_bias,
+    measure_hubness,
+    measure_isotropy,
+    measure_norms,
 )
 from vocadapt.spaces.diagnostics.relation_lists import RelationList
-from vocadapt.spaces.diagnostics.relations import NullSettings, RelationScore, score_relations
+from vocadapt.spaces.diagnostics.relations import (
+    PermutationSettings,
+    RelationScore,
+    score_relations,
+)
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
@@ -37,7 +41,7 @@ TOKENS = {
     "used": "without special tokens and [unusedN]",
     "words": "without special tokens, [unusedN] and continuations (##)",
 }
-NULL = NullSettings()
+NULL = PermutationSettings()
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,12 @@ def diagnose(
     added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
     """
     progress(0.0, "measuring isotropy")
-    even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)
-    found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
+    even, lengths, bias = (
+        measure_isotropy(space),
+        measure_norms(space),
+        measure_frequency_bias(space, added),
+    )
+    found = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
     return Diagnosis(even, lengths, bias, found, compare_added_norms(space, added))
 
 
@@ -116,7 +124,7 @@ def score_lists(
     opened: OpenedSpace,
     lists: Sequence[RelationList],
     own_mean: float | None,
-    null: NullSettings = NULL,
+    null: PermutationSettings = NULL,
     progress: Progress = silent,
 ) -> tuple[ListScores, ...]:
     """Score lists of word pairs in one space, corrected by its own mean cosine."""

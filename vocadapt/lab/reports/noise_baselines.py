@@ -19,7 +19,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import settings_from
 from vocadapt.settings import LARGEST_SEED
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.noise_baseline import Pair
+from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import CorpusSettings
 
@@ -66,7 +66,9 @@ def with_resampled_lines(spec: Spec, seed: int) -> Spec:
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
 
-def train_noise_baseline(artifact: Artifact, how: str = SEED, progress: Progress = silent) -> Pair:
+def train_noise_baseline(
+    artifact: Artifact, how: str = SEED, progress: Progress = silent
+) -> BaselinePair:
     """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
     pair them.
 
@@ -96,13 +98,13 @@ def train_noise_baseline(artifact: Artifact, how: str = SEED, progress: Progress
     return (
         pair_with_retrained(artifact, made[0])
         if how == SEED
-        else Pair(f"two draws of the lines behind {artifact.name}", *made)
+        else BaselinePair(f"two draws of the lines behind {artifact.name}", *made)
     )
 
 
-def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> Pair:
+def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> BaselinePair:
     """The pair of vectors and the same with another seed."""
-    return Pair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
+    return BaselinePair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
 
 
 def list_noise_baselines(

@@ -9,11 +9,11 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (
-    DRAWN,
+    DEFAULT_CONTEXT,
     Context,
     ContextSettings,
-    any_in_context,
-    in_context,
+    find_any_in_context,
+    find_in_context,
 )
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
@@ -26,7 +26,7 @@ def look_up(
     asked: str,
     splitter: Splitter,
     vocabulary: Vocabulary | None = None,
-    settings: ContextSettings = DRAWN,
+    settings: ContextSettings = DEFAULT_CONTEXT,
     piece: bool = False,
     root: Path | None = None,
     progress: Progress = silent,
@@ -41,7 +41,7 @@ def look_up(
     asked = asked.strip()
     continuation = vocabulary.continuation if vocabulary else CONTINUATION
     if not piece and not (asked.startswith(continuation) and len(asked) > len(continuation)):
-        return in_context(text, asked, splitter, settings, progress)
+        return find_in_context(text, asked, splitter, settings, progress)
     if vocabulary is None:
         raise InputError(
             f"{asked[:100]!r} is asked as a wordpiece, and no model says which words hold it.",
@@ -53,4 +53,6 @@ def look_up(
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     words = vocabulary.words_with(asked, counts.counts)
     core = asked.removeprefix(continuation)
-    return any_in_context(text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0))
+    return find_any_in_context(
+        text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0)
+    )

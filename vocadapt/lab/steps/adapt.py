@@ -23,7 +23,7 @@ from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, departures_on, domain_space, shares
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, called, write_recipe
-from vocadapt.spaces.alignment.cross_validation import held_out
+from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
@@ -242,7 +242,7 @@ def _evaluate_alignment(
     are too small for it.
     """
     try:
-        judged = held_out(
+        judged = cross_validate(
             domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, progress
         )
     except InputError:

@@ -18,11 +18,16 @@ from vocadapt.lab.steps.spec import ProjectionStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import settings_from
-from vocadapt.spaces.io.tensors import stored_tensors
-from vocadapt.spaces.projection.projection import Projection, movement, project, project_pair
-from vocadapt.spaces.projection.quality import PictureQuality, picture_quality
+from vocadapt.spaces.io.tensors import index_tensors
+from vocadapt.spaces.projection.projection import (
+    Projection,
+    measure_movement,
+    project,
+    project_pair,
+)
+from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
-from vocadapt.spaces.projection.token_choice import CONTINUATION, choose
+from vocadapt.spaces.projection.token_choice import CONTINUATION, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
@@ -34,7 +39,7 @@ class ProjectedSpace:
     """One space of a map: where each word stands, and how far that may be trusted."""
 
     projection: Projection
-    quality: PictureQuality
+    quality: ProjectionQuality
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +124,13 @@ def compute_projection(
     """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows),
     name its regions.
 
-    With a second space only words of both are chosen from. Raises InputError as `choose` and
+    With a second space only words of both are chosen from. Raises InputError as `choose_tokens` and
     `project` do.
     """
     begin = time.perf_counter()
     space = first.space if second is None else _shared_words(first.space, second.space)
     continuation = first.model.vocabulary.continuation if first.model else CONTINUATION
-    chosen = choose(space, settings.choice, first.special, continuation)
+    chosen = choose_tokens(space, settings.choice, first.special, continuation)
     shown, how = space.take(chosen.rows), chosen.how
     drawing, judging = part(progress, 0.0, 0.85), part(progress, 0.85, 0.98)
     if second is None:
@@ -171,7 +176,7 @@ def _shared_words(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpac
 
 def _compare_second(drawn: list[ProjectedSpace]) -> tuple[ProjectedSpace | None, Matrix | None]:
     return (
-        (drawn[1], movement(drawn[0].projection, drawn[1].projection))
+        (drawn[1], measure_movement(drawn[0].projection, drawn[1].projection))
         if len(drawn) > 1
         else (None, None)
     )
@@ -187,7 +192,7 @@ def _measure_quality(
     metric, seed = settings.projection.metric, settings.projection.seed
     return ProjectedSpace(
         projection,
-        picture_quality(
+        measure_projection_quality(
             space, projection.xy, metric=metric, most=most, seed=seed, progress=progress
         ),
     )
@@ -235,7 +240,7 @@ def load_projection(folder: Path) -> ProjectionArtifact:
         if not (folder / name).is_file():
             raise InputError(f"{folder}: expected a map, {name} is missing.", "Draw the map again.")
     facts = strict_json.read(folder / FACTS)
-    stored = {name: tensor.rows() for name, tensor in stored_tensors(folder / COORDINATES).items()}
+    stored = {name: tensor.rows() for name, tensor in index_tensors(folder / COORDINATES).items()}
     try:
         return _build_artifact(facts, stored)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -272,4 +277,4 @@ def _build_projected_space(
         raise ValueError(f"{len(words)} words, {len(xy)} places")
     told = {key: picture[key] for key in ("name", "versions", "explained")}
     projection = Projection(words, xy, settings.projection, picture["engine"], **told)
-    return ProjectedSpace(projection, PictureQuality(**picture["quality"]))
+    return ProjectedSpace(projection, ProjectionQuality(**picture["quality"]))

@@ -42,10 +42,14 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, domain_space
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.alignment.comparison import best, compare, maps_to_compare
-from vocadapt.spaces.alignment.cross_validation import HeldOut
+from vocadapt.spaces.alignment.comparison import (
+    compare_alignments,
+    list_feasible_alignments,
+    select_best_alignment,
+)
+from vocadapt.spaces.alignment.cross_validation import HeldOutQuality
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.io.case_folding import fold
+from vocadapt.spaces.io.case_folding import fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -111,7 +115,7 @@ def import_vectors(task: Task, settings: ImportStep) -> Numbers:
     )
     space, notes = found.space, [*found.notes]
     if settings.fold:
-        folded = fold(space, task.model.splitter, settings.collisions)
+        folded = fold_case(space, task.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
         if only is not None:  # these are words as the model meets them, which only folded words are
             space, notes = _keep_words_of_text(space, only, notes)
@@ -136,7 +140,7 @@ def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
         "anchors": len(judged[0].anchors),
         "verdict": judged[0].verdict,
         **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
-        **({"best": asdict(best(judged).settings)} if settings.compare else {}),
+        **({"best": asdict(select_best_alignment(judged).settings)} if settings.compare else {}),
     }
 
 
@@ -351,10 +355,10 @@ def cross_validate_alignments(
     space: EmbeddingSpace,
     model: LanguageModel,
     progress: Progress = silent,
-) -> tuple[HeldOut, ...]:
+) -> tuple[HeldOutQuality, ...]:
     """Judge the chosen map on held-out words, and after it all others where asked."""
     maps = list_alignments(settings, space, model)
-    return compare(
+    return compare_alignments(
         space,
         model.space,
         maps,
@@ -373,7 +377,7 @@ def list_alignments(
     chosen = settings.alignment
     if not settings.compare:
         return [chosen]
-    able = maps_to_compare(
+    able = list_feasible_alignments(
         space, model.space, settings.folds, chosen.anchors, model.vocabulary.special
     )
     first = [chosen] if chosen.method in {other.method for other in able} else []

@@ -20,12 +20,12 @@ from vocadapt.spaces.alignment.methods import (
     METHODS,
     WEIGHTS,
     AlignmentSettings,
+    AnchorPairs,
+    Matrix64,
     Method,
-    Pairs,
-    Wide,
 )
-from vocadapt.spaces.alignment.solvers import through_kernel
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.spaces.alignment.solvers import apply_kernel_alignment
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 __all__ = [
     "METHODS",
@@ -77,7 +77,7 @@ class Alignment:
         return (
             rows @ self.matrix
             if self.landmarks is None
-            else through_kernel(rows, self.landmarks, self.matrix)
+            else apply_kernel_alignment(rows, self.landmarks, self.matrix)
         )
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
@@ -88,7 +88,7 @@ class Alignment:
         return rows
 
     def _unit(self, vectors: Matrix) -> Matrix:
-        return unit_rows(vectors) if self.settings.unit else vectors
+        return normalize_rows(vectors) if self.settings.unit else vectors
 
     def save(self, folder: Path) -> None:
         """Write alignment.safetensors and alignment.json into an existing folder."""
@@ -139,21 +139,23 @@ def fit_alignment(
     Raises InputError where the method cannot go on with these anchors (too few, or unequal widths).
     """
     settings = settings or AlignmentSettings()
-    return fit_on(find_anchors(source, target, settings.anchors, exclude), source, target, settings)
+    return fit_on_anchors(
+        find_anchors(source, target, settings.anchors, exclude), source, target, settings
+    )
 
 
-def fit_on(
+def fit_on_anchors(
     anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, settings: AlignmentSettings
 ) -> Alignment:
     """Fit a map on just these anchors: what the held-out evaluation does for every fold."""
     rows = source.matrix[anchors.source_rows], target.matrix[anchors.target_rows]
     scale = float(np.linalg.norm(rows[1], axis=1).mean()) if settings.unit else 1.0
-    x, y = ((unit_rows(side) if settings.unit else side).astype(np.float64) for side in rows)
-    means: tuple[Wide, Wide] = np.zeros(source.dim), np.zeros(target.dim)
+    x, y = ((normalize_rows(side) if settings.unit else side).astype(np.float64) for side in rows)
+    means: tuple[Matrix64, Matrix64] = np.zeros(source.dim), np.zeros(target.dim)
     if settings.center:
         means = x.mean(axis=0), y.mean(axis=0)
         x, y = x - means[0], y - means[1]
-    pairs = Pairs(x, y, _weights(anchors, source, settings.weights))
+    pairs = AnchorPairs(x, y, _weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
     matrix, x_mean, y_mean = (
         part.astype(np.float32) for part in (method.fit(pairs, settings), *means)
@@ -162,7 +164,7 @@ def fit_on(
     return Alignment(settings, matrix, x_mean, y_mean, scale, len(anchors), landmarks)
 
 
-def _weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Wide:
+def _weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Matrix64:
     """One weight per anchor with mean 1, from the corpus counts."""
     if name != "none" and source.counts is None:
         raise InputError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.anchors import AnchorFilter, find_anchors
-from vocadapt.spaces.alignment.cross_validation import HeldOut, held_out
+from vocadapt.spaces.alignment.cross_validation import HeldOutQuality, cross_validate
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -19,7 +19,7 @@ READING = (  # P@5 by CSLS names the best map: five hits vary less than one, and
 
 
 @dataclass(frozen=True)
-class Paired:
+class FoldComparison:
     """One map's P@k minus another's, fold by fold: mean, standard deviation, folds won, folds, and
     p of a paired t-test.
 
@@ -34,7 +34,7 @@ class Paired:
     p: float
 
 
-def every_map(
+def list_alignments(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: AnchorFilter = ALL
 ) -> tuple[AlignmentSettings, ...]:
     """Every map, as it is and on centered unit rows, the paper's first; the identity only where the
@@ -52,7 +52,7 @@ def every_map(
     )
 
 
-def left_out(
+def find_infeasible_methods(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, folds: int = 0
 ) -> dict[str, str]:
     """The methods that cannot be fitted on this many anchors, or judged on so many `folds` of them,
@@ -72,23 +72,27 @@ def left_out(
     return reasons | ({} if source.dim == target.dim else {"identity": widths})
 
 
-def maps_to_compare(
+def list_feasible_alignments(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     folds: int = 10,
     anchors: AnchorFilter = ALL,
     exclude: Collection[str] = (),
 ) -> tuple[AlignmentSettings, ...]:
-    """Every map that can be judged on these folds of these anchors, the paper's first; `left_out`
+    """Every map that can be judged on these folds of these anchors, the paper's first; `find_infeasible_methods`
     says which cannot.
     """
-    cannot = left_out(source, target, len(find_anchors(source, target, anchors, exclude)), folds)
+    cannot = find_infeasible_methods(
+        source, target, len(find_anchors(source, target, anchors, exclude)), folds
+    )
     return tuple(
-        settings for settings in every_map(source, target, anchors) if settings.method not in cannot
+        settings
+        for settings in list_alignments(source, target, anchors)
+        if settings.method not in cannot
     )
 
 
-def compare(
+def compare_alignments(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     maps: Sequence[AlignmentSettings] = (),
@@ -96,11 +100,11 @@ def compare(
     seed: int = 1,
     exclude: Collection[str] = (),
     progress: Progress = silent,
-) -> tuple[HeldOut, ...]:
+) -> tuple[HeldOutQuality, ...]:
     """Judge each of `maps` (all that can be, where none are given) on the same folds."""
-    maps = maps or maps_to_compare(source, target, folds, exclude=exclude)
+    maps = maps or list_feasible_alignments(source, target, folds, exclude=exclude)
     return tuple(
-        held_out(
+        cross_validate(
             source,
             target,
             settings,
@@ -113,12 +117,16 @@ def compare(
     )
 
 
-def best(judged: Sequence[HeldOut], k: int = 5, reading: str = READING) -> HeldOut:
+def select_best_alignment(
+    judged: Sequence[HeldOutQuality], k: int = 5, reading: str = READING
+) -> HeldOutQuality:
     """The map with the highest held-out P@k."""
     return max(judged, key=lambda result: result.precision(k, reading))
 
 
-def paired(one: HeldOut, other: HeldOut, k: int = 5, reading: str = READING) -> Paired:
+def compare_fold_by_fold(
+    one: HeldOutQuality, other: HeldOutQuality, k: int = 5, reading: str = READING
+) -> FoldComparison:
     """Compare two maps fold by fold; raises InputError where their folds differ."""
     from scipy.special import stdtr
 
@@ -130,4 +138,4 @@ def paired(one: HeldOut, other: HeldOut, k: int = 5, reading: str = READING) -> 
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
     p = float(2 * stdtr(folds - 1, -abs(mean) / error)) if error else float(mean == 0)
-    return Paired(mean, sd, int((difference > 0).sum()), folds, p)
+    return FoldComparison(mean, sd, int((difference > 0).sum()), folds, p)

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on_anchors
 from vocadapt.spaces.alignment.anchors import Anchors, find_anchors
-from vocadapt.spaces.neighbors.search import blocks, hubness
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 HITS = (1, 5, 10)
 CHANCE_P = 0.001  # above this probability of so many hits by luck, the map is called chance
@@ -33,7 +33,7 @@ Ranks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutQuality:
     """The held-out result of one map: one line per anchor, everything else is read off it.
 
     `fold` (n,) is the fold that judged the anchor; `cosine` (n,) that of its mapped row to its own
@@ -122,7 +122,7 @@ class HeldOut:
         return np.asarray(sums / np.bincount(self.fold))
 
 
-def held_out(
+def cross_validate(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     settings: AlignmentSettings | None = None,
@@ -130,7 +130,7 @@ def held_out(
     seed: int = 1,
     exclude: Collection[str] = (),
     progress: Progress = silent,
-) -> HeldOut:
+) -> HeldOutQuality:
     """Judge a map by k-fold cross-validation over the anchors; the split depends on `seed` and the
     number of anchors only.
 
@@ -140,7 +140,7 @@ def held_out(
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
     anchors = find_anchors(source, target, settings.anchors, exclude)
-    fold = split(len(anchors), folds, seed)
+    fold = assign_folds(len(anchors), folds, seed)
     shares = [
         part(progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}")
         for i in range(folds)
@@ -159,12 +159,12 @@ def held_out(
         reading: len(anchors) if reading.endswith("anchors") else len(target) for reading in ranks
     }
     progress(1.0, "judged")
-    return HeldOut(
+    return HeldOutQuality(
         settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start
     )
 
 
-def split(n: int, folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
     """The fold of each of n anchors (n,), dealt at random, sizes equal or off by one."""
     if folds < 2 or n < folds:
         raise InputError(
@@ -184,11 +184,11 @@ def _judge(
 ) -> tuple[Matrix, Matrix, dict[str, Ranks]]:
     """Fit on the anchors that are not in the test fold; cosines and ranks of those that are."""
     progress(0.0, "fitting")
-    alignment = fit_on(subset(anchors, ~test), source, target, settings)
+    alignment = fit_on_anchors(select_anchors(anchors, ~test), source, target, settings)
     progress(0.2, "comparing with every wordpiece")
-    mapped = unit_rows(alignment.map_source(source.matrix[anchors.source_rows]))
-    pieces = unit_rows(alignment.prepare_target(target.matrix))
-    hubs = hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
+    mapped = normalize_rows(alignment.map_source(source.matrix[anchors.source_rows]))
+    pieces = normalize_rows(alignment.prepare_target(target.matrix))
+    hubs = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
     own = anchors.target_rows[test]
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
@@ -203,7 +203,7 @@ def _ranks(
         reading: np.empty(len(queries), dtype=np.int64)
         for reading in ("anchors", "pieces", "csls anchors", "csls pieces")
     }
-    for rows in blocks(len(queries), len(pieces)):
+    for rows in iterate_blocks(len(queries), len(pieces)):
         similarity = queries[rows] @ pieces.T
         for prefix, offset in (("", None), ("csls ", hubs / 2)):
             values = similarity if offset is None else similarity - offset
@@ -213,7 +213,7 @@ def _ranks(
     return ranks
 
 
-def subset(anchors: Anchors, chosen: NDArray[np.bool_]) -> Anchors:
+def select_anchors(anchors: Anchors, chosen: NDArray[np.bool_]) -> Anchors:
     """The anchors where `chosen` (n,) is true."""
     words = tuple(word for word, take in zip(anchors.words, chosen, strict=True) if take)
     return Anchors(words, anchors.source_rows[chosen], anchors.target_rows[chosen])

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.solvers import procrustes, solve_kernel_ridge, solve_least_squares
+from vocadapt.spaces.alignment.solvers import (
+    solve_kernel_ridge,
+    solve_least_squares,
+    solve_procrustes,
+)
 from vocadapt.spaces.space import Matrix
 
-Wide = NDArray[np.float64]
+Matrix64 = NDArray[np.float64]
 
 DEFAULT_RIDGE = 0.01
 DEFAULT_KERNEL_RIDGE = 0.1
@@ -59,14 +63,14 @@ class AlignmentSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class AnchorPairs:
     """Prepared anchors: source rows x (n, d), target rows y (n, e), weights (n,) of mean 1."""
 
-    x: Wide
-    y: Wide
-    weights: Wide
+    x: Matrix64
+    y: Matrix64
+    weights: Matrix64
 
-    def weighted(self) -> tuple[Wide, Wide]:
+    def weighted(self) -> tuple[Matrix64, Matrix64]:
         """Both sides with each row times the root of its weight."""
         if (self.weights == 1).all():
             return self.x, self.y
@@ -82,7 +86,7 @@ class Method:
     anchor for each dimension.
     """
 
-    fit: Callable[[Pairs, AlignmentSettings], NDArray[np.floating]]
+    fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating]]
     about: str
     source: str
     kernel: bool = False
@@ -90,7 +94,7 @@ class Method:
     full: bool = False
 
 
-def _least_squares(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+def _least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     n, dim = pairs.x.shape
     if n < dim:
         raise InputError(
@@ -101,21 +105,21 @@ def _least_squares(pairs: Pairs, settings: AlignmentSettings) -> Wide:
     return solve_least_squares(*pairs.weighted())
 
 
-def _ridge(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+def _ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
 
 
-def _procrustes(pairs: Pairs, settings: AlignmentSettings) -> Wide:
-    return procrustes(*pairs.weighted())
+def _procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+    return solve_procrustes(*pairs.weighted())
 
 
-def _kernel_ridge(pairs: Pairs, settings: AlignmentSettings) -> Matrix:
+def _kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
     return solve_kernel_ridge(
         pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE
     )
 
 
-def _identity(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+def _identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     width, model = pairs.x.shape[1], pairs.y.shape[1]
     if width != model:
         raise InputError(
@@ -125,13 +129,13 @@ def _identity(pairs: Pairs, settings: AlignmentSettings) -> Wide:
     return np.eye(width)
 
 
-def _random(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+def _random(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     matrix = np.random.default_rng(settings.seed).normal(size=(pairs.x.shape[1], pairs.y.shape[1]))
     length, wanted = (np.linalg.norm(rows, axis=1).mean() for rows in (pairs.x @ matrix, pairs.y))
     return np.asarray(matrix * (wanted / length if length else 1.0))
 
 
-WEIGHTS: dict[str, Callable[[Wide], Wide]] = {
+WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
     "none": np.ones_like,
     "log": np.log1p,
     "sqrt": np.sqrt,

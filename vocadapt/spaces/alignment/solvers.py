@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.spaces.neighbors.search import blocks
-from vocadapt.spaces.space import Matrix, unit_rows
+from vocadapt.spaces.neighbors.search import iterate_blocks
+from vocadapt.spaces.space import Matrix, normalize_rows
 
-Wide = NDArray[np.float64]
+Matrix64 = NDArray[np.float64]
 
 # γ of the Gaussian kernel on rows of length 1. Chosen, like its penalty, on encyclopedia text,
 # never on the text it is judged on.
@@ -17,7 +17,7 @@ KERNEL_WIDTH = 0.1
 SMALLEST_RECIPROCAL_CONDITION = 1e-12
 
 
-def solve_least_squares(x: Wide, y: Wide, ridge: float = 0.0) -> Wide:
+def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix64:
     """W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², λ = ridge · trace(xᵀx)/d, for x (n, d) and y (n,
     e).
 
@@ -36,7 +36,7 @@ def solve_least_squares(x: Wide, y: Wide, ridge: float = 0.0) -> Wide:
     return np.asarray(cho_solve((factor, True), (x.T @ y) / scale[:, None]) / scale[:, None])
 
 
-def _cholesky(gram: Wide, scale: Wide) -> Wide | None:
+def _cholesky(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
     """The lower factor of the gram matrix with its columns scaled to 1; None where it is too
     ill-conditioned to trust.
     """
@@ -50,7 +50,7 @@ def _cholesky(gram: Wide, scale: Wide) -> Wide | None:
     return np.asarray(factor)
 
 
-def _by_svd(x: Wide, y: Wide, penalty: float) -> Wide:
+def _by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
     """Least squares by numpy's SVD solver, the penalty written as further rows."""
     if penalty:
         x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])
@@ -58,7 +58,7 @@ def _by_svd(x: Wide, y: Wide, penalty: float) -> Wide:
     return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
 
 
-def procrustes(x: Wide, y: Wide) -> Wide:
+def solve_procrustes(x: Matrix64, y: Matrix64) -> Matrix64:
     """The W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy): U·Vᵀ of the SVD of
     xᵀy (Schönemann 1966).
     """
@@ -70,23 +70,23 @@ def gaussian_kernel(rows: Matrix, landmarks: Matrix) -> Matrix:
     """exp(−KERNEL_WIDTH · ‖a − b‖²) of every row with every landmark, float32 (rows, landmarks);
     both brought to length 1.
     """
-    similarity: Matrix = unit_rows(rows) @ unit_rows(landmarks).T
+    similarity: Matrix = normalize_rows(rows) @ normalize_rows(landmarks).T
     similarity -= 1.0
     similarity *= 2 * KERNEL_WIDTH
     return np.exp(similarity, out=similarity)
 
 
-def through_kernel(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> Matrix:
+def apply_kernel_alignment(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> Matrix:
     """Send rows (n, d) through a kernel map: kernel with the landmarks, times `matrix`; a block of
     rows at a time.
     """
     mapped = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
-    for part in blocks(len(rows), len(landmarks)):
+    for part in iterate_blocks(len(rows), len(landmarks)):
         mapped[part] = gaussian_kernel(rows[part], landmarks) @ matrix
     return mapped
 
 
-def solve_kernel_ridge(x: Wide, y: Wide, weights: Wide, ridge: float) -> Matrix:
+def solve_kernel_ridge(x: Matrix64, y: Matrix64, weights: Matrix64, ridge: float) -> Matrix:
     """Coefficients A (n, e) of kernel ridge regression of y (n, e) on x (n, d): (K + λ/weights) A =
     y (Saunders et al. 1998).
 

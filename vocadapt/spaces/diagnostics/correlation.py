@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 
-def spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
+def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
     """Compute Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
 
     Returns None for fewer than three values, or if one side is constant.
     """
     if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None
-    return float(np.corrcoef(mean_ranks(one), mean_ranks(other))[0, 1])
+    return float(np.corrcoef(compute_mean_ranks(one), compute_mean_ranks(other))[0, 1])
 
 
-def mean_ranks(values: NDArray[Any]) -> Values:
+def compute_mean_ranks(values: NDArray[Any]) -> Values:
     """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean
     rank.
     """

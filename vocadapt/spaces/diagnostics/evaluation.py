@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.diagnostics.correlation import spearman
+from vocadapt.spaces.diagnostics.correlation import compute_spearman
 from vocadapt.spaces.diagnostics.word_pairs import PairList
 from vocadapt.spaces.io.bundled import find_gensim_file
 from vocadapt.spaces.io.word_files import read_lines
@@ -54,7 +54,7 @@ class AnalogyScore:
     of: int
 
 
-def casing(space: EmbeddingSpace) -> Splitter | None:
+def detect_casing(space: EmbeddingSpace) -> Splitter | None:
     """How the words of a list are to be spelled: in lower case where no word of the space has a
     capital, else as they are.
     """
@@ -69,14 +69,14 @@ def score_pairs(
 
     Words are looked up as they are spelled, or as `splitter` normalizes them.
     """
-    row = lookup(space, splitter)
+    row = build_lookup(space, splitter)
     known = [(row(pair.first), row(pair.second), pair.score) for pair in pairs.pairs]
     known = [(first, second, score) for first, second, score in known if first >= 0 and second >= 0]
     if len(known) < 3:
         return PairScore(None, len(known), len(pairs.pairs))
     first, second, scores = map(np.array, zip(*known, strict=True))
     cosines = np.einsum("nd,nd->n", space.unit[first], space.unit[second])
-    return PairScore(spearman(cosines, scores), len(known), len(pairs.pairs))
+    return PairScore(compute_spearman(cosines, scores), len(known), len(pairs.pairs))
 
 
 def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
@@ -107,7 +107,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
     return tuple(AnalogySection(name, tuple(questions)) for name, questions in sections)
 
 
-def bundled_analogies() -> tuple[AnalogySection, ...]:
+def load_bundled_analogies() -> tuple[AnalogySection, ...]:
     """Google's 19 544 questions, which come with gensim."""
     return read_analogies(find_gensim_file("questions-words.txt"))
 
@@ -124,7 +124,7 @@ def score_analogies(
     Gives a score for each section, and "total". Among all words of the space; the tool of the paper
     took the first 30 000.
     """
-    row = lookup(space, splitter)
+    row = build_lookup(space, splitter)
     results: dict[str, tuple[NDArray[np.bool_], int]] = {}
     for done, section in enumerate(sections):
         progress(done / len(sections), section.name)
@@ -160,7 +160,7 @@ def _accuracy(right: NDArray[np.bool_], of: int) -> AnalogyScore:
     return AnalogyScore(float(right.mean()) if len(right) else None, len(right), of)
 
 
-def lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
+def build_lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
     """Word → row number, −1 for a word that the space lacks; with a splitter, the word as the model
     meets it.
     """

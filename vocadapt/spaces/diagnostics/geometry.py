@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.diagnostics.correlation import spearman
-from vocadapt.spaces.diagnostics.mean_cosines import directions
-from vocadapt.spaces.neighbors.search import BLOCK, nearest
+from vocadapt.spaces.diagnostics.correlation import compute_spearman
+from vocadapt.spaces.diagnostics.mean_cosines import sum_directions
+from vocadapt.spaces.neighbors.search import BLOCK, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 Values = NDArray[np.float64]
@@ -115,9 +115,9 @@ class NormBands:
     high: Values
 
 
-def isotropy(space: EmbeddingSpace) -> Isotropy:
+def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
     """The measures of isotropy of a space."""
-    space = with_direction(space)
+    space = drop_zero_rows(space)
     if len(space) < 2:
         return Isotropy(None, None, None, None)
     values, vectors = np.linalg.eigh(_products(space.unit))
@@ -132,14 +132,14 @@ def isotropy(space: EmbeddingSpace) -> Isotropy:
     )
 
 
-def hubness_of(
+def measure_hubness(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
 ) -> Hubness | None:
     """The k-occurrences of a space in figures; None where fewer than two rows have a direction."""
-    space = with_direction(space)
+    space = drop_zero_rows(space)
     if len(space) < 2:
         return None
-    times = k_occurrences(space, k, progress)
+    times = count_k_occurrences(space, k, progress)
     order = np.argsort(-times, kind="stable")[:HUBS]
     hubs = tuple((space.words[row], int(times[row])) for row in order)
     return Hubness(
@@ -147,7 +147,7 @@ def hubness_of(
     )
 
 
-def k_occurrences(
+def count_k_occurrences(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
 ) -> NDArray[np.int64]:
     """How many rows have each row among their k nearest by cosine, themselves left out (words,)."""
@@ -155,19 +155,19 @@ def k_occurrences(
     for start in range(0, len(space), step):
         progress(start / len(space), "looking for hubs")
         own = np.arange(start, min(start + step, len(space)))
-        found = nearest(space.unit[own], space, k, leave_out=own)
+        found = find_nearest(space.unit[own], space, k, leave_out=own)
         times += np.bincount(found.rows.ravel(), minlength=len(space))
     return times
 
 
-def hubness_seconds(space: EmbeddingSpace) -> float:
-    """About how long `hubness_of` takes on a space."""
+def estimate_hubness_seconds(space: EmbeddingSpace) -> float:
+    """About how long `measure_hubness` takes on a space."""
     return len(space) ** 2 * (space.dim * SECONDS[0] + SECONDS[1])
 
 
-def norms_of(space: EmbeddingSpace) -> Norms:
+def measure_norms(space: EmbeddingSpace) -> Norms:
     """The lengths of a space's rows in figures; all 0 where no row has one."""
-    lengths = directions(space).lengths
+    lengths = sum_directions(space).lengths
     found = lengths[lengths > 0]
     if not len(found):
         return Norms(0.0, 0.0, 0.0, 0.0, 0.0, len(lengths))
@@ -182,7 +182,7 @@ def norms_of(space: EmbeddingSpace) -> Norms:
     )
 
 
-def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
+def get_frequencies(space: EmbeddingSpace) -> tuple[str, Values]:
     """What is known of how frequent each row's token is, larger for more: its counts, else the id
     rank downwards from 0.
     """
@@ -191,26 +191,30 @@ def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
     return "id rank", -np.arange(len(space), dtype=np.float64)
 
 
-def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) -> FrequencyBias:
+def measure_frequency_bias(
+    space: EmbeddingSpace, added: Collection[str] = frozenset()
+) -> FrequencyBias:
     """Correlate frequency with the norms and directions of the embeddings of the original tokens.
 
     added: tokens to exclude. They have the highest ids and were initialized, not pretrained, so
     they alone could produce a correlation with the id.
     """
     space = _without(space, added)
-    by, frequency = frequency_of(space)
-    found = directions(space)
+    by, frequency = get_frequencies(space)
+    found = sum_directions(space)
     some = found.lengths > 0
     lengths, frequency = found.lengths[some], frequency[some]
     along = (space.unit[some] @ found.total.astype(np.float32)).astype(np.float64)
-    return FrequencyBias(by, len(lengths), spearman(frequency, lengths), spearman(frequency, along))
+    return FrequencyBias(
+        by, len(lengths), compute_spearman(frequency, lengths), compute_spearman(frequency, along)
+    )
 
 
 def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
     """Compare the norms of added and original embeddings; None if either side has no nonzero
     embedding.
     """
-    lengths = directions(space).lengths
+    lengths = sum_directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
     new, original = lengths[is_added & (lengths > 0)], lengths[~is_added & (lengths > 0)]
     if not len(new) or not len(original):
@@ -218,12 +222,12 @@ def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedN
     return AddedNorms(len(new), float(np.median(new)), len(original), float(np.median(original)))
 
 
-def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
+def compute_norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
     """Lengths by frequency in about `groups` groups; places are counts, or ids where there are none
     (median of a group).
     """
-    by, frequency = frequency_of(space)
-    lengths = directions(space).lengths
+    by, frequency = get_frequencies(space)
+    lengths = sum_directions(space).lengths
     order = [row for row in np.argsort(-frequency, kind="stable") if lengths[row] > 0]
     parts = [part for part in np.array_split(np.array(order, dtype=np.int64), groups) if len(part)]
     place = np.array([np.median(frequency[part] if by == "counts" else part) for part in parts])
@@ -237,7 +241,7 @@ def _without(space: EmbeddingSpace, added: Collection[str]) -> EmbeddingSpace:
     return space if len(rows) == len(space) else space.take(rows)
 
 
-def with_direction(space: EmbeddingSpace) -> EmbeddingSpace:
+def drop_zero_rows(space: EmbeddingSpace) -> EmbeddingSpace:
     """The space without its zero rows."""
     some = np.flatnonzero(space.matrix.any(axis=1))
     return space if len(some) == len(space) else space.take(some)

@@ -51,7 +51,7 @@ class CosineTables:
     zero_rows: tuple[int, ...]
 
 
-def directions(space: EmbeddingSpace) -> Directions:
+def sum_directions(space: EmbeddingSpace) -> Directions:
     """Length of every row and the sum of the unit rows, in float64."""
     total, lengths = np.zeros(space.dim), np.empty(len(space))
     for start in range(0, len(space), BLOCK):
@@ -62,9 +62,9 @@ def directions(space: EmbeddingSpace) -> Directions:
     return Directions(total, lengths, int(np.count_nonzero(lengths)))
 
 
-def cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
+def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     """Tables 3.2 and 3.3 of these spaces."""
-    found = [directions(space) for space in spaces]
+    found = [sum_directions(space) for space in spaces]
     places = range(len(spaces))
     mean = [[_mean(found[i], found[j], i == j) for j in places] for i in places]
     twins = {
@@ -84,11 +84,11 @@ def cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     )
 
 
-def mean_cosine(space: EmbeddingSpace) -> float | None:
+def compute_mean_cosine(space: EmbeddingSpace) -> float | None:
     """The mean cosine over all pairs of different tokens; None where fewer than two have a
     direction.
     """
-    found = directions(space)
+    found = sum_directions(space)
     return _mean(found, found, same=True)
 
 

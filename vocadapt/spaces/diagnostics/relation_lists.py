@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.diagnostics.evaluation import AnalogySection, bundled_analogies, read_analogies
-from vocadapt.spaces.diagnostics.relations import Relation, relation_of
+from vocadapt.spaces.diagnostics.evaluation import (
+    AnalogySection,
+    load_bundled_analogies,
+    read_analogies,
+)
+from vocadapt.spaces.diagnostics.relations import Relation, build_relation
 from vocadapt.spaces.diagnostics.word_pairs import (
     PairList,
     Row,
-    bundled_pairs,
     is_number,
+    load_bundled_pairs,
     read_pairs,
     read_rows,
 )
@@ -60,7 +64,7 @@ class RelationList:
     judged: PairList | None = None
 
 
-def bundled_relations() -> tuple[RelationList, ...]:
+def load_bundled_relations() -> tuple[RelationList, ...]:
     """The pairs of the thesis, those of Google's analogy questions, and from WordSim-353 and
     SimLex-999 the most and least alike.
 
@@ -70,12 +74,12 @@ def bundled_relations() -> tuple[RelationList, ...]:
         THESIS,
         tuple(Relation(THESIS, name, (("left", other),)) for name, other in TABLE_3_4.items()),
     )
-    related, similar = bundled_pairs()
+    related, similar = load_bundled_pairs()
     return (
         left,
         _judged(similar, f"similar (judged {SIMILAR:g} or more)", SIMILAR, 10.0),
         _judged(related, f"unrelated (judged {UNRELATED:g} or less)", 0.0, UNRELATED),
-        RelationList("Google analogies", _sections("Google analogies", bundled_analogies())),
+        RelationList("Google analogies", _sections("Google analogies", load_bundled_analogies())),
     )
 
 
@@ -93,7 +97,7 @@ def read_relations(path: Path) -> RelationList:
         return RelationList(name, _paradigms(name, rows, path))
     if sum(_scored(row) for row in rows) * 2 > len(rows):
         judged = read_pairs(path)
-        pairs = relation_of(name, name, ((pair.first, pair.second) for pair in judged.pairs))
+        pairs = build_relation(name, name, ((pair.first, pair.second) for pair in judged.pairs))
         return RelationList(name, (pairs,), judged)
     return RelationList(name, _named(name, rows, path))
 
@@ -103,13 +107,13 @@ def _judged(pairs: PairList, name: str, least: float, most: float) -> RelationLi
     a similarity set.
     """
     chosen = [(pair.first, pair.second) for pair in pairs.pairs if least <= pair.score <= most]
-    return RelationList(pairs.name, (relation_of(pairs.name, name, chosen),), pairs)
+    return RelationList(pairs.name, (build_relation(pairs.name, name, chosen),), pairs)
 
 
 def _sections(source: str, sections: Iterable[AnalogySection]) -> tuple[Relation, ...]:
     """The pairs of each section of analogies: a : b and c : d are both of its relation."""
     return tuple(
-        relation_of(
+        build_relation(
             source, section.name, ((a, b) for q in section.questions for a, b in (q[:2], q[2:]))
         )
         for section in sections
@@ -126,7 +130,7 @@ def _paradigms(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]
     if not columns or not forms:
         raise InputError(f"{path}: a header and nothing to pair under it.", REMEDY)
     return tuple(
-        relation_of(
+        build_relation(
             source,
             f"{header.fields[0]} – {name}",
             ((row.fields[0], row.fields[i]) for row in forms if row.fields[i]),
@@ -150,7 +154,7 @@ def _named(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
         if not all(row.fields):
             raise InputError(f"{path}, line {row.number:,}: one of its columns is empty.", REMEDY)
     if width == 2:
-        return (relation_of(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
+        return (build_relation(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
     front = header[0] in ("relation", "pos", "kind") or all(
         _first(row) in PARTS_OF_SPEECH for row in rows
     )
@@ -159,7 +163,7 @@ def _named(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
         one, two, three = row.fields
         name, pair = (one, (two, three)) if front else (three, (one, two))
         found.setdefault(name, []).append(pair)
-    return tuple(relation_of(source, name, pairs) for name, pairs in found.items())
+    return tuple(build_relation(source, name, pairs) for name, pairs in found.items())
 
 
 def _check_width(row: Row, width: int, path: Path) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
-from vocadapt.spaces.diagnostics.evaluation import lookup
-from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
+from vocadapt.spaces.diagnostics.evaluation import build_lookup
+from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -37,7 +37,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class NullSettings:
+class PermutationSettings:
     """How often the words are re-paired at random, and with which seed; raises InputError for a
     seed below 0.
     """
@@ -85,13 +85,13 @@ class PairCosine:
     corrected: float | None
 
 
-def few(words: Sequence[str], named: int = 3) -> str:
+def summarize_words(words: Sequence[str], named: int = 3) -> str:
     """How many words these are, and the first ones by name, for people; "" for none."""
     more = " …" if len(words) > named else ""
     return f"{len(words):,}: {', '.join(words[:named])}{more}" if words else ""
 
 
-def relation_of(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
+def build_relation(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
     """A relation without repetitions: (a, b) and (b, a) are one pair."""
     kept: dict[frozenset[str], tuple[str, str]] = {}
     for first, second in pairs:
@@ -104,7 +104,7 @@ def score_relations(
     relations: Sequence[Relation],
     splitter: Splitter | None = None,
     own_mean: float | None = None,
-    null: NullSettings = NullSettings(),
+    null: PermutationSettings = PermutationSettings(),
     progress: Progress = silent,
 ) -> tuple[RelationScore, ...]:
     """Score each relation; words are looked up as spelled, or as `splitter` normalizes them.
@@ -112,8 +112,8 @@ def score_relations(
     own_mean: the mean cosine to correct by, the space's over all its tokens where none is given.
     Raises InputError for draws < 1.
     """
-    own_mean = mean_cosine(space) if own_mean is None else own_mean
-    scores, row = [], lookup(space, splitter)
+    own_mean = compute_mean_cosine(space) if own_mean is None else own_mean
+    scores, row = [], build_lookup(space, splitter)
     for done, relation in enumerate(relations):
         progress(done / len(relations), relation.name)
         first, second, _ = _usable(space, relation, splitter)
@@ -127,7 +127,7 @@ def score_relations(
     return tuple(scores)
 
 
-def pair_cosines(
+def compute_pair_cosines(
     space: EmbeddingSpace,
     relation: Relation,
     splitter: Splitter | None = None,
@@ -136,7 +136,7 @@ def pair_cosines(
     """Every pair of a relation with its cosine, in the order of the list; corrected by `own_mean`
     as in `score_relations`.
     """
-    own_mean = mean_cosine(space) if own_mean is None else own_mean
+    own_mean = compute_mean_cosine(space) if own_mean is None else own_mean
     first, second, places = _usable(space, relation, splitter)
     found = dict(zip(places.tolist(), _cosines(space, first, second).tolist(), strict=True))
     less = own_mean or 0.0
@@ -157,7 +157,7 @@ def _usable(
     """Row numbers of the first and second words of the usable pairs, and the places of these pairs
     in the relation.
     """
-    row = lookup(space, splitter)
+    row = build_lookup(space, splitter)
     rows = np.array(
         [(row(first), row(second)) for first, second in relation.pairs], dtype=np.int64
     ).reshape(-1, 2)
@@ -174,7 +174,7 @@ def _score(
     second: Rows,
     of: int,
     own_mean: float | None,
-    null: NullSettings,
+    null: PermutationSettings,
 ) -> RelationScore:
     n = len(first)
     if not n:
@@ -204,7 +204,7 @@ def _score(
     )
 
 
-def _null(space: EmbeddingSpace, first: Rows, second: Rows, null: NullSettings) -> Values:
+def _null(space: EmbeddingSpace, first: Rows, second: Rows, null: PermutationSettings) -> Values:
     """The mean cosine of each random re-pairing; a word that meets itself is left out of the mean,
     as among the pairs.
     """

@@ -24,7 +24,7 @@ REMEDY = "Expected two words and a score on each line, for example: tiger<TAB>ca
 
 
 @dataclass(frozen=True)
-class Pair:
+class JudgedPair:
     """Two words, and how similar or related people find them."""
 
     first: str
@@ -37,7 +37,7 @@ class PairList:
     """Word pairs under a name."""
 
     name: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[JudgedPair, ...]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Row:
     fields: tuple[str, ...]
 
 
-def bundled_pairs() -> tuple[PairList, ...]:
+def load_bundled_pairs() -> tuple[PairList, ...]:
     """WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), as they come
     with gensim.
     """
@@ -119,14 +119,14 @@ def _columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
     return words[0], words[1], numeric.index(True)
 
 
-def _pair(row: Row, first: int, second: int, score: int, path: Path) -> Pair:
+def _pair(row: Row, first: int, second: int, score: int, path: Path) -> JudgedPair:
     """One row as a pair."""
     if len(row.fields) <= max(first, second, score) or not is_number(row.fields[score]):
         shown = " | ".join(row.fields)[:80]
         raise InputError(
             f"{path}, line {row.number:,}: no score in column {score + 1} of {shown!r}.", REMEDY
         )
-    return Pair(row.fields[first], row.fields[second], float(row.fields[score]))
+    return JudgedPair(row.fields[first], row.fields[second], float(row.fields[score]))
 
 
 def _most(answers: Iterable[bool]) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.io.row_reader import Imported
+from vocadapt.spaces.io.row_reader import ImportedSpace
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -16,7 +16,9 @@ COLLISIONS = {
 }
 
 
-def fold(space: EmbeddingSpace, splitter: Splitter, collisions: str = "first") -> Imported:
+def fold_case(
+    space: EmbeddingSpace, splitter: Splitter, collisions: str = "first"
+) -> ImportedSpace:
     """Normalize each word as a model does; words that become one are merged, words the model splits
     are left out.
 
@@ -48,7 +50,7 @@ def fold(space: EmbeddingSpace, splitter: Splitter, collisions: str = "first") -
         else np.array([space.counts[rows].sum() for rows in groups.values()], dtype=np.int64)
     )
     folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
-    return Imported(folded, "folded", tuple(_notes(space, kept, len(groups), collisions)))
+    return ImportedSpace(folded, "folded", tuple(_notes(space, kept, len(groups), collisions)))
 
 
 def _groups(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.io.row_reader import Gathering, Imported, naming_the_file
-from vocadapt.spaces.io.row_streams import read_binary, read_text, text_dim
-from vocadapt.spaces.io.tensors import StoredTensor, is_safetensors, stored_tensors
+from vocadapt.spaces.io.row_reader import ImportedSpace, RowCollector, convert_read_errors
+from vocadapt.spaces.io.row_streams import detect_dimension, read_binary, read_text
+from vocadapt.spaces.io.tensors import StoredTensor, index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
 
 HEAD = 1 << 20  # bytes looked at before a format is chosen
@@ -55,7 +55,7 @@ def read_space(
     limit: int | None = None,
     only: Container[str] | None = None,
     progress: Progress = silent,
-) -> Imported:
+) -> ImportedSpace:
     """Read word vectors of another tool.
 
     `limit` reads the first rows of the file only, `only` keeps the words in it. `words` names the
@@ -64,7 +64,7 @@ def read_space(
     Raises InputError for a file that is none of the formats, not whole, ragged, not UTF-8, or holds
     NaN or infinity; pickles are refused unread.
     """
-    with naming_the_file(str(path)):
+    with convert_read_errors(str(path)):
         head = _head(path)
         if head.startswith(NPY) or is_safetensors(head):
             return _read_array(path, head, words, limit, only)
@@ -108,7 +108,7 @@ def _refuse(path: Path, head: bytes) -> None:
 
 def _read_rows(
     path: Path, head: bytes, limit: int | None, only: Container[str] | None, progress: Progress
-) -> Imported:
+) -> ImportedSpace:
     """Read a file of rows: with a header, text or binary; without one, GloVe."""
     start = len(MARK) if head.startswith(MARK) else 0
     header = HEADER.match(head, start)
@@ -119,7 +119,9 @@ def _read_rows(
             f"{path}: expected word vectors, found a binary file of an unknown kind.", FORMATS
         )
     rows = int(header[1]) if header else None
-    into = Gathering(path.name, int(header[2]) if header else text_dim(head[start:]), limit, only)
+    into = RowCollector(
+        path.name, int(header[2]) if header else detect_dimension(head[start:]), limit, only
+    )
     with _opened(path) as (file, disk):
         size = path.stat().st_size
         file.seek(body)
@@ -137,7 +139,7 @@ def _read_rows(
     return into.imported(kind, rows)
 
 
-def _check_header(path: Path, rows: int, into: Gathering) -> None:
+def _check_header(path: Path, rows: int, into: RowCollector) -> None:
     """Raise InputError when a file that was read to its end has not the rows its header claims."""
     cut_short = into.read == into.limit
     if into.read > rows or (into.read < rows and not cut_short):
@@ -158,7 +160,7 @@ class _Array:
 
 def _read_array(
     path: Path, head: bytes, words: Path | None, limit: int | None, only: Container[str] | None
-) -> Imported:
+) -> ImportedSpace:
     """Read an array and its words, block by block."""
     names = read_words(words or _words_beside(path))
     array = _npy(path) if head.startswith(NPY) else _tensor(path, len(names.words))
@@ -167,7 +169,7 @@ def _read_array(
             f"{path}: {len(array.rows):,} rows, but the words file has {len(names.words):,} lines.",
             "Give the words file that belongs to it, one word for each row.",
         )
-    into = Gathering(path.name, array.rows.shape[1], limit, only)
+    into = RowCollector(path.name, array.rows.shape[1], limit, only)
     end = into.room(len(array.rows))
     for start in range(0, end, ROWS):
         block = range(start, min(start + ROWS, end))
@@ -203,7 +205,7 @@ def _tensor(path: Path, words: int) -> _Array:
     or the only one that fits.
     """
     matrices = {
-        name: tensor for name, tensor in stored_tensors(path).items() if len(tensor.shape) == 2
+        name: tensor for name, tensor in index_tensors(path).items() if len(tensor.shape) == 2
     }
     fitting = {name: tensor for name, tensor in matrices.items() if tensor.shape[0] == words}
     for found in (

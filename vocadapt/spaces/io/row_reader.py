@@ -16,7 +16,7 @@ MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class ImportedSpace:
     """A space that came from elsewhere: what format it was in, and what was left out or merged on
     the way (n of N).
     """
@@ -26,7 +26,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-class Gathering:
+class RowCollector:
     """Takes the rows of a file one by one: `admits` a word first, then gets the admitted words'
     rows by `add`.
 
@@ -94,7 +94,7 @@ class Gathering:
 
     def imported(
         self, file_format: str, rows: int | None = None, counts: NDArray[np.int64] | None = None
-    ) -> Imported:
+    ) -> ImportedSpace:
         """What was gathered; `rows` is how many the file holds and `counts` how often their words
         occur, where that is known.
 
@@ -109,7 +109,7 @@ class Gathering:
             )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
         kept = None if counts is None else counts[list(self.words.values())]
-        return Imported(
+        return ImportedSpace(
             EmbeddingSpace(tuple(self.words), self.matrix, kept, self.name),
             file_format,
             tuple(self._notes(rows)),
@@ -131,7 +131,7 @@ class Gathering:
 
 
 @contextmanager
-def naming_the_file(name: str) -> Iterator[None]:
+def convert_read_errors(name: str) -> Iterator[None]:
     """Turn what the system and the unpacker say into an InputError."""
     import gzip
     import zlib

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.io.row_reader import MAX_DIM, Gathering
+from vocadapt.spaces.io.row_reader import MAX_DIM, RowCollector
 from vocadapt.spaces.space import Matrix
 
 BLOCK = 1 << 22  # bytes of rows held at a time
@@ -29,14 +29,14 @@ CONTROL = re.compile(
 Told = Callable[[], None]
 
 
-def text_dim(head: bytes) -> int:
+def detect_dimension(head: bytes) -> int:
     """How many numbers a row of a file without header has: what most of its first rows have."""
     lines = [line for line in head.split(b"\n") if line.strip()]
     whole = lines[:-1] or lines  # the last one may go on behind the head
     return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
 
 
-def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> None:
+def read_text(file: IO[bytes], into: RowCollector, first_line: int, told: Told) -> None:
     """Read text rows until the end or the limit; `first_line` is the number of the next line.
 
     The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
@@ -50,7 +50,7 @@ def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> 
         told()
 
 
-def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tuple[int, bytes]]:
+def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[tuple[int, bytes]]:
     """Take the next lines with their numbers, of bounded total size; none at the end or the
     limit.
     """
@@ -70,7 +70,7 @@ def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tup
     return block
 
 
-def _vectors(lines: list[tuple[int, bytes]], into: Gathering) -> Matrix:
+def _vectors(lines: list[tuple[int, bytes]], into: RowCollector) -> Matrix:
     """The vectors of these lines' admitted words (n, dim); a line that is no row is looked for only
     when there is one.
     """
@@ -86,7 +86,7 @@ def _vectors(lines: list[tuple[int, bytes]], into: Gathering) -> Matrix:
         raise
 
 
-def _check(values: bytes, into: Gathering, line: int) -> None:
+def _check(values: bytes, into: RowCollector, line: int) -> None:
     """Raise InputError when one line's numbers cannot be read."""
     try:
         _floats(values, into.dim)
@@ -100,7 +100,7 @@ def _check(values: bytes, into: Gathering, line: int) -> None:
         raise _ragged(into, line, found) from None
 
 
-def _split_row(line: bytes, into: Gathering, number: int) -> tuple[str, bytes]:
+def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes]:
     """A line as its word and the text of its vector."""
     word, _, values = line.partition(b" ")
     plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
@@ -133,7 +133,7 @@ def _floats(text: bytes, dim: int) -> Matrix:
     return rows
 
 
-def _ragged(into: Gathering, line: int, found: str) -> InputError:
+def _ragged(into: RowCollector, line: int, found: str) -> InputError:
     """What to say of a line that is not a word and `dim` numbers."""
     return InputError(
         f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between,"
@@ -147,7 +147,7 @@ def _shown(raw: bytes) -> str:
     return repr(raw[:40].decode("utf-8", "replace"))
 
 
-def read_binary(file: IO[bytes], into: Gathering, told: Told) -> None:
+def read_binary(file: IO[bytes], into: RowCollector, told: Told) -> None:
     """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out
     and counted.
 
@@ -160,7 +160,7 @@ def read_binary(file: IO[bytes], into: Gathering, told: Told) -> None:
         told()
 
 
-def _binary_rows(file: IO[bytes], into: Gathering) -> Iterator[tuple[bytes, bytes]]:
+def _binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, bytes]]:
     """Word and vector bytes, row after row."""
     buffer, start, size, rows = b"", 0, 4 * into.dim, 0
     while True:
@@ -183,7 +183,7 @@ def _binary_rows(file: IO[bytes], into: Gathering) -> Iterator[tuple[bytes, byte
         )
 
 
-def _admits(into: Gathering, word: bytes) -> bool:
+def _admits(into: RowCollector, word: bytes) -> bool:
     """Whether a binary row is wanted; raises InputError where the bytes cannot be a word."""
     if not word or CONTROL.search(word):
         raise InputError(
@@ -198,6 +198,6 @@ def _admits(into: Gathering, word: bytes) -> bool:
         return False
 
 
-def _rows_a_block(into: Gathering) -> int:
+def _rows_a_block(into: RowCollector) -> int:
     """How many rows are read before they are turned into numbers; 0 when the limit is reached."""
     return into.room(max(1, BLOCK // (8 * into.dim)))

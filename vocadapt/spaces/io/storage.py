@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path
-from vocadapt.spaces.io.case_folding import COLLISIONS, fold
+from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
 from vocadapt.spaces.io.import_formats import read_space
-from vocadapt.spaces.io.row_reader import Imported
-from vocadapt.spaces.io.tensors import stored_tensors
-from vocadapt.spaces.io.word_files import read_lines, word_lines
+from vocadapt.spaces.io.row_reader import ImportedSpace
+from vocadapt.spaces.io.tensors import index_tensors
+from vocadapt.spaces.io.word_files import encode_word_lines, read_lines
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
     "COLLISIONS",
     "VECTORS",
     "WORDS",
-    "Imported",
-    "fold",
+    "ImportedSpace",
+    "fold_case",
     "load_space",
     "read_space",
     "save_space",
@@ -45,7 +45,7 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     Both files are whole or not there. Raises InputError when the disk is full, for a word that
     holds a line break, and for numbers too large for float16.
     """
-    words = word_lines(space.words, space.name)
+    words = encode_word_lines(space.words, space.name)
     tensors = _tensors(space, dtype)
     drafts = {folder / name: folder / f".{name}.draft" for name in (WORDS, VECTORS)}
     made = not folder.exists()
@@ -82,7 +82,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
                 f"{folder}: no {file} in it.",
                 "Give a folder that `vectors train` or `vectors import` wrote.",
             )
-    tensors = stored_tensors(folder / VECTORS)
+    tensors = index_tensors(folder / VECTORS)
     if "vectors" not in tensors:
         raise InputError(
             f"{folder / VECTORS}: no tensor named vectors.",

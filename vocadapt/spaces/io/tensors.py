@@ -38,7 +38,7 @@ class StoredTensor:
         return (stored.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else stored
 
 
-def stored_tensors(path: Path) -> dict[str, StoredTensor]:
+def index_tensors(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a safetensors file by name, those of a number type that words can have.
 
     Raises InputError when the file is not whole or its header does not fit it.

@@ -21,7 +21,7 @@ class WordList:
     counts: NDArray[np.int64] | None = None
 
 
-def word_lines(words: Iterable[str], name: str) -> bytes:
+def encode_word_lines(words: Iterable[str], name: str) -> bytes:
     """The words as a file, one a line; raises InputError for a word that cannot be one line of
     UTF-8.
     """

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import bounded, check_settings
-from vocadapt.spaces.neighbors.search import Neighbors, blocks, nearest
+from vocadapt.spaces.neighbors.search import Neighbors, find_nearest, iterate_blocks
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
 
 Flags = NDArray[np.bool_]
-Shares = NDArray[np.float64]
+Values = NDArray[np.float64]
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
-WITHOUT: dict[str, Callable[[str, Collection[str]], bool]] = {
+EXCLUDED_KINDS: dict[str, Callable[[str, Collection[str]], bool]] = {
     "special": lambda word, special: word in special,
     "continuation": lambda word, special: word.startswith("##") and len(word) > 2,
     "unused": lambda word, special: UNUSED.fullmatch(word) is not None,
@@ -53,11 +53,11 @@ class ChangeSettings:
             raise InputError(
                 f"Unknown candidates {self.among!r}.", f"Choose one of: {', '.join(AMONG)}."
             )
-        unknown = [name for name in self.without if name not in WITHOUT]
+        unknown = [name for name in self.without if name not in EXCLUDED_KINDS]
         if unknown:
             raise InputError(
                 f"There is no kind of word {unknown[0]!r} to leave out.",
-                f"Choose from: {', '.join(WITHOUT)}.",
+                f"Choose from: {', '.join(EXCLUDED_KINDS)}.",
             )
 
 
@@ -75,7 +75,7 @@ class WordChange:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparedSpace:
     """One of the two spaces as it is compared: its candidates, and the k nearest of each shared
     word (words, k) among them.
     """
@@ -102,9 +102,9 @@ class NeighborhoodChange:
     """
 
     words: tuple[str, ...]
-    overlap: Shares
-    before: Side
-    after: Side
+    overlap: Values
+    before: ComparedSpace
+    after: ComparedSpace
     settings: ChangeSettings
     of: tuple[int, int]
     shared: int
@@ -148,7 +148,7 @@ class NeighborhoodChange:
     @property
     def histogram(self) -> NDArray[np.int64]:
         """How many words keep 0, 1, … k of their neighbors (k + 1,)."""
-        return kept_counts(self.overlap, self.settings.k)
+        return count_by_overlap(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
         """The three lists of one word; raises InputError for one that is not compared."""
@@ -169,7 +169,7 @@ class NeighborhoodChange:
         )
 
 
-def neighborhood_change(
+def measure_neighborhood_change(
     before: EmbeddingSpace,
     after: EmbeddingSpace,
     settings: ChangeSettings = ChangeSettings(),
@@ -184,7 +184,7 @@ def neighborhood_change(
     for spaces that share no word, or too few for k.
     """
     shared = [word for word in before.words if word in after]
-    words, left_out = comparable(before, after, shared, settings, special, only)
+    words, left_out = select_compared_words(before, after, shared, settings, special, only)
     _enough(before, after, len(shared), len(words), settings)
     first = _side(before, words, settings, special, part(progress, 0.0, 0.5, before.name))
     second = _side(after, words, settings, special, part(progress, 0.5, 1.0, after.name))
@@ -202,7 +202,7 @@ def neighborhood_change(
     )
 
 
-def comparable(
+def select_compared_words(
     before: EmbeddingSpace,
     after: EmbeddingSpace,
     shared: list[str],
@@ -212,9 +212,10 @@ def comparable(
 ) -> tuple[list[str], dict[str, int]]:
     """Which of the shared words are compared, and how many are not, by reason."""
     words, left_out = shared, dict[str, int]()
-    zero = zero_words(before) | zero_words(after)
+    zero = find_zero_words(before) | find_zero_words(after)
     reasons: dict[str, Collection[str]] = {
-        name: {word for word in shared if WITHOUT[name](word, special)} for name in settings.without
+        name: {word for word in shared if EXCLUDED_KINDS[name](word, special)}
+        for name in settings.without
     }
     reasons["vector is zero"] = zero.intersection(shared)
     reasons["not in the null"] = set(shared).difference(only) if only is not None else set()
@@ -226,12 +227,12 @@ def comparable(
     return words, left_out
 
 
-def kept_counts(overlap: Shares, k: int) -> NDArray[np.int64]:
+def count_by_overlap(overlap: Values, k: int) -> NDArray[np.int64]:
     """How many words keep 0, 1, … k of their neighbors (k + 1,), from their overlaps."""
     return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
 
-def zero_words(space: EmbeddingSpace) -> frozenset[str]:
+def find_zero_words(space: EmbeddingSpace) -> frozenset[str]:
     """The words of a space whose vector is zero: nothing is near them, or everything."""
     return frozenset(space.words[row] for row in np.flatnonzero(~space.matrix.any(axis=1)))
 
@@ -256,7 +257,7 @@ def _side(
     settings: ChangeSettings,
     special: Collection[str],
     progress: Progress,
-) -> Side:
+) -> ComparedSpace:
     """The nearest candidates of each word in one space, block by block."""
     candidates = (
         space.take(space.rows(words))
@@ -269,30 +270,31 @@ def _side(
         np.empty((len(words), k), dtype=np.int64),
         np.empty((len(words), k), dtype=np.float32),
     )
-    for block in blocks(len(words), len(candidates)):
+    for block in iterate_blocks(len(words), len(candidates)):
         progress(
             block.start / len(words),
             f"neighbors of {len(words):,} words among {len(candidates):,}",
         )
-        found = nearest(candidates.matrix[own[block]], candidates, k, leave_out=own[block])
+        found = find_nearest(candidates.matrix[own[block]], candidates, k, leave_out=own[block])
         rows[block], scores[block] = found.rows, found.scores
-    return Side(space.name, candidates.words, Neighbors(rows, scores))
+    return ComparedSpace(space.name, candidates.words, Neighbors(rows, scores))
 
 
 def _candidates(
     space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
 ) -> EmbeddingSpace:
     """All words of a space that may be a neighbor."""
-    zero = zero_words(space)
+    zero = find_zero_words(space)
     fine = [
         row
         for row, word in enumerate(space.words)
-        if word not in zero and not any(WITHOUT[name](word, special) for name in settings.without)
+        if word not in zero
+        and not any(EXCLUDED_KINDS[name](word, special) for name in settings.without)
     ]
     return space.take(fine)
 
 
-def _agreement(first: Side, second: Side) -> Shares:
+def _agreement(first: ComparedSpace, second: ComparedSpace) -> Values:
     """The share of neighbors that two sides have in common, of each word (words,)."""
     ids = {word: i for i, word in enumerate(dict.fromkeys((*first.words, *second.words)))}
     left, right = (
@@ -301,7 +303,7 @@ def _agreement(first: Side, second: Side) -> Shares:
     common = np.zeros(len(left), dtype=np.int64)
     for column in left.T:  # k passes over (words, k): no (words, k, k) in memory
         common += (right == column[:, None]).any(axis=1)
-    shares: Shares = common / left.shape[1]
+    shares: Values = common / left.shape[1]
     return shares
 
 

@@ -19,9 +19,9 @@ from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.neighbors.search import METRICS, Neighbors, hubness, nearest
+from vocadapt.spaces.neighbors.search import METRICS, Neighbors, compute_hubness, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.text.keyword_in_context import one_word
+from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.splitter import Splitter
 
 __all__ = [
@@ -31,10 +31,10 @@ __all__ = [
     "ListSettings",
     "Listed",
     "Neighbors",
-    "as_known",
-    "hubness",
-    "nearest",
-    "shared",
+    "compute_hubness",
+    "find_nearest",
+    "find_shared_neighbors",
+    "resolve_word",
 ]
 
 Listed = list[tuple[str, float]]
@@ -111,12 +111,12 @@ class CrossSpace:
     @cached_property
     def piece_hubs(self) -> Matrix:
         """Hubness of the wordpieces among the mapped anchors."""
-        return hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
+        return compute_hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
 
     @cached_property
     def word_hubs(self) -> Matrix:
         """Hubness of the mapped words among the anchors' wordpieces."""
-        return hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
+        return compute_hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
 
     @cached_property
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +168,7 @@ class CrossSpace:
 
     def firmest(self, words: Sequence[str], n: int) -> list[str]:
         """The n of some words that land nearest to a wordpiece, nearest first."""
-        landed = nearest(
+        landed = find_nearest(
             self.mapped_words.matrix[self.words.rows(words)], self.prepared_pieces, 1
         ).scores[:, 0]
         return [words[i] for i in np.argsort(-landed, kind="stable")[:n]]
@@ -195,7 +195,7 @@ class CrossSpace:
         )
 
 
-def as_known(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
+def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
     """A typed word as the spaces may know it: as typed where one of them has it, else in the form
     the model gives it.
 
@@ -204,10 +204,10 @@ def as_known(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
     word = typed.strip()
     if any(word in space for space in spaces):
         return word
-    return one_word(word, splitter)
+    return normalize_single_word(word, splitter)
 
 
-def shared(lists: FourLists) -> frozenset[str]:
+def find_shared_neighbors(lists: FourLists) -> frozenset[str]:
     """The neighbors that stand in more than one of the lists."""
     named = [
         name
@@ -231,7 +231,7 @@ def _list(
 ) -> Listed:
     """Neighbors of one row, by name."""
     leave_out = None if own is None else np.array([space.index[own]])
-    found = nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
+    found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
     return [
         (space.words[i], float(score))
         for i, score in zip(found.rows[0], found.scores[0], strict=True)

@@ -16,9 +16,9 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     NeighborhoodChange,
-    Shares,
-    neighborhood_change,
-    zero_words,
+    Values,
+    find_zero_words,
+    measure_neighborhood_change,
 )
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -28,7 +28,7 @@ LOW = 0.05  # the quantile of the null below which a word is called changed
 
 
 @dataclass(frozen=True, eq=False)
-class Null:
+class NoiseBaseline:
     """A change held against its null; everything is (words,), in the order of the change's words.
 
     `overlap`: of the null's two spaces. `band`: of frequency, 0 the rarest (all 0 where counts are
@@ -39,11 +39,11 @@ class Null:
 
     about: str
     names: tuple[str, str]
-    overlap: Shares
+    overlap: Values
     band: NDArray[np.int64]
-    quantile: Shares
-    z: Shares
-    threshold: Shares
+    quantile: Values
+    z: Values
+    threshold: Values
     below: NDArray[np.bool_]
 
     @property
@@ -75,7 +75,7 @@ class Null:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class BaselinePair:
     """Two spaces between which nothing changed, and how they came about."""
 
     about: str
@@ -84,20 +84,20 @@ class Pair:
 
     def words(self) -> frozenset[str]:
         """The words that both have a direction for."""
-        zero = zero_words(self.first) | zero_words(self.second)
+        zero = find_zero_words(self.first) | find_zero_words(self.second)
         return frozenset(
             word for word in self.first.words if word in self.second and word not in zero
         )
 
 
-def change_with_null(
+def measure_change_with_baseline(
     before: EmbeddingSpace,
     after: EmbeddingSpace,
     settings: ChangeSettings,
-    pair: Pair | None = None,
+    pair: BaselinePair | None = None,
     special: Collection[str] = frozenset(),
     progress: Progress = silent,
-) -> tuple[NeighborhoodChange, Null | None]:
+) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """The change between two spaces, held against the null that `pair` gives, where there is one.
 
     With a null the words that it lacks are not compared: all four spaces have the same candidates.
@@ -105,35 +105,39 @@ def change_with_null(
     whose candidates the null's spaces do not share.
     """
     if pair is None:
-        return neighborhood_change(before, after, settings, special, progress=progress), None
+        return measure_neighborhood_change(
+            before, after, settings, special, progress=progress
+        ), None
     if settings.among != "shared":
         raise InputError(
             "A null needs the same candidates on all sides: the words that the spaces share.",
             "Take the neighbors among the shared words, or leave the null out.",
         )
-    change = neighborhood_change(
+    change = measure_neighborhood_change(
         before, after, settings, special, pair.words(), part(progress, 0.0, 0.5)
     )
     first, second = (space.take(space.rows(change.words)) for space in (pair.first, pair.second))
     return change, _held_against(
         change,
-        neighborhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
+        measure_neighborhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
         pair,
     )
 
 
-def by_frequency(counts: NDArray[np.int64], values: Shares) -> tuple[NDArray[np.float64], Shares]:
+def average_by_frequency(
+    counts: NDArray[np.int64], values: Values
+) -> tuple[NDArray[np.float64], Values]:
     """The median count and the mean value of each band of frequency, the rarest first: both
     (bands,).
     """
-    band = bands_of(counts, len(counts))
+    band = assign_frequency_bands(counts, len(counts))
     numbers = range(int(band.max()) + 1)
     return np.array([np.median(counts[band == n]) for n in numbers]), np.array(
         [values[band == n].mean() for n in numbers]
     )
 
 
-def bands_of(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
+def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
     """The band of each word: equal parts of the words by their count; words of one count share a
     band.
 
@@ -162,15 +166,17 @@ def _large_enough(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(parts), dtype=np.int64), parts)
 
 
-def _held_against(change: NeighborhoodChange, null: NeighborhoodChange, pair: Pair) -> Null:
+def _held_against(
+    change: NeighborhoodChange, null: NeighborhoodChange, pair: BaselinePair
+) -> NoiseBaseline:
     """Each word's overlap among the null's overlaps in its band."""
-    band = bands_of(change.counts, len(change.words))
+    band = assign_frequency_bands(change.counts, len(change.words))
     quantile, z, threshold = (np.empty(len(band)) for _ in range(3))
     for number in range(int(band.max()) + 1):
         here = band == number
         quantile[here], z[here], threshold[here] = _place(change.overlap[here], null.overlap[here])
     below = change.overlap < threshold
-    return Null(
+    return NoiseBaseline(
         pair.about,
         (pair.first.name, pair.second.name),
         null.overlap,
@@ -182,7 +188,7 @@ def _held_against(change: NeighborhoodChange, null: NeighborhoodChange, pair: Pa
     )
 
 
-def _place(overlap: Shares, null: Shares) -> tuple[Shares, Shares, float]:
+def _place(overlap: Values, null: Values) -> tuple[Values, Values, float]:
     """Where overlaps lie among the null's of their band: quantile, z, and the null's 5 %
     quantile.
     """

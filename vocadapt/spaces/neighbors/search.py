@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 METRICS = ("cosine", "euclidean")
 HUB_K = 10  # neighbors that tell how much of a hub a row is: K of the paper
@@ -39,7 +39,7 @@ class Neighbors:
     scores: Matrix
 
 
-def nearest(
+def find_nearest(
     queries: Matrix,
     space: EmbeddingSpace,
     k: int = 10,
@@ -51,17 +51,17 @@ def nearest(
     scores in the order of the rows (which of several equal ones comes in as the last is left open).
 
     `leave_out` (n,) names a row of the space that must not come back for each query, −1 for none.
-    `hubs` (words,), the `hubness` of the space's rows, turns cosine into CSLS. Raises InputError
+    `hubs` (words,), the `compute_hubness` of the space's rows, turns cosine into CSLS. Raises InputError
     for an unknown metric, k < 1 or unequal widths.
     """
     _check(queries, space, k, metric, hubs)
     left, right = (
-        (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
+        (normalize_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
     )
     offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
     rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
     query_hubness = np.empty(len(left), dtype=np.float32)
-    for part in blocks(len(left), len(right)):
+    for part in iterate_blocks(len(left), len(right)):
         closeness = left[part] @ right.T
         if hubs is not None:
             query_hubness[part] = _mean_of_top_k(closeness, HUB_K)
@@ -77,18 +77,20 @@ def nearest(
     return Neighbors(rows, scores)
 
 
-def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent) -> Matrix:
+def compute_hubness(
+    rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent
+) -> Matrix:
     """Hubness r of each row (n,): the mean cosine to its k nearest among `others`; both matrices
     hold rows of length 1.
     """
     result = np.empty(len(rows), dtype=np.float32)
-    for part in blocks(len(rows), len(others)):
+    for part in iterate_blocks(len(rows), len(others)):
         progress(part.start / len(rows), "comparing with every wordpiece")
         result[part] = _mean_of_top_k(rows[part] @ others.T, k)
     return result
 
 
-def blocks(rows: int, columns: int) -> Iterator[slice]:
+def iterate_blocks(rows: int, columns: int) -> Iterator[slice]:
     """Slices over `rows` whose products with `columns` candidates keep to BLOCK values."""
     step = max(1, BLOCK // max(columns, 1))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))

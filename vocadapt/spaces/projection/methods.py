@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.projection.tsne import ENGINES, START, tsne_with
-from vocadapt.spaces.projection.umap_method import FEW, umap_of
+from vocadapt.spaces.projection.umap_method import FEW, fit_umap
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 METRICS = ("cosine", "euclidean")
@@ -85,7 +85,7 @@ class Method:
     quick: bool = False
 
 
-def prepared(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
+def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
     """The rows as a method takes them: at length 1 for the cosine. Raises InputError for fewer than
     three, or all alike.
     """
@@ -104,7 +104,7 @@ def prepared(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
     return rows
 
 
-def principal(rows: Matrix, dimensions: int) -> tuple[Matrix, float]:
+def compute_principal_components(rows: Matrix, dimensions: int) -> tuple[Matrix, float]:
     """The rows on their first principal components (n, dimensions), and the share of the variance
     these keep.
 
@@ -121,7 +121,7 @@ def principal(rows: Matrix, dimensions: int) -> tuple[Matrix, float]:
 def _pca(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
-    xy, explained = principal(rows, 2)
+    xy, explained = compute_principal_components(rows, 2)
     if xy.shape[1] < 2:
         xy = np.pad(xy, ((0, 0), (0, 2 - xy.shape[1])))
     return Layout(xy, "vocadapt", ("numpy",), explained)
@@ -131,14 +131,16 @@ def _narrowed(rows: Matrix, settings: ProjectionSettings, progress: Progress) ->
     if not settings.pca or rows.shape[1] <= settings.pca:
         return rows
     progress(0.0, f"{settings.pca} principal components")
-    return principal(rows, settings.pca)[0]
+    return compute_principal_components(rows, settings.pca)[0]
 
 
 def _first(rows: Matrix, start: Matrix | None) -> Matrix:
     """Where a layout begins: the one to be comparable with, else the first two principal
     components; longest axis of sd 1.
     """
-    start = principal(rows, 2)[0] if start is None else start - start.mean(axis=0)
+    start = (
+        compute_principal_components(rows, 2)[0] if start is None else start - start.mean(axis=0)
+    )
     if start.shape[1] < 2:
         start = np.pad(start, ((0, 0), (0, 1)))
     return np.asarray(start / start.std(axis=0).max(), dtype=np.float32)
@@ -178,7 +180,7 @@ def _umap(
         )
     narrow = _narrowed(rows, settings, progress)
     begin = _first(narrow, start) if start is not None or len(rows) < FEW else None
-    xy = umap_of(narrow, settings, begin, part(progress, 0.02, 1.0))
+    xy = fit_umap(narrow, settings, begin, part(progress, 0.02, 1.0))
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.projection.methods import METHODS, Layout, ProjectionSettings, prepared
-from vocadapt.spaces.projection.tsne import engine_for, iterations_of
+from vocadapt.spaces.projection.methods import METHODS, Layout, ProjectionSettings, prepare_rows
+from vocadapt.spaces.projection.tsne import count_iterations, engine_for
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 __all__ = [
@@ -19,9 +19,9 @@ __all__ = [
     "Projection",
     "ProjectionSettings",
     "align_layout",
-    "between",
     "estimate_seconds",
-    "movement",
+    "interpolate",
+    "measure_movement",
     "project",
     "project_pair",
 ]
@@ -94,7 +94,7 @@ def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
     return np.asarray(y @ (u @ v) * scale + fixed.mean(axis=0), dtype=np.float32)
 
 
-def movement(a: Projection, b: Projection) -> Matrix:
+def measure_movement(a: Projection, b: Projection) -> Matrix:
     """How far each word lies from itself in two aligned projections (n,), in units of the first
     map's spread.
 
@@ -105,7 +105,7 @@ def movement(a: Projection, b: Projection) -> Matrix:
     return np.asarray(np.linalg.norm(b.xy - a.xy, axis=1) / spread, dtype=np.float32)
 
 
-def between(a: Projection, b: Projection, share: float) -> Matrix:
+def interpolate(a: Projection, b: Projection, share: float) -> Matrix:
     """Where the words stand (n, 2) on the straight way from `a` (share 0) to `b` (share 1)."""
     return np.asarray((1 - share) * a.xy + share * b.xy, dtype=np.float32)
 
@@ -123,15 +123,15 @@ def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     if settings.method == "umap":
         return 3 + 1e-3 * n
     if engine_for(n, settings.engine) == "scikit-learn":
-        return 0.3 + 3.9e-6 * n * iterations_of(settings)
-    return 1 + (3.5 + 6.7e-4 * n) / 750 * iterations_of(settings)
+        return 0.3 + 3.9e-6 * n * count_iterations(settings)
+    return 1 + (3.5 + 6.7e-4 * n) / 750 * count_iterations(settings)
 
 
 def _projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
     layout: Layout = METHODS[settings.method].run(
-        prepared(space, settings), settings, start, progress
+        prepare_rows(space, settings), settings, start, progress
     )
     if not np.isfinite(layout.xy).all():
         remedy = (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.neighbors.search import blocks
+from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 K = 15
@@ -17,7 +17,7 @@ PAIRS = 2_000_000_000  # comparisons up to which every token is judged: 44 000 t
 
 
 @dataclass(frozen=True)
-class PictureQuality:
+class ProjectionQuality:
     """Trustworthiness and neighborhood preservation at k, from 0 to 1, judged on `n` of `of`
     tokens (n < of: drawn by seed).
 
@@ -39,7 +39,7 @@ class PictureQuality:
         return self.k / (self.of - 1)
 
 
-def picture_quality(
+def measure_projection_quality(
     space: EmbeddingSpace,
     xy: Matrix,
     k: int = K,
@@ -47,7 +47,7 @@ def picture_quality(
     most: int = 0,
     seed: int = 1,
     progress: Progress = silent,
-) -> PictureQuality:
+) -> ProjectionQuality:
     """Judge the coordinates xy (words, 2) of the rows of `space`; among the words shown, exact, in
     bounded memory.
 
@@ -64,14 +64,14 @@ def picture_quality(
         if n <= limit
         else np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
     )
-    ranks = _ranks(space, near_in_plane(xy, queries, k), queries, metric, progress)
+    ranks = _ranks(space, find_neighbors_in_plane(xy, queries, k), queries, metric, progress)
     penalty = np.maximum(ranks - k, 0).sum() * 2 / (len(queries) * k * (2 * n - 3 * k - 1))
-    return PictureQuality(
+    return ProjectionQuality(
         float(1 - penalty), float((ranks <= k).mean()), k, len(queries), n, metric
     )
 
 
-def near_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+def find_neighbors_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """The k nearest points in the plane to each of the points `queries` (q, k), the point itself
     left out.
     """
@@ -95,7 +95,7 @@ def _ranks(
     """
     rows, offset = (space.unit, None) if metric == "cosine" else (space.matrix, space.half_squares)
     ranks = np.empty(near.shape, dtype=np.int64)
-    for part in blocks(len(queries), len(space)):
+    for part in iterate_blocks(len(queries), len(space)):
         progress(part.start / len(queries), "how far the map may be trusted")
         closeness = rows[queries[part]] @ rows.T
         if offset is not None:

@@ -40,7 +40,7 @@ class Regions:
         return [(x, y, region.label) for (x, y), region in zip(places, self.regions, strict=True)]
 
 
-def regions_for(n: int) -> int:
+def choose_region_count(n: int) -> int:
     """How many regions a map of n tokens is cut into where nobody says."""
     return int(np.clip(round(np.sqrt(n) / 5), 2, 24))
 
@@ -62,7 +62,7 @@ def find_regions(
     from sklearn.cluster import KMeans
 
     distinct = len(np.unique(xy, axis=0))
-    count = min(count or regions_for(len(xy)), distinct)
+    count = min(count or choose_region_count(len(xy)), distinct)
     fitted = KMeans(count, n_init=4, random_state=seed).fit(xy)
     by_size = np.argsort(-np.bincount(fitted.labels_, minlength=count), kind="stable")
     place = np.empty(count, dtype=np.int32)

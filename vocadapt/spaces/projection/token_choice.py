@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import MAX_COUNT, bounded, check_settings
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 BANDS = ("rank", "count")
@@ -29,7 +29,7 @@ class TokenChoice:
     frequency, both ends
     included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known
     counts the order of the rows is the rank. `search` keeps the tokens that hold this text,
-    whatever their case. `around` takes a word and its `nearest` by cosine instead of the first n.
+    whatever their case. `around` takes a word and its `find_nearest` by cosine instead of the first n.
     """
 
     first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
@@ -57,7 +57,7 @@ class TokenChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenTokens:
     """The rows that are shown (n,), in the space's order (around a word: the word, then nearest
     first), of how many, and why.
 
@@ -72,12 +72,12 @@ class Chosen:
         return len(self.rows)
 
 
-def choose(
+def choose_tokens(
     space: EmbeddingSpace,
     choice: TokenChoice,
     special: frozenset[str] = frozenset(),
     continuation: str = CONTINUATION,
-) -> Chosen:
+) -> ChosenTokens:
     """The rows of `space` that `choice` asks for; `special` are the model's special tokens.
 
     Raises InputError where no token is left, for a word to look around that the space lacks, and
@@ -100,7 +100,7 @@ def choose(
             f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
         )
         raise InputError(asked, "Loosen the filters.")
-    return Chosen(
+    return ChosenTokens(
         rows.astype(np.int64),
         len(space),
         f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}",
@@ -147,7 +147,7 @@ def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mas
             f"{space.name} knows no counts, so no band of counts can be taken.",
             "Take a band of ranks.",
         )
-    values = space.counts if choice.band == "count" else ranks(space)
+    values = space.counts if choice.band == "count" else compute_ranks(space)
     assert values is not None
     ends = (
         f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
@@ -157,7 +157,7 @@ def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mas
     return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
 
 
-def ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
+def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
     """The rank of each row by its count (words,), 1 the most frequent; without counts the place of
     the row.
     """
@@ -184,5 +184,5 @@ def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[n
     among = np.flatnonzero(mask & (np.arange(len(space)) != own))
     if not len(among):
         return np.array([own])
-    found = nearest(space.matrix[[own]], space.take(among), choice.nearest)
+    found = find_nearest(space.matrix[[own]], space.take(among), choice.nearest)
     return np.concatenate([[own], among[found.rows[0]]])

@@ -38,7 +38,7 @@ def engine_for(n: int, engine: str = "auto") -> str:
     return ("openTSNE" if n > CROSS_OVER else "scikit-learn") if engine == "auto" else engine
 
 
-def iterations_of(settings: "ProjectionSettings") -> int:
+def count_iterations(settings: "ProjectionSettings") -> int:
     """The iterations in all; scikit-learn takes no fewer than 250."""
     return max(settings.iterations or ITERATIONS, EARLY)
 
@@ -57,7 +57,7 @@ def _scikit_learn(
 ) -> "Matrix":
     from sklearn.manifold import TSNE
 
-    iterations = iterations_of(settings)
+    iterations = count_iterations(settings)
     layout = TSNE(
         perplexity=settings.perplexity,
         early_exaggeration=settings.exaggeration,
@@ -103,7 +103,7 @@ def _open_tsne(
     neighbors, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
     index = nearest_neighbors.PrecomputedNeighbors(neighbors, distances)
     near = affinity.PerplexityBasedNN(perplexity=settings.perplexity, knn_index=index, n_jobs=-1)
-    iterations, told = iterations_of(settings), part(progress, 0.1, 1.0)
+    iterations, told = count_iterations(settings), part(progress, 0.1, 1.0)
     done = iter(range(EVERY, iterations + EVERY, EVERY))
 
     def report(iteration: int, error: float, embedding: object) -> None:

@@ -30,7 +30,7 @@ FEW = 16
 COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
-def umap_of(
+def fit_umap(
     rows: "Matrix",
     settings: "ProjectionSettings",
     start: "Matrix | None",

@@ -87,7 +87,7 @@ def train_word2vec(
             "Give dim, or the model that they are for.",
         )
     words = _frequent(counts, settings.min_count)
-    slices = cut_into_slices(sentences)
+    slices = split_into_slices(sentences)
     if not slices:
         raise InputError(
             f"{sentences}: the words file is empty.", "Write it from a text that holds words."
@@ -121,10 +121,10 @@ def estimate_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
     )  # touched for each word, 12 by default
     microseconds = 1.7 + 4.6e-3 * settings.dim * rows / 12
     speed_up = 1 + 0.83 * (settings.threads - 1)
-    return trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
+    return count_trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
 
 
-def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
+def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
     """How many running words an epoch trains on: without the rare ones, and with the commonest
     thinned out.
     """
@@ -137,7 +137,7 @@ def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
     return float(kept.sum())
 
 
-def cut_into_slices(sentences: Path) -> list[Slice]:
+def split_into_slices(sentences: Path) -> list[Slice]:
     """Cut a words file into slices of 50 000 words and a bit, at lines after which gensim's trainer
     ends a batch.
     """
@@ -155,7 +155,7 @@ def cut_into_slices(sentences: Path) -> list[Slice]:
     return [*slices, Slice(start, words)] if words else slices
 
 
-def spread(slices: list[Slice], threads: int) -> list[Slice]:
+def interleave_slices(slices: list[Slice], threads: int) -> list[Slice]:
     """The slices in an order in which the threads work in different parts of the text at any time.
 
     Neighboring slices hold the same words, and threads that move the same rows at once lose some
@@ -238,7 +238,7 @@ def _train(
         )
         return part.words
 
-    ordered = spread(slices, settings.threads) * settings.epochs
+    ordered = interleave_slices(slices, settings.threads) * settings.epochs
     _each(
         train_slice,
         ordered,

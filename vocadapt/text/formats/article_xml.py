@@ -210,7 +210,7 @@ class ArticleParser:
     def _root(self, tag: str, attributes: dict[str, str]) -> None:
         markup = ROOTS.get(_local(tag))
         if markup is None:
-            raise unknown_root(self.path, tag)
+            raise build_root_error(self.path, tag)
         for name, role in markup.items():
             self._opening[name] = getattr(self, f"_open_{role}")
             if close := getattr(self, f"_close_{role}", None):
@@ -382,7 +382,7 @@ class ArticleParser:
             raise InputError(problem, 'Let the first line say encoding="UTF-8".')
 
 
-def root_of(head: bytes) -> str | None:
+def find_root_element(head: bytes) -> str | None:
     """The root element of an XML file, by its first bytes; None where they do not reach it or are
     not well-formed.
     """
@@ -399,12 +399,12 @@ def root_of(head: bytes) -> str | None:
     return found[0] if found else None
 
 
-def is_known(root: str) -> bool:
+def is_known_root(root: str) -> bool:
     """Whether files with this root element can be read."""
     return _local(root) in ROOTS
 
 
-def unknown_root(path: Path, root: str) -> InputError:
+def build_root_error(path: Path, root: str) -> InputError:
     """What to say of XML of another kind."""
     return InputError(
         f"{path}: XML with the root <{root[:60]}>, which is no format of articles.",

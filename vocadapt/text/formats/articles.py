@@ -12,9 +12,9 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats import text_file as sources
-from vocadapt.text.formats.article_xml import ArticleParser, is_known, root_of
-from vocadapt.text.formats.readers import Articles, Block, ended
-from vocadapt.text.formats.text_file import SNIFF, Source, opened, refuse_binary
+from vocadapt.text.formats.article_xml import ArticleParser, find_root_element, is_known_root
+from vocadapt.text.formats.readers import Articles, Block, join_lines
+from vocadapt.text.formats.text_file import SNIFF, Source, open_text_file, refuse_binary
 
 SUFFIXES = (".xml", ".nxml", ".json")
 BIGGEST_JSON = 100_000_000  # bytes; an article of CORD-19 has about 100 000
@@ -31,7 +31,7 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
 
     Raises InputError for what is broken, and for XML and JSON of any other kind.
     """
-    with opened(path, max_line) as source:
+    with open_text_file(path, max_line) as source:
         first = source.read(SNIFF)
         refuse_binary(first, path)
         start = _trimmed(first)[:1]
@@ -46,28 +46,28 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
             )
 
 
-def is_another_kind(path: Path) -> bool:
+def is_other_document(path: Path) -> bool:
     """Whether a file with such a suffix is plainly no article: XML or JSON of another kind. Reads
     its first bytes only.
     """
     head = _head(path)
     if head.startswith(b"<"):
-        root = root_of(head)
-        return root is not None and not is_known(
+        root = find_root_element(head)
+        return root is not None and not is_known_root(
             root
         )  # None: broken, which is said when it is read
     return not CORD_KEYS.search(head)
 
 
-def begins_as_article(path: Path) -> bool:
+def is_article_xml(path: Path) -> bool:
     """Whether a file of any name is XML of articles. Reads its first bytes only."""
     head = _head(path)
-    root = root_of(head) if head.startswith(b"<") else None
-    return root is not None and is_known(root)
+    root = find_root_element(head) if head.startswith(b"<") else None
+    return root is not None and is_known_root(root)
 
 
 def _head(path: Path) -> bytes:
-    with opened(path) as source:
+    with open_text_file(path) as source:
         return _trimmed(source.read(SNIFF))
 
 
@@ -83,7 +83,7 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
     while raw:
         parser.feed(raw)
         lines, articles = parser.take()
-        yield Block(ended(lines), source.position(), articles)
+        yield Block(join_lines(lines), source.position(), articles)
         raw = source.read(sources.BLOCK)
     parser.feed(b"")
 
@@ -98,11 +98,11 @@ def _read_cord(source: Source, first: bytes) -> Block:
             f"{source.path}: JSON of more than {BIGGEST_JSON // 10**6} MB, too much for an article."
         )
         raise InputError(problem, "Write one object a line, and name the file .jsonl.")
-    lines = cord_paragraphs(source.path, source.decode(raw))
-    return Block(ended(lines), source.position(), Articles(1, 0, int(not lines)))
+    lines = extract_cord_paragraphs(source.path, source.decode(raw))
+    return Block(join_lines(lines), source.position(), Articles(1, 0, int(not lines)))
 
 
-def cord_paragraphs(path: Path, text: str) -> list[str]:
+def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
     """The paragraphs of a CORD-19 article: its abstract, which articles of PMC lack there, and its
     body.
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
 from vocadapt.text.formats import text_file as sources
-from vocadapt.text.formats.readers import RECORDS, Block, choose_field, ended
+from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error
 
 PAGE_LINES = 8  # largest page, in longest lines; writers close a page after about 1 MB or 1000 rows
@@ -53,7 +53,7 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
             for batch in table.iter_batches(batch_size=rows, columns=[column]):
                 for texts in _texts(batch.column(0), path, row, max_line):
                     row += len(texts)
-                    yield Block(ended(texts), size * row // total)
+                    yield Block(join_lines(texts), size * row // total)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats import text_file as sources
-from vocadapt.text.formats.text_file import Source, build_line_error, lines_of, opened
+from vocadapt.text.formats.text_file import Source, build_line_error, open_text_file, split_lines
 
 RECORDS = 1000  # rows of a table held at a time
 USUAL_FIELD = "text"
@@ -61,31 +61,31 @@ Reader = Callable[[Path, str, int], Iterator[Block]]
 
 def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of a plain text file."""
-    with opened(path, max_line) as source:
+    with open_text_file(path, max_line) as source:
         for text in source.blocks():
             yield Block(text, source.position())
 
 
 def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of one field of a file with a JSON object per line."""
-    with opened(path, max_line) as source:
+    with open_text_file(path, max_line) as source:
         number = 1
         for block in source.blocks():
-            lines = list(enumerate(lines_of(block), number))
+            lines = list(enumerate(split_lines(block), number))
             number += len(lines)
             texts = [
                 _json_field(line, field, f"{path}, line {at:,}")
                 for at, line in lines
                 if line.strip()
             ]
-            yield Block(ended(texts), source.position())
+            yield Block(join_lines(texts), source.position())
 
 
 def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of one column of a .csv or .tsv file with a header row; the separator is the commonest
     of , ; and tab in it.
     """
-    with opened(path, max_line) as source:
+    with open_text_file(path, max_line) as source:
         rows = _Rows(source)
         columns = next(rows.batches(1), [[]])[0]
         column = columns.index(choose_field(columns, field, str(path)))
@@ -96,10 +96,10 @@ def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> I
                     f" {column + 1} columns.",
                     f"Every row needs the {len(columns)} columns of the header.",
                 )
-            yield Block(ended([row[column] for row in batch if row]), source.position())
+            yield Block(join_lines([row[column] for row in batch if row]), source.position())
 
 
-def ended(texts: Sequence[str]) -> str:
+def join_lines(texts: Sequence[str]) -> str:
     """Texts as lines, each ended by a newline; a text with newlines inside becomes several
     lines.
     """
@@ -192,4 +192,4 @@ class _Rows:
             ):  # a single row: otherwise the batch would have ended
                 raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)
-            yield from (f"{line}\n" for line in lines_of(block))
+            yield from (f"{line}\n" for line in split_lines(block))

@@ -85,7 +85,7 @@ class Source:
     def lines(self) -> Iterator[str]:
         """Decoded lines with their newline."""
         for text in self.blocks():
-            yield from (f"{line}\n" for line in lines_of(text))
+            yield from (f"{line}\n" for line in split_lines(text))
 
     def _whole_lines(self) -> Iterator[bytes]:
         """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
@@ -108,7 +108,7 @@ class Source:
 
     def _line_at(self, offset: int) -> int:
         """Count the lines before an offset of the uncompressed text, for an error message."""
-        with opened(self.path) as again:
+        with open_text_file(self.path) as again:
             number = 1
             while offset and (raw := again.read(min(BLOCK, offset))):
                 number += raw.count(b"\n")
@@ -139,7 +139,7 @@ class Source:
 
 
 @contextmanager
-def opened(
+def open_text_file(
     path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None
 ) -> Iterator[Source]:
     """Open a text file; raise InputError if it is not a regular file or cannot be read."""
@@ -174,6 +174,6 @@ def refuse_binary(head: bytes, path: Path) -> None:
         )
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a block, without their newlines."""
     return text.split("\n")[:-1]

@@ -22,7 +22,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.encodings import encode
 from vocadapt.training.finetune.finetune import Prepared, Run
@@ -322,7 +322,7 @@ def _read_predictions(folder: Path) -> SavedPredictions:
     path = folder / PREDICTIONS
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
-    with opened(path) as source:
+    with open_text_file(path) as source:
         rows = [
             parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
             for number, line in enumerate(source.lines(), 1)

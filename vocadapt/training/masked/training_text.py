@@ -9,9 +9,9 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, report_block, silent
-from vocadapt.text.corpus import Corpus, Part
-from vocadapt.text.counting import tally_for
-from vocadapt.text.formats.text_file import lines_of
+from vocadapt.text.corpus import Corpus, FileBlock
+from vocadapt.text.counting import build_word_counter
+from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
 HELD_OUT = 0.01  # share of the lines that is held out …
@@ -50,13 +50,13 @@ def write_training_text(
     """
     parted = documents and _is_parted(corpus, part(progress, 0.0, LOOKING))
     progress = part(progress, LOOKING if documents else 0.0, 1.0)
-    rng, tally = np.random.default_rng(seed), tally_for(splitter)
+    rng, tally = np.random.default_rng(seed), build_word_counter(splitter)
     held_out: list[str] = []
     lines, file, gap = 0, folder / "sentences.txt", "\n" if parted else ""
     with file.open("w", encoding="utf-8", newline="\n") as out:
         before: Path | None = None
         for passage in corpus.parts() if parted else corpus.passages():
-            file_of = passage.file if isinstance(passage, Part) else None
+            file_of = passage.file if isinstance(passage, FileBlock) else None
             out.write("\n" if before not in (None, file_of) else "")
             before, kept = file_of, list[str]()
             for line in passage.text.splitlines(keepends=True):
@@ -105,7 +105,7 @@ def _is_parted(corpus: Corpus, progress: Progress) -> bool:
     for passage in corpus.parts():
         if passage.file != file:
             file, begun, gap = passage.file, False, False
-        for line in lines_of(passage.text):
+        for line in split_lines(passage.text):
             if gap and line.strip():
                 return True
             begun = begun or bool(line.strip())

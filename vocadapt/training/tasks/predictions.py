@@ -13,7 +13,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import Baseline, constant_answers
@@ -193,7 +193,7 @@ def _answers_by_id(path: Path) -> dict[str, str]:
         rows = json_rows(path, '{"id": "…", "answer": "…"}')
         pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in rows]
     else:
-        with opened(path) as source:
+        with open_text_file(path) as source:
             text = source.read_document()
         content = parse_json(text, str(path), "Give one object {id: answer}, or .jsonl.")
         pairs = list(content.items()) if isinstance(content, dict) else [(None, None)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, parse_json
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 
 Row = dict[str, Any]
 # What columns are called, ours first; a header is a first line that holds the name of what every
@@ -130,7 +130,7 @@ def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[st
     """Read the place and object of every JSON line, skipping blank lines; example: a valid line,
     for messages.
     """
-    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             if not line.strip():
                 continue
@@ -152,12 +152,12 @@ def _example_of(shape: Shape) -> str:
 
 
 def _is_json(path: Path) -> bool:
-    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
         return next((line for line in source.lines() if line.strip()), "").lstrip().startswith("{")
 
 
 def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
-    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
         names: Sequence[str] = ()
         named = True
         for number, line in enumerate(source.lines(), start=1):

@@ -247,10 +247,10 @@ def most_cut(asked: AdviceReport) -> None:
     cut = asked.advice.cut
     st.subheader("Cut most often")
     table: dict[str, list[object]] = {
-        "word": [markup.visible(word.word) for word in cut],
+        "word": [markup.escape_invisible(word.word) for word in cut],
         "occurrences": [word.count for word in cut],
         "pieces": [len(word.pieces) for word in cut],
-        "cut into": [markup.visible(" ".join(word.pieces)) for word in cut],
+        "cut into": [markup.escape_invisible(" ".join(word.pieces)) for word in cut],
     }
     if asked.task:
         table["in entities"] = [word.task_count for word in cut]

@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.recipe import settings_from
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.comparison import every_map, left_out
+from vocadapt.spaces.alignment.comparison import find_infeasible_methods, list_alignments
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
@@ -91,10 +91,10 @@ def offered(
     """Every map that so many anchors can carry, by its name: the paper's first, those of the
     catalog, what else was judged.
     """
-    cannot = left_out(source, target, anchors)
+    cannot = find_infeasible_methods(source, target, anchors)
     known = {
         label(settings): settings
-        for settings in every_map(source, target)
+        for settings in list_alignments(source, target)
         if settings.method not in cannot
     }
     return known | {name: row.settings for name, row in judged.items() if name not in known}
@@ -147,10 +147,10 @@ def slow(settings: AlignmentSettings) -> bool:
 
 def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
     """The maps that can be judged on the anchors there are, the paper's first."""
-    cannot = left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
+    cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
     return [
         settings
-        for settings in every_map(spaces.words, spaces.pieces)
+        for settings in list_alignments(spaces.words, spaces.pieces)
         if settings.method not in cannot
     ]
 

@@ -10,7 +10,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation, AnchorScore
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.alignment.comparison import left_out
+from vocadapt.spaces.alignment.comparison import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSettings
 from vocadapt.ui.alignment import methods
@@ -214,7 +214,7 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
         )
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(methods.to_judge(spaces)[0], True)
-    for method, why in left_out(
+    for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
     ).items():
         st.markdown(f":small[Not in the table: {method} ({why}).]")

@@ -14,18 +14,18 @@ from vocadapt.lab.workspace.slices import LONGEST, save_slice
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
     AMONG,
-    WITHOUT,
+    EXCLUDED_KINDS,
     ChangeSettings,
     NeighborhoodChange,
     WordChange,
+    count_by_overlap,
     estimate_seconds,
-    kept_counts,
 )
-from vocadapt.spaces.neighbors.noise_baseline import Null, by_frequency
+from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components import word_query
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import tsv
-from vocadapt.ui.components.markup import Card, neighbor_cards, plain, visible
+from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import cache, mistakes
 
@@ -76,7 +76,7 @@ def ask(k: int = 10) -> ChangeSettings:
         )
         without = st.multiselect(
             "Leave out",
-            list(WITHOUT),
+            list(EXCLUDED_KINDS),
             ["special", "unused"],
             key="change_without",
             bind="query-params",
@@ -91,7 +91,7 @@ def compared(
     settings: ChangeSettings,
     null: tuple[Artifact, Artifact] | None,
     about: str,
-) -> tuple[NeighborhoodChange, Null | None] | None:
+) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
     """The comparison: at once where it is cheap, else behind a button that says how long it takes;
     None until it is pressed.
     """
@@ -122,7 +122,7 @@ def compared(
     return cache.change_of(before, after, settings, null, about)
 
 
-def headline(change: NeighborhoodChange, null: Null | None) -> None:
+def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
     """The comparison in figures."""
     k, columns = change.settings.k, st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
@@ -174,7 +174,9 @@ def headline(change: NeighborhoodChange, null: Null | None) -> None:
 
 
 @st.fragment
-def pictures_and_list(workspace: Workspace, change: NeighborhoodChange, null: Null | None) -> None:
+def pictures_and_list(
+    workspace: Workspace, change: NeighborhoodChange, null: NoiseBaseline | None
+) -> None:
     """The histogram with its range and the ranked list, beside them the cards of one word; the
     frequencies below.
     """
@@ -217,7 +219,7 @@ def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
 
 def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
     """Only before, both, only after."""
-    before, after = map(visible, names)
+    before, after = map(escape_invisible, names)
     both = [(word, (one + two) / 2) for word, one, two in found.both]
     return [
         Card("Only before", before, "null", found.only_before, empty="none"),
@@ -228,7 +230,7 @@ def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
 
 def details(
     change: NeighborhoodChange,
-    null: Null | None,
+    null: NoiseBaseline | None,
     before: str,
     after: str,
     pair: tuple[Artifact, Artifact] | None,
@@ -263,7 +265,7 @@ def details(
         )
 
 
-def whole_list(change: NeighborhoodChange, null: Null | None) -> str:
+def whole_list(change: NeighborhoodChange, null: NoiseBaseline | None) -> str:
     """Every word with its overlap, count, place in the null, and its three lists."""
     header = ["word", "overlap", *(["occurrences"] if change.counts is not None else [])]
     header += ["null overlap", "null quantile", "z", "changed"] if null else []
@@ -304,20 +306,22 @@ def _range(k: int) -> tuple[int, int]:
     return int(chosen[0]), int(chosen[1])
 
 
-def _histogram(change: NeighborhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
-    bins = None if null is None else kept_counts(null.overlap, change.settings.k)
+def _histogram(
+    change: NeighborhoodChange, null: NoiseBaseline | None, kept: tuple[int, int]
+) -> None:
+    bins = None if null is None else count_by_overlap(null.overlap, change.settings.k)
     picture = figures.plot_overlap_histogram(change.histogram, bins, kept)
     st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
 
 
-def _frequencies(change: NeighborhoodChange, null: Null | None) -> None:
+def _frequencies(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
     st.subheader("Against how often a word occurs")
     if change.counts is None:
         st.markdown("Neither space knows how often its words occur.")
         return
-    lines = {"these two": by_frequency(change.counts, change.overlap)}
+    lines = {"these two": average_by_frequency(change.counts, change.overlap)}
     if null is not None:
-        lines["null"] = by_frequency(change.counts, null.overlap)
+        lines["null"] = average_by_frequency(change.counts, null.overlap)
     changed = null.below if null is not None else np.zeros(len(change.words), dtype=bool)
     spread = (
         np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
@@ -330,7 +334,7 @@ def _frequencies(change: NeighborhoodChange, null: Null | None) -> None:
 
 
 def _ranked(
-    change: NeighborhoodChange, null: Null | None, rows: list[int], kept: tuple[int, int]
+    change: NeighborhoodChange, null: NoiseBaseline | None, rows: list[int], kept: tuple[int, int]
 ) -> None:
     """The list as a table; a selected row becomes the word of the cards."""
     ties = (
@@ -345,7 +349,7 @@ def _ranked(
     st.markdown(f":small[:gray[{how_many}; of equal ones {ties}]]")
     chosen = np.array(rows, dtype=np.int64)
     columns: dict[str, object] = {
-        "word": [visible(change.words[row]) for row in rows],
+        "word": [escape_invisible(change.words[row]) for row in rows],
         "overlap": change.overlap[chosen],
     }
     if change.counts is not None:
@@ -414,7 +418,7 @@ def _take_selected(key: str, words: list[str]) -> None:
         st.session_state["change_word"] = words[rows[0]]
 
 
-def _word(change: NeighborhoodChange, null: Null | None, examples: list[str]) -> None:
+def _word(change: NeighborhoodChange, null: NoiseBaseline | None, examples: list[str]) -> None:
     """The three cards of the word that was typed or selected."""
     word = word_query.ask_for_word(
         "change_word", "Select a word on the left, or type one", examples, change.index
@@ -430,7 +434,7 @@ def _word(change: NeighborhoodChange, null: Null | None, examples: list[str]) ->
         st.markdown(f":small[**{plain(word)}** {keeps}{times}{_luck(null, row)}]")
 
 
-def _luck(null: Null | None, row: int) -> str:
+def _luck(null: NoiseBaseline | None, row: int) -> str:
     """Where a word lies in the null."""
     if null is None:
         return ""

@@ -11,7 +11,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
-from vocadapt.text.display import visible as visible  # others take it from here
+from vocadapt.text.display import escape_invisible as escape_invisible  # others take it from here
 from vocadapt.ui.components.bars import (
     BarScale,
     build_column_scale,
@@ -105,9 +105,11 @@ def heat_map(
     """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows:
     name, note, cells.
     """
-    head = "".join(f'<th scope="col">{html.escape(visible(name))}</th>' for name in columns)
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
     body = "".join(
-        f'<tr><th scope="row">{html.escape(visible(name))}<small>{html.escape(note)}</small></th>'
+        f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
         f"{''.join(map(_heat, cells))}</tr>"
         for name, note, cells in rows
     )
@@ -139,7 +141,7 @@ def concordance(lines: Sequence[Line]) -> None:
     """Draw lines of text under each other, aligned on their words; each part keeps its own
     direction of writing.
     """
-    widest = html.escape(visible(max((line.match for line in lines), key=len, default="")))
+    widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
     body = "".join(_concordance_line(line, widest) for line in lines)
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
 
@@ -230,7 +232,7 @@ def strip(shown: Strip | None) -> None:
     if shown is None:
         _write("")
         return
-    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(visible(shown.name))}"
+    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(escape_invisible(shown.name))}"
     _write(
         f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span><span'
         f' class="va-far">{html.escape(shown.far)}</span><i><u'
@@ -242,7 +244,7 @@ def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the
     title.
     """
-    shown = html.escape(visible(text))
+    shown = html.escape(escape_invisible(text))
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
 
@@ -252,7 +254,7 @@ def plain(text: str) -> str:
     Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
     span splits the text node in the middle of a URL; displayed and copied text do not change.
     """
-    return EMPTY.join(map(_escape, ADDRESS.split(visible(text))))
+    return EMPTY.join(map(_escape, ADDRESS.split(escape_invisible(text))))
 
 
 def _escape(text: str) -> str:
@@ -269,7 +271,7 @@ def _cut_line(line: CutLine) -> str:
     drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
     name = (
         "<div"
-        f' class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
+        f' class="va-name">{html.escape(escape_invisible(line.name))}<small>{html.escape(line.note)}</small></div>'
     )
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
 
@@ -277,15 +279,15 @@ def _cut_line(line: CutLine) -> str:
 def _marked(line: Marked) -> str:
     parts, done = [], 0
     for start, end, label in line.marks:
-        named = f"<small>{html.escape(visible(label))}</small>" if label else ""
+        named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
         parts += [
             _flowing(line.text[done:start]),
             f"<mark>{_flowing(line.text[start:end])}{named}</mark>",
         ]
         done = end
     parts.append(_flowing(line.text[done:]))
-    note = f"<small>{html.escape(visible(line.note))}</small>" if line.note else ""
-    name = f'<div class="va-name">{html.escape(visible(line.name))}{note}</div>'
+    note = f"<small>{html.escape(escape_invisible(line.note))}</small>" if line.note else ""
+    name = f'<div class="va-name">{html.escape(escape_invisible(line.name))}{note}</div>'
     return (
         f'<div class="{"va-counts" if line.counts else ""}">{name}<div'
         f' class="va-text">{"".join(parts)}</div></div>'
@@ -294,15 +296,17 @@ def _marked(line: Marked) -> str:
 
 def _flowing(text: str) -> str:
     """HTML of running text: line breaks are blanks, what has no shape is shown."""
-    return html.escape(visible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")))
+    return html.escape(
+        escape_invisible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
+    )
 
 
 def _chip(chip: Chip) -> str:
     """HTML of one token; the mark of a continuation is dimmed, and there all the same."""
-    shown, style = html.escape(visible(chip.text)), f"va-{chip.kind}" if chip.kind else ""
+    shown, style = html.escape(escape_invisible(chip.text)), f"va-{chip.kind}" if chip.kind else ""
     if chip.goes_on and shown.startswith("##") and len(shown) > 2:
         shown = f'<span class="va-more">##</span>{shown[2:]}'
-    title = html.escape(visible(chip.title or chip.text))
+    title = html.escape(escape_invisible(chip.title or chip.text))
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
@@ -361,7 +365,8 @@ def _concordance_line(line: Line, widest: str) -> str:
     wide.
     """
     left, match, right, place = (
-        html.escape(visible(part)) for part in (line.left, line.match, line.right, line.place)
+        html.escape(escape_invisible(part))
+        for part in (line.left, line.match, line.right, line.place)
     )
     middle = (
         f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'

@@ -13,10 +13,10 @@ from vocadapt.spaces.neighbors.cross_space import (
     FourLists,
     Listed,
     ListSettings,
-    as_known,
-    shared,
+    find_shared_neighbors,
+    resolve_word,
 )
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.export import tsv
 from vocadapt.ui.components.markup import Card
@@ -93,7 +93,7 @@ def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
             f"{word!r} is not among the {len(space)} words with a vector.",
             "Try another spelling, or an example.",
         )
-    found = nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))
+    found = find_nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))
     return [
         (space.words[i], float(score))
         for i, score in zip(found.rows[0], found.scores[0], strict=True)
@@ -106,7 +106,7 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
 
     Raises InputError, with near spellings, for a word of which no space knows anything.
     """
-    word = as_known(typed, model.splitter, spaces.words, spaces.pieces)
+    word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
     pieces = (word,) if word in spaces.pieces else model.vocabulary.cut(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
@@ -119,7 +119,7 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
 
 def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     """The four lists as cards, side by side: words, across, back, wordpieces."""
-    both = shared(answer.lists)
+    both = find_shared_neighbors(answer.lists)
     asked = (
         f"mean of {' '.join(answer.pieces)}"
         if answer.pieces != (answer.word,)

@@ -20,19 +20,19 @@ from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
     NormBands,
     Values,
-    frequency_of,
-    hubness_of,
-    norm_bands,
+    compute_norm_bands,
+    get_frequencies,
+    measure_hubness,
 )
 from vocadapt.spaces.diagnostics.mean_cosines import (
     CosineTables,
-    cosine_tables,
-    directions,
-    mean_cosine,
+    build_cosine_tables,
+    compute_mean_cosine,
+    sum_directions,
 )
 from vocadapt.spaces.diagnostics.relation_lists import (
     RelationList,
-    bundled_relations,
+    load_bundled_relations,
     read_relations,
 )
 from vocadapt.spaces.space import EmbeddingSpace
@@ -134,7 +134,7 @@ def _counted(key: Key, _opened: OpenedSpace) -> EmbeddingSpace:
 
 @st.cache_data(max_entries=16, show_spinner="Taking mean cosines …")
 def _tables(key: tuple[Key, ...], _spaces: list[EmbeddingSpace]) -> CosineTables:
-    return cosine_tables(_spaces)
+    return build_cosine_tables(_spaces)
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …")
@@ -144,23 +144,23 @@ def _diagnosis(key: Key, _space: EmbeddingSpace, _opened: OpenedSpace) -> Diagno
 
 @st.cache_data(max_entries=32, show_spinner="Looking for hubs: each token against every other …")
 def _hubness(key: Key, _space: EmbeddingSpace) -> Hubness | None:
-    return hubness_of(_space)
+    return measure_hubness(_space)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _norms(key: Key, _space: EmbeddingSpace) -> NormView:
-    by, frequency = frequency_of(_space)
-    return NormView(by, frequency, directions(_space).lengths, norm_bands(_space))
+    by, frequency = get_frequencies(_space)
+    return NormView(by, frequency, sum_directions(_space).lengths, compute_norm_bands(_space))
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _own_mean(key: Key, _space: EmbeddingSpace) -> float | None:
-    return mean_cosine(_space)
+    return compute_mean_cosine(_space)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …")
 def _lists(file: str, stamp: str) -> tuple[RelationList, ...]:
-    return (read_relations(Path(file)),) if file else bundled_relations()
+    return (read_relations(Path(file)),) if file else load_bundled_relations()
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing the pairs with random ones …")

@@ -10,7 +10,12 @@ import streamlit as st
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.relation_lists import RelationList
-from vocadapt.spaces.diagnostics.relations import Relation, RelationScore, few, pair_cosines
+from vocadapt.spaces.diagnostics.relations import (
+    Relation,
+    RelationScore,
+    compute_pair_cosines,
+    summarize_words,
+)
 from vocadapt.ui.components import export, intake
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.diagnostics import cached
@@ -95,7 +100,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "z": [score.z for *_, score in found],
                 "p": [score.p for *_, score in found],
                 "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
-                "lacks": [few(score.lacking) for *_, score in found],
+                "lacks": [summarize_words(score.lacking) for *_, score in found],
                 "sd": [score.sd for *_, score in found],
                 "cosine": [score.mean for *_, score in found],
                 "re-paired": [score.null_mean for *_, score in found],
@@ -198,7 +203,7 @@ def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
         for seen in spaces
         for one in cached.lists_of(file)
         for relation in one.relations
-        for pair in pair_cosines(
+        for pair in compute_pair_cosines(
             seen.opened.space, relation, seen.opened.splitter, cached.own_mean(seen)
         )
     ]

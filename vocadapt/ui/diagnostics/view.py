@@ -15,7 +15,12 @@ from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, SOURCE, TAR
 from vocadapt.lab.reports.diagnostics import TOKENS, Diagnosis
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.geometry import HUB_K, AddedNorms, Hubness, hubness_seconds
+from vocadapt.spaces.diagnostics.geometry import (
+    HUB_K,
+    AddedNorms,
+    Hubness,
+    estimate_hubness_seconds,
+)
 from vocadapt.spaces.diagnostics.mean_cosines import CosineTables
 from vocadapt.ui.components import export, markup, pickers
 from vocadapt.ui.components.estimates import format_estimate
@@ -172,7 +177,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             if seen.key in asked:
                 _hubs(cached.hubness(seen))
             else:
-                about = format_estimate(max(1.0, hubness_seconds(seen.space)))
+                about = format_estimate(max(1.0, estimate_hubness_seconds(seen.space)))
                 if st.button(
                     f"Look for hubs: about {about}",
                     key=f"hubs_{place}",

@@ -22,7 +22,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings
 from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.markup import plain, visible
+from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.errors.view import Shown
 from vocadapt.ui.frame import mistakes, run_cache
@@ -252,7 +252,7 @@ def _titles(shown: Shown) -> dict[str, str]:
     which word on.
     """
     texts = {
-        entry.id: visible(
+        entry.id: escape_invisible(
             " · ".join(filter(None, (entry.unit.text[:WORDS], view.title, view.event)))
         )
         for view, entry in zip(shown.views, shown.entries, strict=True)

@@ -21,13 +21,17 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.diagnostics.evaluation import PairScore, casing, score_pairs
-from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
-from vocadapt.spaces.diagnostics.word_pairs import bundled_pairs
+from vocadapt.spaces.diagnostics.evaluation import PairScore, detect_casing, score_pairs
+from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
+from vocadapt.spaces.diagnostics.word_pairs import load_bundled_pairs
 from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
 from vocadapt.spaces.neighbors.change import ChangeSettings, NeighborhoodChange
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
-from vocadapt.spaces.neighbors.noise_baseline import Null, Pair, change_with_null
+from vocadapt.spaces.neighbors.noise_baseline import (
+    BaselinePair,
+    NoiseBaseline,
+    measure_change_with_baseline,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings
@@ -78,7 +82,7 @@ def change_of(
     settings: ChangeSettings,
     null: tuple[Artifact, Artifact] | None = None,
     about: str = "",
-) -> tuple[NeighborhoodChange, Null | None]:
+) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """What became of the neighbors of the words that two spaces share, held against a null of two
     word vectors.
     """
@@ -88,7 +92,7 @@ def change_of(
         *(f"{one.folder} {one.stamp}" for one in null or ()),
         about,
     )
-    pair = Pair(about, *(space_of(one) for one in null)) if null else None
+    pair = BaselinePair(about, *(space_of(one) for one in null)) if null else None
     return _change(stamps, settings, opened(before), opened(after), pair)
 
 
@@ -191,16 +195,16 @@ def _change(
     settings: ChangeSettings,
     _before: OpenedSpace,
     _after: OpenedSpace,
-    _pair: Pair | None,
-) -> tuple[NeighborhoodChange, Null | None]:
-    return change_with_null(
+    _pair: BaselinePair | None,
+) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
+    return measure_change_with_baseline(
         _before.space, _after.space, settings, _pair, _before.special | _after.special
     )
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _mean_cosine(name: str, stamp: str, _space: EmbeddingSpace) -> float | None:
-    return mean_cosine(_space)
+    return compute_mean_cosine(_space)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -210,8 +214,8 @@ def _judged(folder: str, stamp: str) -> AlignmentEvaluation:
 
 @st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …")
 def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, PairScore]:
-    splitter = casing(_words)
-    return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in bundled_pairs()}
+    splitter = detect_casing(_words)
+    return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in load_bundled_pairs()}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

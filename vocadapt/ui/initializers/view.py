@@ -12,14 +12,14 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.markup import Card, neighbor_cards, visible
+from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
@@ -217,7 +217,10 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     if token in space:
         cards.append(
             Card(
-                "In the target space", visible(space.name), kind, _near(space, space[token], token)
+                "In the target space",
+                escape_invisible(space.name),
+                kind,
+                _near(space, space[token], token),
             )
         )
     if token in model:
@@ -228,9 +231,11 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         try:
             row, line = _row(key, method, token, materials)
         except InputError as error:
-            cards.append(Card(method, "cannot run", "null", [], empty=visible(str(error))))
+            cards.append(Card(method, "cannot run", "null", [], empty=escape_invisible(str(error))))
             continue
-        cards.append(Card(method, visible(line), "good", _near(model, row, token), told=True))
+        cards.append(
+            Card(method, escape_invisible(line), "good", _near(model, row, token), told=True)
+        )
     return cards
 
 
@@ -242,7 +247,7 @@ def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matr
 
 def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:
     own = np.array([space.index.get(token, -1)])
-    found = nearest(vector[None], space, k, leave_out=own)
+    found = find_nearest(vector[None], space, k, leave_out=own)
     return [
         (space.words[i], float(score))
         for i, score in zip(found.rows[0], found.scores[0], strict=True)

@@ -14,7 +14,7 @@ from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.markup import plain, visible
+from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import mistakes, result_pages
 from vocadapt.ui.frame.address import here
@@ -142,7 +142,7 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
         height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True
     ):
         st.code(
-            "\n".join(map(visible, log.split("\n"))) or "Nothing was written yet.",
+            "\n".join(map(escape_invisible, log.split("\n"))) or "Nothing was written yet.",
             language=None,
             wrap_lines=True,
         )

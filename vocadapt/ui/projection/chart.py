@@ -22,7 +22,7 @@ from vocadapt.analysis.figures.projection import (
 )
 from vocadapt.analysis.token_columns import Column
 from vocadapt.spaces.space import Matrix
-from vocadapt.ui.components.markup import visible
+from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.sources import Shown
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
@@ -215,7 +215,7 @@ def regions(shown: Shown, look: Look, xy: Matrix) -> list[tuple[float, float, st
     they are not asked for.
     """
     return (
-        [(x, y, visible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
+        [(x, y, escape_invisible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
         if look.labels
         else []
     )
@@ -240,7 +240,7 @@ def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) ->
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
-    return escape_names([visible(word) for word in _words])
+    return escape_names([escape_invisible(word) for word in _words])
 
 
 def _said(shown: Shown, number: int) -> str:

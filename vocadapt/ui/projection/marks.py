@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.analysis.figures.projection import LONGEST, NAMED, Rings
-from vocadapt.ui.components.markup import visible
+from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.selection import ids_of
 from vocadapt.ui.projection.sources import Shown
 
@@ -80,7 +80,7 @@ def short(text: str, longest: int = LONGEST) -> str:
     """A token as it is written on the map: nothing hidden in it, and no longer than there is room
     for.
     """
-    return visible(text if len(text) <= longest else f"{text[: longest - 1]}…")
+    return escape_invisible(text if len(text) <= longest else f"{text[: longest - 1]}…")
 
 
 def _clicked(size: int, on_click: Callable[[int], None]) -> None:

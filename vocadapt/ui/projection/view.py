@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis.figures.projection import Rings, dot_size
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import Card, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -117,7 +117,7 @@ def neighbors(space: Named, word: str, k: int) -> Found:
             f"{word[:100]!r} is none of the {len(rows):,} tokens of {space.label}.",
             "Check the spelling.",
         )
-    found = nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
+    found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
     near = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
     return [(own, rows.words[own], 1.0), *((row, rows.words[row], score) for row, score in near)]
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
 from vocadapt.training.tasks.base import Example, Sentence, Text
-from vocadapt.ui.components.markup import MOST_ACROSS, Heat, heat_map, plain, visible
+from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
 from vocadapt.ui.frame import mistakes
@@ -89,7 +89,7 @@ def _heat(n: int, of: int) -> Heat:
 
 def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
     cells = {
-        f"{visible(gold)} → {visible(said)}": (gold, said)
+        f"{escape_invisible(gold)} → {escape_invisible(said)}": (gold, said)
         for gold, said in [*found.mistakes, *sorted(_right(found))]
     }
     if not cells:
@@ -130,7 +130,7 @@ def _rows(cases: Sequence[Case], examples: Sequence[Example]) -> dict[str, list[
         if any(row[place] for row in shown):
             columns[name] = [row[place] for row in shown]
     if any(examples[case.example].document for case in cases):
-        columns["document"] = [visible(examples[case.example].document) for case in cases]
+        columns["document"] = [escape_invisible(examples[case.example].document) for case in cases]
     return columns
 
 
@@ -143,9 +143,9 @@ def _context(case: Case, example: Example) -> tuple[str, str, str]:
         )
         left = ("… " if len(before) > WIDTH else "") + " ".join(before[-WIDTH:])
         right = " ".join(after[:WIDTH]) + (" …" if len(after) > WIDTH else "")
-        return visible(" ".join(own)), visible(left), visible(right)
+        return escape_invisible(" ".join(own)), escape_invisible(left), escape_invisible(right)
     return (
-        (visible(example.text), visible(example.pair), "")
+        (escape_invisible(example.text), escape_invisible(example.pair), "")
         if isinstance(example, Text)
         else ("", "", "")
     )

@@ -30,7 +30,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.markup import plain, visible
+from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
 OWN = "the task's own"
@@ -141,7 +141,7 @@ def leaderboard(board: TaskLeaderboard) -> None:
     """The picture and the table; under them the exact score and what could not be compared."""
     marks = [
         result_figures.ScoreMark(
-            visible(one.name),
+            escape_invisible(one.name),
             one.cut,
             one.headline.values,
             one.headline.mean,
@@ -165,7 +165,7 @@ def _table(board: TaskLeaderboard) -> None:
     headline = f"{format_metric_name(board.metric)}, mean ± sd"
     paired = any(one.test or one.verdict for one in shown)
     columns: dict[str, Sequence[object]] = {
-        "run": [visible(one.name) for one in shown],
+        "run": [escape_invisible(one.name) for one in shown],
         "cut": [one.cut for one in shown],
         "seeds": [len(one.seeds) for one in shown],
         headline: [format_mean_and_sd(one) for one in shown],
@@ -192,7 +192,7 @@ def _table(board: TaskLeaderboard) -> None:
             format_metric_name(name): [score(one.figures[name].mean) for one in shown]
             for name in others
         },
-        "model": [visible(one.model) for one in shown],
+        "model": [escape_invisible(one.model) for one in shown],
         "trained on": [one.tokenization for one in shown],
     }
     st.dataframe(
@@ -213,7 +213,11 @@ def _table(board: TaskLeaderboard) -> None:
 def curves(runs: Sequence[RunSet], metric: str) -> None:
     """Loss and dev score of every run, of at most so many: which ones can be chosen."""
     st.subheader("Learning curves")
-    every = {f"{visible(one.name)} · {run.called}": run.record for one in runs for run in one.runs}
+    every = {
+        f"{escape_invisible(one.name)} · {run.called}": run.record
+        for one in runs
+        for run in one.runs
+    }
     first = list(every)[:MOST_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     st.markdown(f":small[:gray[{len(chosen)} of {len(every)} runs.]]")
@@ -249,7 +253,7 @@ def group_means(groups: GroupMeans) -> None:
         return
     st.subheader("Means over groups of tasks")
     st.dataframe(
-        {"model · trained on": [visible(model) for model in groups], **held},
+        {"model · trained on": [escape_invisible(model) for model in groups], **held},
         hide_index=True,
         key="groups",
     )

@@ -256,14 +256,18 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
         f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an entity"
         " under a cut; the others are O everywhere. Beside each tag its probability.]]"
     )
-    table: dict[str, list[str]] = {"word": [markup.visible(example.words[row]) for row in rows]}
+    table: dict[str, list[str]] = {
+        "word": [markup.escape_invisible(example.words[row]) for row in rows]
+    }
     for cut, said in tried.said.items():
         table[cut] = [
-            f"{markup.visible(said[row])}  {fraction(float(shares[cut][row]))}" for row in rows
+            f"{markup.escape_invisible(said[row])}  {fraction(float(shares[cut][row]))}"
+            for row in rows
         ]
     if POOLED in tried.logits:
         table["who was outvoted"] = [
-            markup.visible(votes[row].line) if row in votes else "the cuts agree" for row in rows
+            markup.escape_invisible(votes[row].line) if row in votes else "the cuts agree"
+            for row in rows
         ]
     widths = {"who was outvoted": st.column_config.TextColumn(width="large")}
     st.dataframe(table, hide_index=True, height="content", column_config=widths)
@@ -278,7 +282,7 @@ def _labels(tried: ExamplePrediction) -> None:
         ]
     )
     table: dict[str, list[object]] = {
-        "label": [markup.visible(name) for name in tried.outputs.names]
+        "label": [markup.escape_invisible(name) for name in tried.outputs.names]
     }
     for cut in tried.logits:
         table[cut] = [fraction(float(share)) for share in tried.shares(cut)[0]]
@@ -335,7 +339,7 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
     st.dataframe(
         {
             "cut": [cut for cut, _ in rows],
-            "answer": [markup.visible(one.text) for _, one in rows],
+            "answer": [markup.escape_invisible(one.text) for _, one in rows],
             "score": [f"{one.score:.2f}" for _, one in rows],
             "share": [fraction(one.probability) for _, one in rows],
             "characters": [f"{count(one.start)}–{count(one.end)}" for _, one in rows],

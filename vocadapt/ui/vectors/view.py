@@ -10,7 +10,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.cross_space import as_known
+from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import export, keyword_in_context, markup, pickers, word_query
 from vocadapt.ui.components.number_formats import count, duration, fraction
@@ -67,7 +67,7 @@ def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> No
     )
     if typed:
         with mistakes.shown():
-            word = as_known(typed, here.splitter, space) if here else typed
+            word = resolve_word(typed, here.splitter, space) if here else typed
             listed = word_query.similar(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
             markup.neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])

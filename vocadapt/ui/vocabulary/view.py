@@ -14,7 +14,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import measure_model
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import export, keyword_in_context, markup
 from vocadapt.ui.components.markup import Card, Chip, CutLine
 from vocadapt.ui.components.number_formats import count, megabytes
@@ -314,7 +314,7 @@ def _token(
     if _has_rows(seen):
         with mistakes.shown():
             space = seen.model.space
-            found = nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
+            found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
             rows = [
                 (space.words[row], float(score))
                 for row, score in zip(found.rows[0], found.scores[0], strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.cores import count_cores
-from vocadapt.spaces.neighbors.search import blocks
+from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.materials import (
     NO_VECTOR,
@@ -85,7 +85,7 @@ def where_alike(materials: Materials, choose: Callable[[Matrix], Mix], how: str)
     def make(tokens: tuple[str, ...]) -> Made:
         new = space.unit[space.rows(tokens)]
         parts = _run_side_by_side(
-            lambda part: choose(new[part] @ common.T), blocks(len(new), len(common))
+            lambda part: choose(new[part] @ common.T), iterate_blocks(len(new), len(common))
         )
         return mixed(names, materials.model.matrix[materials.model.rows(names)], parts, how)
 

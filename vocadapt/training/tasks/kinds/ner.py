@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.tasks.base import EMPTY, INSIDE, Sentence, Split
 from vocadapt.training.tasks.table_rows import MAX_TASK_BYTES, json_rows
 from vocadapt.training.tasks.tags import check_tag, scheme_of, spans_of, stray_insides, tags_of
@@ -70,7 +70,7 @@ def _conll_sentences(path: Path) -> Iterator[Sentence]:
     columns, document, blanks = Columns(path), "", 0
     words: list[str] = []
     tags: list[str] = []
-    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = columns.cells(line)
             begins = cells[0].split(" ")[0] == DOCUMENT

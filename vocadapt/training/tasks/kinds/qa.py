@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
-from vocadapt.text.formats.text_file import opened
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Example, Question, Split
 from vocadapt.training.tasks.context_windows import check_word_rule
 
@@ -79,7 +79,7 @@ def located(context: str, text: str, start: int) -> int | None:
 
 
 def _load(path: Path) -> Any:
-    with opened(path) as source:
+    with open_text_file(path) as source:
         text = source.read_document()
     if not text.strip():
         raise InputError(f"{path}: is empty.", REMEDY)
