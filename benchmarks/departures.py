@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
-from vocadapt.vocabulary.families.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
 from vocadapt.vocabulary.plan.tokenizer import departures, exact_word
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
@@ -25,7 +25,7 @@ def main() -> None:
         for passage in corpus.passages():
             pieces.update(passage.text.split())
         for casing in ("uncased", "cased"):
-            old = tokenizer_of_tokens(read_tokens(SHARED / f"vocab/bert-base-{casing}.txt"))
+            old = build_tokenizer(read_tokens(SHARED / f"vocab/bert-base-{casing}.txt"))
             splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
             counts = count_words(corpus, splitter).counts
             added = [

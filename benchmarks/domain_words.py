@@ -107,7 +107,7 @@ def main() -> None:
         (word, kind)
         for kind, words in classes.items()
         for word in sorted(words)
-        if word in domain and len(model.vocabulary.cut(word)) > 1
+        if word in domain and len(model.vocabulary.tokenize(word)) > 1
     ]
     same = [masks[kind] for _, kind in asked]
     vectors = domain.matrix[domain.rows(word for word, _ in asked)]

@@ -34,7 +34,7 @@ from vocadapt.training.masked.blocks import MaskedBlockDataset, pack
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import begin
 from vocadapt.training.masked.trainer import override_dropout, trainable_parameters
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000
 STEP_BUDGET = 1.15
@@ -87,7 +87,7 @@ class Ours:
 
     def __init__(self, network, tokens, folder):
         self.network, self.optimizer = network, optimizer_of(network)
-        vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, True))
+        vocabulary = vocabulary_of(build_tokenizer(tokens, True))
         blocks = pack(folder / "sentences.txt", vocabulary, LENGTH)
         self.reading, self.place = MaskedBlockDataset(blocks, 10**9, SHARE, 1), 0
 

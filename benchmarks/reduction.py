@@ -36,22 +36,22 @@ from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.splitter import Splitter  # noqa: E402
 from vocadapt.text.words import count_words  # noqa: E402
 from vocadapt.vocabulary.families.wordpiece import (  # noqa: E402
+    build_tokenizer,
     read_tokenizer,
-    tokenizer_of_tokens,
     vocabulary_of,
 )
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
-from vocadapt.vocabulary.growth.retokenization import mask_of  # noqa: E402
+from vocadapt.vocabulary.growth.retokenization import token_mask  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
 from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
     PUBLISHED,
     REDUCTIONS,
     CostSettings,
     ReductionSettings,
-    cost_order,
-    dropped,
-    free_ids,
-    leaving,
+    count_removed,
+    list_removable_ids,
+    rank_by_cost,
+    select_removed_tokens,
 )
 
 DATA = ROOT.parent / "shared" / "data"
@@ -136,15 +136,15 @@ def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, f
             min(grown(chooser, judge, replace(one, heuristic=rival)) for rival in PUBLISHED)
             for one in shares
         ]
-        free = free_ids(vocabulary, marks)
+        free = list_removable_ids(vocabulary, marks)
         for power, belief in found:
-            order = cost_order(vocabulary, free, chooser.table, CostSettings(power, belief))
+            order = rank_by_cost(vocabulary, free, chooser.table, CostSettings(power, belief))
             masks = [
-                np.isin(np.arange(len(vocabulary)), order[: leaving(vocabulary, one)])
+                np.isin(np.arange(len(vocabulary)), order[: count_removed(vocabulary, one)])
                 for one in shares
             ]
             found[power, belief] += [
-                (judge.table.total(mask) / judge.tokens - 1) / rival
+                (judge.table.count_tokens(mask) / judge.tokens - 1) / rival
                 for mask, rival in zip(masks, best, strict=True)
             ]
     return found
@@ -175,7 +175,7 @@ def needs_marks(name: str, keep: float) -> bool:
 
 def grown(chooser: Reducer, judge: Reducer, settings: ReductionSettings) -> float:
     """Growth of one text where another chose what leaves."""
-    return judge.table.total(chooser.gone(settings)) / judge.tokens - 1
+    return judge.table.count_tokens(chooser.removed_mask(settings)) / judge.tokens - 1
 
 
 def speed() -> None:
@@ -187,8 +187,8 @@ def speed() -> None:
     study(Reducer(vocabulary, counts), PUBLISHED, KEEPS, SEEDS[:1])
     studying = time.perf_counter() - start
     text = text_of(CHOSEN)
-    gone = set(dropped(vocabulary, ReductionSettings("last", 0.5)))
-    tokenizer = tokenizer_of_tokens(
+    gone = set(select_removed_tokens(vocabulary, ReductionSettings("last", 0.5)))
+    tokenizer = build_tokenizer(
         tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
     )
     tokenizer.encode_special_tokens = (
@@ -198,8 +198,8 @@ def speed() -> None:
     start = time.perf_counter()
     total = sum(map(len, tokenizer.encode_batch_fast(lines, add_special_tokens=False)))
     once = (time.perf_counter() - start) * len(text) / SLICE
-    ours = Reducer(vocabulary, count_text("\n".join(lines), Splitter.bert())).table.total(
-        mask_of(vocabulary, gone)
+    ours = Reducer(vocabulary, count_text("\n".join(lines), Splitter.bert())).table.count_tokens(
+        token_mask(vocabulary, gone)
     )
     twelve = 12 * once
     print(
@@ -233,11 +233,13 @@ def growth(name: str) -> None:
         for keep in KEEPS:
             seeds = SEEDS if heuristic == "random" else SEEDS[:1]
             gone = [
-                chooser.gone(ReductionSettings(heuristic, keep, seed, needs_marks(name, keep)))
+                chooser.removed_mask(
+                    ReductionSettings(heuristic, keep, seed, needs_marks(name, keep))
+                )
                 for seed in seeds
             ]
             for text, judge in judges.items():
-                mean = sum(judge.table.total(mask) for mask in gone) / len(gone)
+                mean = sum(judge.table.count_tokens(mask) for mask in gone) / len(gone)
                 table.setdefault((heuristic, text), []).append(100 * (mean / judge.tokens - 1))
     for text in judges:
         print(f"  {text}")

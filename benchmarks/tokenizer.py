@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from vocadapt.vocabulary.families.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
 from vocadapt.vocabulary.plan.tokenizer import exact_word
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
@@ -57,7 +57,7 @@ def main() -> None:
     text = lines(parser.parse_args().megabytes)
     from transformers import AutoTokenizer, BertTokenizer
 
-    original = tokenizer_of_tokens(read_tokens(SHARED / "vocab/bert-base-uncased.txt"))
+    original = build_tokenizer(read_tokens(SHARED / "vocab/bert-base-uncased.txt"))
     known = set(vocabulary_of(original).tokens)
     for n in (20_000, 400_000):
         words = new_words(text, known, n)

@@ -107,7 +107,7 @@ def measured(
 
 def fertility(tokens: tuple[str, ...], counts: Mapping[str, int]) -> float:
     vocabulary = Vocabulary(tokens, frozenset(SPECIAL_TOKENS))
-    return sum(count * len(vocabulary.cut(word)) for word, count in counts.items()) / sum(
+    return sum(count * len(vocabulary.tokenize(word)) for word, count in counts.items()) / sum(
         counts.values()
     )
 

@@ -64,7 +64,7 @@ def test_means_are_those_of_the_gates_themselves(exbert):
     ids = [
         model.vocabulary.ids[token]
         for word in model.splitter.words(LINE)
-        for token in model.vocabulary.cut(word)
+        for token in model.vocabulary.tokenize(word)
     ]
     ids = [model.vocabulary.ids["[CLS]"], *ids, model.vocabulary.ids["[SEP]"]]
     with torch.no_grad():

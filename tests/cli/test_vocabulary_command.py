@@ -11,7 +11,7 @@ from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(
     kept = [
         token
         for token in old.vocabulary.tokens
-        if token not in dropped(old.vocabulary, settings, counts)
+        if token not in select_removed_tokens(old.vocabulary, settings, counts)
     ]
     assert list(model.vocabulary.tokens) == kept and len(kept) == round(keep * len(TINY_TOKENS))
     assert (

@@ -199,7 +199,7 @@ def test_what_the_two_models_know_differs():
         }
 
     general, biomedical = (open_model(demo.DEMO.joinpath(*place)) for place in (MODEL, BIOMEDICAL))
-    assert len(general.vocabulary.cut("tachycardia")) > 2 and biomedical.vocabulary.cut(
+    assert len(general.vocabulary.tokenize("tachycardia")) > 2 and biomedical.vocabulary.tokenize(
         "tachycardia"
     ) == ("tachycardia",)
     assert "cough" in near(biomedical, "fever") - near(general, "fever")

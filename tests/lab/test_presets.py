@@ -24,7 +24,7 @@ from vocadapt.recipe import PRESETS, called, is_preset, preset, reduced_to
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, protected
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, group_protected_tokens
 
 LONG = [
     "hypertension",
@@ -99,7 +99,7 @@ def test_what_each_transfer_gives_its_rows(pair: tuple[Path, Path], tmp_path: Pa
     common = [token for token in target.vocabulary.tokens if token in source.vocabulary]
     for how in ("syntactic", "semantic"):
         assert all(np.array_equal(spaces[how][token], source.space[token]) for token in common)
-    pieces = source.vocabulary.cut("hypertension")
+    pieces = source.vocabulary.tokenize("hypertension")
     assert pieces == ("hyper", "##tension")
     mean = np.mean([source.space[piece] for piece in pieces], axis=0)
     assert np.allclose(spaces["syntactic"]["hypertension"], mean, atol=1e-6)
@@ -243,5 +243,5 @@ def test_pubmedbert_is_reduced_by_three_quarters_as_published(shared: Path) -> N
             pubmedbert, Splitter.bert(), PlanSources(), preset(f"reduced-{heuristic}-75").vocabulary
         )
         assert len(plan.tokens) == 7630
-    assert sum(map(len, protected(pubmedbert, count_marks=True).values())) == 6414
-    assert sum(map(len, protected(pubmedbert).values())) == 8512
+    assert sum(map(len, group_protected_tokens(pubmedbert, count_marks=True).values())) == 6414
+    assert sum(map(len, group_protected_tokens(pubmedbert).values())) == 8512

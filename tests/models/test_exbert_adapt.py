@@ -93,7 +93,7 @@ def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
     model, before = open_model(exbert), open_model(tiny_bert)
     added = set(model.vocabulary.tokens) - set(before.vocabulary.tokens)
     assert set(NEW) <= added and any(token.startswith("##") for token in added)
-    assert model.vocabulary.cut("euthymia") == ("euthymia",) and not model.vocabulary.whole
+    assert model.vocabulary.tokenize("euthymia") == ("euthymia",) and not model.vocabulary.whole
     rows = input_rows(model.network)[len(before.vocabulary) :].detach().numpy()
     assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(
         rows, model.space.matrix[len(before.vocabulary) :]

@@ -52,7 +52,7 @@ def test_half_precision_rows_are_read_as_float32(
 def test_real_minilm(minilm: str) -> None:
     model = open_model(minilm)
     assert model.space.matrix.shape == (30522, 384)
-    assert model.vocabulary.cut("immunohistochemistry") == (
+    assert model.vocabulary.tokenize("immunohistochemistry") == (
         "im",
         "##mun",
         "##oh",
@@ -97,7 +97,7 @@ def test_a_cased_vocab_txt_folder_stays_cased(make_bert: Callable[..., Path]) ->
 def test_a_bare_vocabulary_has_words_but_no_rows(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
     model = open_model(tmp_path / "vocab.txt")
-    assert model.vocabulary.cut("hypertension") == ("hyper", "##tension")
+    assert model.vocabulary.tokenize("hypertension") == ("hyper", "##tension")
     with pytest.raises(InputError, match="a vocabulary without a model"):
         _ = model.space
 

@@ -13,11 +13,11 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-WHOLE = vocabulary_of(tokenizer_of_tokens((*SPECIAL, "heart", "pain", "pains", "a")))
-CUT = vocabulary_of(tokenizer_of_tokens((*SPECIAL, "heart", "pain", "##s", "a")))
+WHOLE = vocabulary_of(build_tokenizer((*SPECIAL, "heart", "pain", "pains", "a")))
+CUT = vocabulary_of(build_tokenizer((*SPECIAL, "heart", "pain", "##s", "a")))
 UNCASED = Splitter.bert()
 ALL = WindowSettings(share=1.0)
 

@@ -29,7 +29,7 @@ from vocadapt.models.loading import convert_library_errors
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary.families import tokenizer_trial
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 Damage = Callable[[Path], object]
 SECONDS = 30  # that no refusal takes, on the busiest machine
@@ -560,7 +560,7 @@ def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_the_library_panics_with_is_an_input_error() -> None:
     """Not tried beforehand, as a pattern that only runs away on a text of its own."""
-    made = tokenizer_of_tokens(("[UNK]", "a"))
+    made = build_tokenizer(("[UNK]", "a"))
     made.normalizer = normalizers.Replace(Regex(REGEX), "x")
     text = "a" * 50 + "!"
     for work in (lambda: encode(made, text), lambda: encode_batch(made, ["a", text])):
@@ -582,7 +582,7 @@ def test_lack_of_memory_is_no_fault_of_a_file() -> None:
 
 
 def test_blocks_give_what_one_batch_gives() -> None:
-    made = tokenizer_of_tokens(("[UNK]", "a", "##b", "c"))
+    made = build_tokenizer(("[UNK]", "a", "##b", "c"))
     texts = ["ab", "c", "", "cab a"] * 6_000
     assert [one.ids for one in encode_batch(made, texts)] == [
         one.ids for one in made.encode_batch(texts)

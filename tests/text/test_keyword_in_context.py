@@ -22,7 +22,7 @@ from vocadapt.text.keyword_in_context import (
 )
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 
 UNCASED, CASED = Splitter.bert(), Splitter.bert(lowercase=False)
 WHITESPACE = Splitter.from_tokenizer(
@@ -202,11 +202,11 @@ def test_a_line_of_megabytes_is_no_trouble(tmp_path):
 
 
 def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
-    vocabulary = vocabulary_of(tokenizer_of_tokens(tuple(TINY_TOKENS)))
+    vocabulary = vocabulary_of(build_tokenizer(tuple(TINY_TOKENS)))
     corpus = corpus_of(
         tmp_path, "Tachycardia and hypercard; cardoma, card.\nhyper hypertension tachycarditis\n"
     )
-    assert vocabulary.cut("tachycarditis") == ("tachy", "##card", "##itis")
+    assert vocabulary.tokenize("tachycarditis") == ("tachy", "##card", "##itis")
     found = look_up(corpus, "##card", UNCASED, vocabulary, FIRST)
     assert found.word == "##card" and [hit.match for hit in found.hits] == [
         "Tachycardia",

@@ -4,10 +4,10 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
-VOCABULARY = vocabulary_of(tokenizer_of_tokens(TOKENS))
+VOCABULARY = vocabulary_of(build_tokenizer(TOKENS))
 CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
 
 

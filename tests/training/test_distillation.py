@@ -59,7 +59,8 @@ def sentences(tmp_path):
 
 def plan_of(model, *tokens):
     return VocabularyPlan(
-        model.vocabulary, tuple(AddedWord(token, model.vocabulary.cut(token)) for token in tokens)
+        model.vocabulary,
+        tuple(AddedWord(token, model.vocabulary.tokenize(token)) for token in tokens),
     )
 
 

@@ -19,7 +19,7 @@ from vocadapt.training.masked.from_scratch import ScratchSettings, build, pretra
 from vocadapt.training.masked.trainer import MaskedSettings, _trainer, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
-from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece_training import count_sentences, train_wordpiece
 
 UNCASED = Splitter.bert()
@@ -60,7 +60,7 @@ def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, t
     made.save(folder, half=True)
     model = open_model(folder)
     assert model.vocabulary.tokens == made.tokens
-    assert model.vocabulary.cut("unknownword") != ()
+    assert model.vocabulary.tokenize("unknownword") != ()
     assert type(model.network).__name__ == "BertForMaskedLM"
     assert str(model.network.dtype) == "torch.float16"
     from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -78,9 +78,7 @@ def blocks_of(text, tmp_path):
 
 
 def vocabulary_for(material):
-    return vocabulary_of(
-        tokenizer_of_tokens(train_wordpiece(count_sentences(material.sentences), 90))
-    )
+    return vocabulary_of(build_tokenizer(train_wordpiece(count_sentences(material.sentences), 90)))
 
 
 def fresh(blocks):

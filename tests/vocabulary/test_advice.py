@@ -18,7 +18,11 @@ from vocadapt.vocabulary.advice.advice import advise, judge, suggestions
 from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_for
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.growth.gains import Gain, ModelSize
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts, cut_words, measure_cuts
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    TokenizationStatistics,
+    measure_tokenization,
+    tokenize_words,
+)
 
 SPECIAL = ("[UNK]", "[CLS]")
 VOCABULARY = Vocabulary(
@@ -45,7 +49,7 @@ def advice_on(counts=COUNTS, task=None, **options):
 
 
 def test_cuts_by_hand():
-    cuts = measure_cuts(COUNTS, cut_words(VOCABULARY, COUNTS), "[UNK]")
+    cuts = measure_tokenization(COUNTS, tokenize_words(VOCABULARY, COUNTS), "[UNK]")
     assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
     assert (cuts.split, cuts.split_distinct, cuts.unknown) == (25 + 10 + 4, 3, 2)
     assert cuts.profile == (62, 39, 0, 0, 0, 0)
@@ -55,7 +59,7 @@ def test_cuts_by_hand():
 
 
 def test_no_words_at_all_are_no_division_by_zero():
-    cuts = measure_cuts({}, {}, "[UNK]")
+    cuts = measure_tokenization({}, {}, "[UNK]")
     assert (cuts.share, cuts.share_distinct, cuts.unknown_share, cuts.fertility) == (0, 0, 0, 0)
 
 
@@ -143,7 +147,7 @@ def test_the_forecast_agrees_with_what_it_was_fitted_on():
         assert said.low <= p5 <= said.high
 
 
-GOOD_CUTS = Cuts(1000, 100, 120, 50, 0, (880, 120, 0, 0, 0, 0), 1200, 1400)
+GOOD_CUTS = TokenizationStatistics(1000, 100, 120, 50, 0, (880, 120, 0, 0, 0, 0), 1200, 1400)
 
 
 def gain(floor, words, mended_task=None, under_few=0.0):

@@ -23,7 +23,11 @@ from vocadapt.vocabulary.initializers.initialize import Materials, RowSettings, 
 from vocadapt.vocabulary.overlap import profile
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped, protected
+from vocadapt.vocabulary.plan.reduction import (
+    ReductionSettings,
+    group_protected_tokens,
+    select_removed_tokens,
+)
 
 PLACE = 120
 TOKENS = (*TINY_TOKENS[:PLACE], "", *TINY_TOKENS[PLACE:])
@@ -69,10 +73,10 @@ def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:
     shown = profile(model.vocabulary, model.splitter)
     assert "" in shown.unreachable and sum(shown.positions.values()) == len(TOKENS)
     assert any(
-        "" in tokens for tokens in protected(model.vocabulary).values()
+        "" in tokens for tokens in group_protected_tokens(model.vocabulary).values()
     )  # shorter than four characters: it stays
-    assert "" not in dropped(model.vocabulary, ReductionSettings("last", 0.9))
-    assert model.vocabulary.cut_token("") == ("",) and not model.vocabulary.continues("")
+    assert "" not in select_removed_tokens(model.vocabulary, ReductionSettings("last", 0.9))
+    assert model.vocabulary.tokenize_token("") == ("",) and not model.vocabulary.continues("")
 
 
 def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_embedding(

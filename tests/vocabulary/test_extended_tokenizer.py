@@ -8,9 +8,9 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import (
+    build_tokenizer,
     read_tokenizer,
     read_tokens,
-    tokenizer_of_tokens,
     vocabulary_of,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
@@ -58,7 +58,7 @@ def test_new_ids_follow_the_old_ones_even_where_an_id_has_no_token(mode: str) ->
     """The tokenizers library takes the number of tokens for the next free id, which a hole makes
     too small.
     """
-    old = tokenizer_of_tokens(("[PAD]", "[UNK]", "heart", "blood", "heart"))
+    old = build_tokenizer(("[PAD]", "[UNK]", "heart", "blood", "heart"))
     new = add_words(old, ["placebo", "trial"], mode)
     assert [new.token_to_id(word) for word in ("blood", "heart", "placebo", "trial")] == [
         3,
@@ -79,7 +79,7 @@ def test_the_original_tokenizer_is_not_changed(tiny_bert: Path) -> None:
 
 def test_unknown_mode() -> None:
     with pytest.raises(InputError, match="exact-word, insertion"):
-        add_words(tokenizer_of_tokens(("[UNK]",)), ["x"], "suffix")
+        add_words(build_tokenizer(("[UNK]",)), ["x"], "suffix")
 
 
 def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) -> None:
@@ -104,7 +104,7 @@ def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> 
         shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8"
     ) as file:
         pieces = Counter(file.read().split())
-    old = tokenizer_of_tokens(read_tokens(shared / f"data/vocab/bert-base-{casing}.txt"))
+    old = build_tokenizer(read_tokens(shared / f"data/vocab/bert-base-{casing}.txt"))
     splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
     words = Counter(word for piece in pieces for word in splitter.words(piece))
     added = [word for word in words if word not in vocabulary and splitter.keeps(word)]

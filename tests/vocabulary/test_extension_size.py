@@ -11,7 +11,7 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.vocabulary.growth.extension_size import SELDOM, extension_curve
+from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 COUNTS = {"tachycardia": 30, "hypertension": 4, "the": 100}
@@ -22,13 +22,13 @@ def plan(tiny_bert):
     vocabulary = open_model(tiny_bert).vocabulary
     added = ("tachycardia", "##tensio", "hypertension")
     return VocabularyPlan(
-        vocabulary, tuple(AddedWord(token, vocabulary.cut_token(token)) for token in added)
+        vocabulary, tuple(AddedWord(token, vocabulary.tokenize_token(token)) for token in added)
     )
 
 
 def test_sizes_by_hand(plan):
-    found = extension_curve(plan, COUNTS, [1, 2])
-    cut = plan.base.cut
+    found = measure_extension_curve(plan, COUNTS, [1, 2])
+    cut = plan.base.tokenize
     old = 30 * len(cut("tachycardia")) + 4 * len(cut("hypertension")) + 100
     # hyper ##tension is what greedy cutting gives with or without ##tensio
     assert [at.size for at in found.sizes] == [0, 1, 2, 3]
@@ -61,18 +61,18 @@ def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
             Sources(counts=counts),
         )
 
-    found = extension_curve(plan_of(12), counts, [4, 9])
+    found = measure_extension_curve(plan_of(12), counts, [4, 9])
     for at in found.sizes[1:]:
         after = plan_of(at.size).after
-        assert at.tokens == sum(count * len(after.cut(word)) for word, count in counts.items())
+        assert at.tokens == sum(count * len(after.tokenize(word)) for word, count in counts.items())
     assert np.all(np.diff([at.tokens for at in found.sizes]) <= 0)
 
 
 def test_plans_that_are_no_extension_and_sizes_beyond_are_refused(plan):
     with pytest.raises(InputError, match="from 0 to the 3"):
-        extension_curve(plan, COUNTS, [4])
+        measure_extension_curve(plan, COUNTS, [4])
     with pytest.raises(InputError, match="behind the old ones"):
-        extension_curve(VocabularyPlan(plan.base, ()), COUNTS)
+        measure_extension_curve(VocabularyPlan(plan.base, ()), COUNTS)
 
 
 def test_the_command(tiny_bert, tmp_path, capsys):

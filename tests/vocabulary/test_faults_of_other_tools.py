@@ -20,8 +20,8 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import (
     Vocabulary,
+    build_tokenizer,
     read_tokenizer,
-    tokenizer_of_tokens,
     vocabulary_of,
 )
 from vocadapt.vocabulary.initializers.initialize import (
@@ -132,8 +132,8 @@ def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
     """Elsewhere added tokens are matched before WordPiece, wherever they stand, and what is left
     begins a word anew.
     """
-    old = tokenizer_of_tokens(TOKENS)
-    plain = tokenizer_of_tokens(TOKENS)
+    old = build_tokenizer(TOKENS)
+    plain = build_tokenizer(TOKENS)
     plain.add_tokens([AddedToken(added)])
     assert cut(plain, word) == fault
     assert cut(old, word) == rule == cut(exact_word(old, [added]), word)
@@ -142,15 +142,13 @@ def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
 def test_4_a_shorter_added_token_leaves_a_longer_word_alone() -> None:
     """Elsewhere "graft" makes graft + s of "grafts"."""
     tokens = (*(token for token in TOKENS if token != "graft"), "grafts")
-    old = tokenizer_of_tokens(tokens)
+    old = build_tokenizer(tokens)
     assert cut(exact_word(old, ["graft"]), "Grafts, graft.") == ["grafts", ",", "graft", "."]
 
 
 def test_4_no_blank_is_eaten_around_an_added_word() -> None:
     text = "pain moom pain  moom,moom"
-    encoding = exact_word(tokenizer_of_tokens(TOKENS), ["moom"]).encode(
-        text, add_special_tokens=False
-    )
+    encoding = exact_word(build_tokenizer(TOKENS), ["moom"]).encode(text, add_special_tokens=False)
     assert [text[start:end] for start, end in encoding.offsets] == [
         "pain",
         "moom",
@@ -168,7 +166,7 @@ def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_cal
     other word.
     """
     old, others = (
-        tokenizer_of_tokens(TOKENS),
+        build_tokenizer(TOKENS),
         (
             "tachycardia",
             "hypertensive",
@@ -246,7 +244,7 @@ def test_8_every_initializer_gives_rows_and_not_something_else(
     """
     model = open_model(tiny_bert)
     added = tuple(
-        AddedWord(word, model.vocabulary.cut(word)) for word in ("tachycardia", "placebos")
+        AddedWord(word, model.vocabulary.tokenize(word)) for word in ("tachycardia", "placebos")
     )
     materials = Materials(VocabularyPlan(model.vocabulary, added), model.space, target=model.space)
     try:
@@ -263,7 +261,7 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
     """Elsewhere blocks of words are written that the returned list does not hold, as their size
     grows.
     """
-    base = tokenizer_of_tokens(tuple(TINY_TOKENS))
+    base = build_tokenizer(tuple(TINY_TOKENS))
     counts = {
         f"{start}{end}": 9
         for start in ("card", "hyper", "melan", "neur")

@@ -13,19 +13,29 @@ from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import (
     Vocabulary,
+    build_tokenizer,
     read_tokenizer,
-    tokenizer_of_tokens,
     vocabulary_of,
 )
-from vocadapt.vocabulary.growth.growth import Reducer, growth_over_seeds, parameter_share, study
+from vocadapt.vocabulary.growth.growth import (
+    Reducer,
+    measure_growth_over_seeds,
+    parameter_fraction,
+    study,
+)
 from vocadapt.vocabulary.lens import count_text
-from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings, dropped
+from vocadapt.vocabulary.plan.reduction import (
+    PUBLISHED,
+    REDUCTIONS,
+    ReductionSettings,
+    select_removed_tokens,
+)
 
 
 @pytest.mark.parametrize(("keep", "percent"), [(0.75, 5.35), (0.5, 10.71), (0.25, 16.06)])
 def test_model_size_against_vocabulary_size(keep: float, percent: float) -> None:
     """Figure 3.1, from BERT-base: 109 482 240 parameters, 30 522 rows of 768."""
-    assert round(100 * parameter_share(109_482_240, 30_522, 768, keep), 2) == pytest.approx(
+    assert round(100 * parameter_fraction(109_482_240, 30_522, 768, keep), 2) == pytest.approx(
         percent, abs=0.011
     )
 
@@ -48,9 +58,9 @@ def test_totals_equal_real_tokenization_of_the_text() -> None:
     for heuristic in REDUCTIONS:
         for keep in (0.78, 0.85, 0.95):
             settings = ReductionSettings(heuristic, keep)
-            gone = set(dropped(OWN, settings, reducer.counts))
-            reduced = tokenizer_of_tokens(tuple(token for token in OWN.tokens if token not in gone))
-            assert reducer.growth(settings).tokens == len(
+            gone = set(select_removed_tokens(OWN, settings, reducer.counts))
+            reduced = build_tokenizer(tuple(token for token in OWN.tokens if token not in gone))
+            assert reducer.measure_growth(settings).tokens == len(
                 reduced.encode(text, add_special_tokens=False).ids
             )
 
@@ -58,12 +68,14 @@ def test_totals_equal_real_tokenization_of_the_text() -> None:
 def test_random_is_a_mean_and_its_deviation() -> None:
     reducer = Reducer(OWN, COUNTS)
     seeds = [1, 2, 3, 4]
-    growths = [reducer.growth(ReductionSettings("random", 0.85, seed)).growth for seed in seeds]
-    found = growth_over_seeds(reducer, ReductionSettings("random", 0.85), seeds)
+    growths = [
+        reducer.measure_growth(ReductionSettings("random", 0.85, seed)).growth for seed in seeds
+    ]
+    found = measure_growth_over_seeds(reducer, ReductionSettings("random", 0.85), seeds)
     assert found.growth == pytest.approx(np.mean(growths))
     assert found.sd == pytest.approx(np.std(growths, ddof=1)) and found.sd > 0
-    assert growth_over_seeds(reducer, ReductionSettings("random", 0.85), [1]).sd is None
-    assert growth_over_seeds(reducer, ReductionSettings("last", 0.85), seeds).sd is None
+    assert measure_growth_over_seeds(reducer, ReductionSettings("random", 0.85), [1]).sd is None
+    assert measure_growth_over_seeds(reducer, ReductionSettings("last", 0.85), seeds).sd is None
 
 
 def test_words_that_become_unknown_are_counted() -> None:
@@ -73,8 +85,8 @@ def test_words_that_become_unknown_are_counted() -> None:
     own = Vocabulary(("[UNK]", "abcd", "##efgh", "x"), frozenset({"[UNK]"}))
     reducer = Reducer(own, {"abcdefgh": 3, "x": 1})
     with pytest.raises(InputError, match="with a character that nothing else spells"):
-        reducer.growth(ReductionSettings("last", 0.5))
-    assert reducer.table.cut(np.array([False, False, True, False])).unknown.tolist() == [
+        reducer.measure_growth(ReductionSettings("last", 0.5))
+    assert reducer.table.tokenize(np.array([False, False, True, False])).unknown.tolist() == [
         True,
         False,
     ]

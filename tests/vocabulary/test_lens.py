@@ -17,9 +17,9 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import (
+    build_tokenizer,
     read_tokenizer,
     read_tokens,
-    tokenizer_of_tokens,
     vocabulary_of,
 )
 from vocadapt.vocabulary.lens import (
@@ -61,7 +61,7 @@ ODD = (
 
 
 def tiny(tokens: tuple[str, ...] = TOKENS, lowercase: bool = True) -> Tokenizer:
-    return tokenizer_of_tokens(tokens, lowercase)
+    return build_tokenizer(tokens, lowercase)
 
 
 def cutter(tokenizer: Tokenizer, name: str = "m") -> Cutter:
@@ -159,7 +159,7 @@ def test_what_changed_is_ranked_by_the_pieces_it_saves() -> None:
 
 
 def test_a_word_of_another_splitter_is_split_the_models_own_way() -> None:
-    assert cutter(tiny()).cut(
+    assert cutter(tiny()).tokenize(
         ["PAIN", "Pain\u1fefpain", "\u0301"], Splitter.bert(lowercase=False)
     ) == {
         "PAIN": ("pain",),
@@ -243,7 +243,7 @@ def test_the_sum_over_distinct_words_is_the_cut_of_real_text(shared: Path, name:
         shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8"
     ) as file:
         text = file.read(2_000_000)
-    tokenizer = tokenizer_of_tokens(read_tokens(shared / f"data/vocab/{name}.txt"))
+    tokenizer = build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt"))
     one = cutter(tokenizer)
     tokens = tokens_of(tokenizer, text)
     figures = one.figures(count_text(text, one.splitter))
@@ -267,10 +267,10 @@ def test_table_2_1_of_the_thesis_is_what_the_vocabularies_give(shared: Path) -> 
     printed = printed_table((shared / "papers/fast-2023-thesis.txt").read_text(encoding="utf-8"))
     assert tuple(printed) == TERMS
     bert, pubmed = (
-        cutter(tokenizer_of_tokens(read_tokens(shared / f"data/vocab/{name}.txt")))
+        cutter(build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt")))
         for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")
     )
-    derived = bert.cut(TERMS, Splitter.bert(lowercase=False))
+    derived = bert.tokenize(TERMS, Splitter.bert(lowercase=False))
     bare = {
         term: tuple(piece.removeprefix("##") for piece in pieces)
         for term, pieces in derived.items()
@@ -278,7 +278,7 @@ def test_table_2_1_of_the_thesis_is_what_the_vocabularies_give(shared: Path) -> 
     assert bare == {
         term: tuple(piece.lower() for piece in pieces) for term, pieces in printed.items()
     }
-    assert pubmed.cut(TERMS, Splitter.bert(lowercase=False)) == {
+    assert pubmed.tokenize(TERMS, Splitter.bert(lowercase=False)) == {
         term: (term.lower(),) for term in TERMS
     }
 

@@ -124,7 +124,7 @@ def test_unreachable_is_what_no_word_gives(seed: int) -> None:
     tokens = draw.sample(bodies, 12) + [f"##{text}" for text in draw.sample(bodies, 12)]
     own = vocabulary(*tokens)
     texts = ["".join(letters) for size in range(1, 8) for letters in product("ab!", repeat=size)]
-    seen = {piece for text in texts for word in BERT.words(text) for piece in own.cut(word)}
+    seen = {piece for text in texts for word in BERT.words(text) for piece in own.tokenize(word)}
     assert set(unreachable(own, BERT)) == set(tokens) - seen
 
 

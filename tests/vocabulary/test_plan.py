@@ -7,7 +7,7 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, tokenizer_of_tokens
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
     OVER_THE_CAP,
@@ -71,7 +71,7 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
         SPACED
     ] == ("与",)
     assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
-    tokenizer = tokenizer_after(tokenizer_of_tokens(VOCABULARY.tokens), entries, "insertion")
+    tokenizer = tokenizer_after(build_tokenizer(VOCABULARY.tokens), entries, "insertion")
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
 
 

@@ -14,8 +14,8 @@ from vocadapt.vocabulary.plan.reduction import (
     PUBLISHED,
     REDUCTIONS,
     ReductionSettings,
-    dropped,
-    protected,
+    group_protected_tokens,
+    select_removed_tokens,
 )
 
 SPECIAL = ("[PAD]", "[UNK]")
@@ -43,7 +43,7 @@ SIZE = len(TOKENS)
 
 def left(heuristic: str, going: int, **options: object) -> set[str]:
     settings = ReductionSettings(heuristic, keep=(SIZE - going) / SIZE, **options)  # type: ignore[arg-type]
-    gone = dropped(OWN, settings, COUNTS)
+    gone = select_removed_tokens(OWN, settings, COUNTS)
     assert len(gone) == going
     assert [OWN.ids[token] for token in gone] == sorted(OWN.ids[token] for token in gone)
     return set(gone)
@@ -101,7 +101,7 @@ def test_cost_trusts_many_words_more_than_one_common_one() -> None:
     18.8 against 5 · 5.2 = 26.
     """
     counts = {"atard": 50} | {f"{letter}shed": 9 for letter in "abcde"}
-    gone = dropped(OWN, ReductionSettings("cost", keep=(SIZE - 6) / SIZE), counts)
+    gone = select_removed_tokens(OWN, ReductionSettings("cost", keep=(SIZE - 6) / SIZE), counts)
     assert set(gone) == {"[unused0]", "heart", "hearts", "trait", "traits", "##tard"}
 
 
@@ -110,16 +110,18 @@ def test_cost_trusts_many_words_more_than_one_common_one() -> None:
 def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(
     heuristic: str, keep: float
 ) -> None:
-    gone = dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)
+    gone = select_removed_tokens(OWN, ReductionSettings(heuristic, keep), COUNTS)
     assert len(gone) == len(set(gone)) == SIZE - round(keep * SIZE)
-    assert not set(gone) & {token for tokens in protected(OWN).values() for token in tokens}
-    assert gone == dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)
+    assert not set(gone) & {
+        token for tokens in group_protected_tokens(OWN).values() for token in tokens
+    }
+    assert gone == select_removed_tokens(OWN, ReductionSettings(heuristic, keep), COUNTS)
 
 
 def test_a_share_includes_the_smaller_one() -> None:
     for heuristic in REDUCTIONS:
         sizes = [
-            set(dropped(OWN, ReductionSettings(heuristic, keep), COUNTS))
+            set(select_removed_tokens(OWN, ReductionSettings(heuristic, keep), COUNTS))
             for keep in (0.95, 0.87, 0.8)
         ]
         assert sizes[0] < sizes[1] < sizes[2]
@@ -130,24 +132,24 @@ def test_a_token_that_alone_spells_a_character_stays() -> None:
     would be [UNK].
     """
     own = Vocabulary((*TOKENS, "hazard", "ýthes", "zeta", "z"), frozenset(SPECIAL))
-    assert protected(own)[NEEDED] == ("hazard", "ýthes")
-    gone = dropped(own, ReductionSettings("last", 1 - 8 / len(own)))
+    assert group_protected_tokens(own)[NEEDED] == ("hazard", "ýthes")
+    gone = select_removed_tokens(own, ReductionSettings("last", 1 - 8 / len(own)))
     assert "zeta" in gone and len(gone) == 8
     reduced = Vocabulary(tuple(token for token in own.tokens if token not in gone), own.special)
     for word in ("hazard", "ýthes", "zeta", "hearts"):
-        assert reduced.cut(word) != ("[UNK]",) or own.cut(word) == ("[UNK]",)
+        assert reduced.tokenize(word) != ("[UNK]",) or own.tokenize(word) == ("[UNK]",)
 
 
 def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
     """Every token of BERT that leaves is spelled by what stays, in its own position."""
     own = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-uncased.txt"))
-    gone = dropped(own, ReductionSettings("random", 0.25))
+    gone = select_removed_tokens(own, ReductionSettings("random", 0.25))
     assert len(own) - len(gone) == 7630  # round(7630.5), to the even one
     leaving = set(gone)
     kept = Vocabulary(tuple(token for token in own.tokens if token not in leaving), own.special)
     words = [token for token in gone if not token.startswith(("##", "[unused"))]
     more = [f"a{token.removeprefix('##')}" for token in gone if token.startswith("##")]
-    assert all(kept.cut(word) != ("[UNK]",) for word in [*words, *more])
+    assert all(kept.tokenize(word) != ("[UNK]",) for word in [*words, *more])
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,8 @@ def test_below_what_must_stay_says_the_smallest_share() -> None:
             r"leaves 16, and 24 must stay: 2 special tokens, 22 shorter.*\n.*Keep 0\.7742 or more"
         ),
     ):
-        dropped(OWN, ReductionSettings("last", 0.5))
-    assert len(dropped(OWN, ReductionSettings("last", 0.7742))) == 7
+        select_removed_tokens(OWN, ReductionSettings("last", 0.5))
+    assert len(select_removed_tokens(OWN, ReductionSettings("last", 0.7742))) == 7
 
 
 @pytest.mark.parametrize(
@@ -182,10 +184,10 @@ def test_below_what_must_stay_says_the_smallest_share() -> None:
 )
 def test_a_heuristic_that_needs_a_text_asks_for_it(heuristic: str) -> None:
     with pytest.raises(InputError, match="--corpus"):
-        dropped(OWN, ReductionSettings(heuristic, 0.9))
+        select_removed_tokens(OWN, ReductionSettings(heuristic, 0.9))
     with pytest.raises(InputError, match="--corpus"):
-        dropped(OWN, ReductionSettings(heuristic, 0.9), {})
-    assert dropped(OWN, ReductionSettings(heuristic, 1.0)) == ()
+        select_removed_tokens(OWN, ReductionSettings(heuristic, 0.9), {})
+    assert select_removed_tokens(OWN, ReductionSettings(heuristic, 1.0)) == ()
 
 
 def test_the_catalog_of_reductions() -> None:
@@ -199,8 +201,8 @@ def test_the_published_conventions_on_pubmedbert(shared: Path) -> None:
     """
     own = vocabulary_of(read_tokenizer(shared / "data/vocab/pubmedbert-abstract-fulltext.txt"))
     with pytest.raises(InputError, match=r"must stay.*\n.*Keep 0\.2\d+ or more, or count the ##"):
-        dropped(own, ReductionSettings("last", 0.25))
-    assert len(dropped(own, ReductionSettings("last", 0.25, count_marks=True))) == 30_522 - round(
-        0.25 * 30_522
-    )
-    assert np.isclose(sum(map(len, protected(own).values())), 8512, atol=200)
+        select_removed_tokens(own, ReductionSettings("last", 0.25))
+    assert len(
+        select_removed_tokens(own, ReductionSettings("last", 0.25, count_marks=True))
+    ) == 30_522 - round(0.25 * 30_522)
+    assert np.isclose(sum(map(len, group_protected_tokens(own).values())), 8512, atol=200)

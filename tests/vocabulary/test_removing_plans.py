@@ -202,7 +202,7 @@ def continuation_from_a_beginning(folder: Path) -> None:
     (folder / "vocadapt.json").unlink()
     base = open_model(folder / "base").vocabulary
     before = dict(zip(base.tokens, BEFORE[0], strict=True))
-    mean = np.mean([before[piece] for piece in base.cut_token("emia")], axis=0)
+    mean = np.mean([before[piece] for piece in base.tokenize_token("emia")], axis=0)
 
     def write(tensors: dict[str, torch.Tensor]) -> None:
         for name in [name for name in tensors if name.endswith("word_embeddings.weight")]:

@@ -10,7 +10,11 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.growth.retokenization import mask_of, texts, word_table
+from vocadapt.vocabulary.growth.retokenization import (
+    build_word_table,
+    group_tokens_by_word,
+    token_mask,
+)
 
 SPECIAL = ("[PAD]", "[UNK]")
 WORDS = {"hypertension": 10, "hyper": 2, "hypers": 1, "tension": 5}
@@ -52,12 +56,15 @@ def drawn(seed: int) -> tuple[Vocabulary, dict[str, int], set[str]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_every_word_is_cut_as_the_library_cuts_it(seed: int) -> None:
     vocabulary, words, gone = drawn(seed)
-    table = word_table(vocabulary, words)
+    table = build_word_table(vocabulary, words)
     for left_out in (set(), gone, set(vocabulary.tokens[2:])):
-        reduced, cut = without(vocabulary, left_out), table.cut(mask_of(vocabulary, left_out))
-        expected = {word: reduced.cut(word) for word in words}
-        assert texts(list(words), cut, vocabulary) == expected
-        assert table.total(mask_of(vocabulary, left_out)) == sum(
+        reduced, cut = (
+            without(vocabulary, left_out),
+            table.tokenize(token_mask(vocabulary, left_out)),
+        )
+        expected = {word: reduced.tokenize(word) for word in words}
+        assert group_tokens_by_word(list(words), cut, vocabulary) == expected
+        assert table.count_tokens(token_mask(vocabulary, left_out)) == sum(
             words[word] * len(cuts) for word, cuts in expected.items()
         )
 
@@ -67,26 +74,28 @@ def test_a_word_worked_by_hand() -> None:
         (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
         frozenset(SPECIAL),
     )
-    table = word_table(vocabulary, WORDS)
-    assert table.cut().pieces.tolist() == [2, 1, 2, 1]
-    assert table.cut().unknown.tolist() == [False, False, False, True]
-    assert table.total() == 20 + 2 + 2 + 5
-    counts = dict(zip(vocabulary.tokens, table.token_counts(table.cut()).tolist(), strict=True))
+    table = build_word_table(vocabulary, WORDS)
+    assert table.tokenize().pieces.tolist() == [2, 1, 2, 1]
+    assert table.tokenize().unknown.tolist() == [False, False, False, True]
+    assert table.count_tokens() == 20 + 2 + 2 + 5
+    counts = dict(
+        zip(vocabulary.tokens, table.count_occurrences(table.tokenize()).tolist(), strict=True)
+    )
     assert (
         counts["hyper"] == 13
         and counts["##tension"] == 10
         and counts["##s"] == 1
         and counts["[UNK]"] == 0
     )
-    gone = mask_of(vocabulary, {"hyper", "##tension"})
-    assert texts(list(WORDS), table.cut(gone), vocabulary)["hypertension"] == (
+    gone = token_mask(vocabulary, {"hyper", "##tension"})
+    assert group_tokens_by_word(list(WORDS), table.tokenize(gone), vocabulary)["hypertension"] == (
         "h",
         "##y",
         "##per",
         "##ten",
         "##sion",
     )
-    assert table.total(gone) == 10 * 5 + 2 * 3 + 1 * 4 + 5
+    assert table.count_tokens(gone) == 10 * 5 + 2 * 3 + 1 * 4 + 5
 
 
 def test_losses_are_what_each_token_costs_alone() -> None:
@@ -94,24 +103,29 @@ def test_losses_are_what_each_token_costs_alone() -> None:
         (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
         frozenset(SPECIAL),
     )
-    table = word_table(vocabulary, {"hypertension": 10, "hyper": 2, "hypers": 1})
-    losses = dict(zip(vocabulary.tokens, table.losses().tolist(), strict=True))
+    table = build_word_table(vocabulary, {"hypertension": 10, "hyper": 2, "hypers": 1})
+    losses = dict(zip(vocabulary.tokens, table.removal_costs().tolist(), strict=True))
     for token in ("hyper", "##tension", "##per", "##ten"):
-        assert losses[token] == table.total(mask_of(vocabulary, {token})) - table.total()
-    after = table.losses(mask_of(vocabulary, {"hyper"}))[vocabulary.ids["##tension"]]
+        assert (
+            losses[token]
+            == table.count_tokens(token_mask(vocabulary, {token})) - table.count_tokens()
+        )
+    after = table.removal_costs(token_mask(vocabulary, {"hyper"}))[vocabulary.ids["##tension"]]
     assert after == 10
 
 
 def test_continuations_are_cut_as_continuations() -> None:
     vocabulary = Vocabulary((*SPECIAL, "ab", "a", "##a", "##b"), frozenset(SPECIAL))
-    table = word_table(vocabulary, {"ab": 1.5}, {"ab": 2.0})
-    assert table.cut().pieces.tolist() == [1, 2]
-    assert float(table.counts @ table.cut().pieces) == 5.5
+    table = build_word_table(vocabulary, {"ab": 1.5}, {"ab": 2.0})
+    assert table.tokenize().pieces.tolist() == [1, 2]
+    assert float(table.counts @ table.tokenize().pieces) == 5.5
 
 
 def test_a_word_longer_than_the_model_cuts_is_unknown() -> None:
     vocabulary = Vocabulary((*SPECIAL, "a", "##a"), frozenset(SPECIAL))
-    assert word_table(vocabulary, {"a" * 100: 1, "a" * 101: 1}).cut().pieces.tolist() == [100, 1]
+    assert build_word_table(
+        vocabulary, {"a" * 100: 1, "a" * 101: 1}
+    ).tokenize().pieces.tolist() == [100, 1]
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "pubmedbert-abstract-fulltext"])
@@ -121,7 +135,7 @@ def test_totals_on_real_text(shared: Path, tmp_path: Path, name: str) -> None:
     """
     import gzip
 
-    from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens
+    from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
     with gzip.open(shared / "data/text/biomedical-fulltext.txt.gz", "rt", encoding="utf-8") as file:
         text = file.read(2_000_000)
@@ -134,10 +148,10 @@ def test_totals_on_real_text(shared: Path, tmp_path: Path, name: str) -> None:
         if len(token.removeprefix("##")) > 3 and token not in vocabulary.special
     ]
     gone = set(np.random.default_rng(0).permutation(free)[: len(vocabulary) // 2].tolist())
-    reduced = tokenizer_of_tokens(
+    reduced = build_tokenizer(
         tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
     )
     encodings = reduced.encode_batch(text.split("\n"), add_special_tokens=False)
-    assert word_table(vocabulary, counts).total(mask_of(vocabulary, gone)) == sum(
+    assert build_word_table(vocabulary, counts).count_tokens(token_mask(vocabulary, gone)) == sum(
         map(len, encodings)
     )

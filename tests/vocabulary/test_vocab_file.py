@@ -14,9 +14,9 @@ FAULTY = [
     ("[PAD]\n[UNK]\n\nheart\n\n", 3, "is empty"),
     ("[PAD]\n[UNK]\nheart\n\n", 4, "is empty"),
     ("[PAD]\n[UNK]\nheart\nblood\nheart\n", 5, "repeats 'heart' of line 3"),
-    ("[PAD]\n[UNK]\n[cls]\nheart\n", 3, "holds '[cls]', which is no [CLS]"),
+    ("[PAD]\n[UNK]\n[cls]\nheart\n", 3, "is '[cls]', not [CLS]"),
     ("[PAD]\n[UNK]\nheart\nhear", 4, "does not end in a line break"),
-    ("[PAD]\n[unk]\nheart\n", 2, "holds '[unk]', which is no [UNK]"),
+    ("[PAD]\n[unk]\nheart\n", 2, "is '[unk]', not [UNK]"),
     ("[PAD]\nheart\n", 0, "none of 2 lines is [UNK]"),
 ]
 

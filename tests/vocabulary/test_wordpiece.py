@@ -22,10 +22,10 @@ def test_cut_is_greedy_longest_match() -> None:
     vocabulary = Vocabulary(
         ("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"})
     )
-    assert vocabulary.cut("hypertension") == ("hyper", "##tension")
-    assert vocabulary.cut("hyper") == ("hyper",)
-    assert vocabulary.cut("tension") == ("[UNK]",)  # "ten" begins it, "##sion" is not there
-    assert vocabulary.cut("h" * 101) == ("[UNK]",)
+    assert vocabulary.tokenize("hypertension") == ("hyper", "##tension")
+    assert vocabulary.tokenize("hyper") == ("hyper",)
+    assert vocabulary.tokenize("tension") == ("[UNK]",)  # "ten" begins it, "##sion" is not there
+    assert vocabulary.tokenize("h" * 101) == ("[UNK]",)
 
 
 def test_whole_words_do_not_match_as_beginnings() -> None:
@@ -34,15 +34,15 @@ def test_whole_words_do_not_match_as_beginnings() -> None:
         frozenset({"[UNK]"}),
         whole=frozenset({"placebo"}),
     )
-    assert vocabulary.cut("placebo") == ("placebo",)
-    assert vocabulary.cut("placebos") == ("pla", "##ce", "##bo", "##s")
+    assert vocabulary.tokenize("placebo") == ("placebo",)
+    assert vocabulary.tokenize("placebos") == ("pla", "##ce", "##bo", "##s")
 
 
 def test_the_papers_examples_in_the_cased_vocabulary(shared: Path) -> None:
     """Poerner et al. 2020 print these two cuts of bert-base-cased."""
     vocabulary = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-cased.txt"))
-    assert vocabulary.cut("tachycardia") == ("ta", "##chy", "##card", "##ia")
-    assert vocabulary.cut("euthymia") == ("e", "##uth", "##ym", "##ia")
+    assert vocabulary.tokenize("tachycardia") == ("ta", "##chy", "##card", "##ia")
+    assert vocabulary.tokenize("euthymia") == ("e", "##uth", "##ym", "##ia")
 
 
 def test_casing_is_inferred_from_the_vocabulary(shared: Path) -> None:
@@ -157,18 +157,18 @@ def test_missing_and_binary_vocab_files(tmp_path: Path) -> None:
 def test_a_continuation_is_cut_as_a_continuation() -> None:
     tokens = ("[UNK]", "o", "om", "oma", "##o", "##om", "##a", "##oma", "melan", "placebo")
     vocabulary = Vocabulary(tokens, frozenset({"[UNK]"}), whole=frozenset({"placebo"}))
-    assert vocabulary.cut_token("##oma") == ("##oma",)
-    assert vocabulary.cut_token("##oma", without=True) == ("##om", "##a")
-    assert vocabulary.cut_token("##omao") == ("##oma", "##o")
-    assert vocabulary.cut_token("oma") == ("oma",)
-    assert vocabulary.cut_token("oma", without=True) == ("om", "##a")
-    assert vocabulary.cut_token("melanoma", without=True) == ("melan", "##oma")
+    assert vocabulary.tokenize_token("##oma") == ("##oma",)
+    assert vocabulary.tokenize_token("##oma", without=True) == ("##om", "##a")
+    assert vocabulary.tokenize_token("##omao") == ("##oma", "##o")
+    assert vocabulary.tokenize_token("oma") == ("oma",)
+    assert vocabulary.tokenize_token("oma", without=True) == ("om", "##a")
+    assert vocabulary.tokenize_token("melanoma", without=True) == ("melan", "##oma")
     assert (
-        vocabulary.cut_token("##melan") == vocabulary.cut_token("#") == ("[UNK]",)
+        vocabulary.tokenize_token("##melan") == vocabulary.tokenize_token("#") == ("[UNK]",)
     )  # "melan" only begins a word
-    assert vocabulary.cut_token("placebo") == ("placebo",)
-    assert vocabulary.cut_token("placebo", without=True) == ("[UNK]",)
-    assert vocabulary.cut_token("o" * 101) == vocabulary.cut("o" * 101) == ("[UNK]",)
+    assert vocabulary.tokenize_token("placebo") == ("placebo",)
+    assert vocabulary.tokenize_token("placebo", without=True) == ("[UNK]",)
+    assert vocabulary.tokenize_token("o" * 101) == vocabulary.tokenize("o" * 101) == ("[UNK]",)
 
 
 def test_a_word_is_cut_as_a_token_as_the_tokenizer_cuts_it(shared: Path) -> None:
@@ -176,6 +176,6 @@ def test_a_word_is_cut_as_a_token_as_the_tokenizer_cuts_it(shared: Path) -> None
     target = read_tokens(shared / "data/vocab/pubmedbert-abstract-fulltext.txt")
     words = [token for token in target[:8000] if not token.startswith(("##", "["))]
     assert len(words) > 5000
-    assert [vocabulary.cut_token(word) for word in words] == [
-        vocabulary.cut(word) for word in words
+    assert [vocabulary.tokenize_token(word) for word in words] == [
+        vocabulary.tokenize(word) for word in words
     ]

@@ -15,14 +15,14 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.vocabulary.families.merging import rounded_down
+from vocadapt.vocabulary.families.merging import round_down
 from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
     TrainerSettings,
     count_sentences,
+    generate_tokens,
     train_wordpiece,
-    trained_tokens,
 )
 
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
@@ -31,7 +31,7 @@ LETTERS = ("b", "g", "h", "n", "p", "s", "u", "##g", "##n", "##s", "##u")
 
 def merged(counts: dict[str, int], trainer: str, min_count: int = 1) -> list[str]:
     """The tokens of all merges, in their order."""
-    tokens = list(trained_tokens(counts, TrainerSettings(trainer, min_count)))
+    tokens = list(generate_tokens(counts, TrainerSettings(trainer, min_count)))
     return tokens[sum(len(token.removeprefix("##")) == 1 for token in tokens) :]
 
 
@@ -70,8 +70,11 @@ def test_a_pair_below_the_minimum_count_is_not_merged() -> None:
 
 
 def test_the_own_minimum_of_a_trainer_grows_with_the_text_where_rare_pieces_are_favored() -> None:
-    assert [TRAINERS["bpe-merges"].least(running) for running in (10, 6_000_000)] == [2, 2]
-    assert [TRAINERS["wordpiece-score"].least(running) for running in (10, 6_000_000)] == [2, 120]
+    assert [TRAINERS["bpe-merges"].min_count(running) for running in (10, 6_000_000)] == [2, 2]
+    assert [TRAINERS["wordpiece-score"].min_count(running) for running in (10, 6_000_000)] == [
+        2,
+        120,
+    ]
 
 
 def rescanned(counts: dict[str, int], trainer: str, least: int) -> list[str]:
@@ -192,7 +195,7 @@ def test_a_word_that_no_model_cuts_teaches_nothing() -> None:
 def test_every_word_can_be_spelled() -> None:
     tokens = train_wordpiece(HUGS, 16)
     vocabulary = Vocabulary(tokens, frozenset(SPECIAL_TOKENS))
-    assert all("[UNK]" not in vocabulary.cut(word) for word in (*HUGS, "bugs", "gun"))
+    assert all("[UNK]" not in vocabulary.tokenize(word) for word in (*HUGS, "bugs", "gun"))
 
 
 def test_mistakes_are_named() -> None:
@@ -230,6 +233,6 @@ def test_training_reports_itself_and_can_be_stopped() -> None:
 
 
 def test_a_rounded_count_is_never_higher_and_at_most_a_sixteenth_lower() -> None:
-    assert rounded_down(1000) == 992
+    assert round_down(1000) == 992
     for count in [*range(1, 2000), 10**9 + 7]:
-        assert count * 15 / 16 < rounded_down(count) <= count
+        assert count * 15 / 16 < round_down(count) <= count

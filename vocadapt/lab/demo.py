@@ -217,16 +217,16 @@ def _adapt_model(workspace: Workspace, progress: Progress) -> DemoStepResult:
     made = _run_step(spec, workspace, ADAPTED, progress)
     numbers, model = made.manifest.numbers, open_model(made.folder)
     before = open_model(_path_of(workspace, MODEL)).vocabulary
-    longest = sorted(WORDS, key=lambda word: -len(before.cut(word)))
+    longest = sorted(WORDS, key=lambda word: -len(before.tokenize(word)))
     word = next(
         (
             word
             for word in longest
-            if len(before.cut(word)) > 1 and len(model.vocabulary.cut(word)) == 1
+            if len(before.tokenize(word)) > 1 and len(model.vocabulary.tokenize(word)) == 1
         ),
         "",
     )
-    cut = f"; {word} was {' '.join(before.cut(word))} and is one token now" if word else ""
+    cut = f"; {word} was {' '.join(before.tokenize(word))} and is one token now" if word else ""
     return _build_result(
         spec,
         workspace,

@@ -167,8 +167,12 @@ class Reader:
     def cuts(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """A word by the old cut and by the new one."""
         if word not in self.known:
-            old = self.base.cut(word)
-            new = ((word,) if word in self.number else old) if self.whole else self.after.cut(word)
+            old = self.base.tokenize(word)
+            new = (
+                ((word,) if word in self.number else old)
+                if self.whole
+                else self.after.tokenize(word)
+            )
             self.known[word] = old, new
         return self.known[word]
 

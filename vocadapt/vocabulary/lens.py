@@ -84,13 +84,13 @@ class Cutter:
     vocabulary: Vocabulary
     splitter: Splitter
 
-    def cut(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
+    def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
         """The pieces of distinct words that `splitter` made; one that is not the model's own is
         split its way first.
 
         A word that the model's normalizer drops altogether has no piece.
         """
-        cut = self.vocabulary.cut
+        cut = self.vocabulary.tokenize
         if splitter == self.splitter:
             return {word: cut(word) for word in words}
         return {
@@ -106,7 +106,7 @@ class Cutter:
         """
         if not counts:
             raise InputError("The text holds no words.", "Give a text with words in it.")
-        cuts = self.cut(counts, self.splitter)
+        cuts = self.tokenize(counts, self.splitter)
         unknown, by_pieces, distinct_pieces, unknown_words = (
             (self.vocabulary.unknown,),
             Counter[int](),
@@ -209,7 +209,7 @@ def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -
     Ranked by pieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
     the one token it is: a word that was unknown and now takes three pieces has lost two.
     """
-    olds, news = before.cut(counts, splitter), after.cut(counts, splitter)
+    olds, news = before.tokenize(counts, splitter), after.tokenize(counts, splitter)
     changed = [
         Change(word, count, olds[word], news[word])
         for word, count in counts.items()

@@ -49,7 +49,7 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
     gone = frozenset(hidden)
     visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
     plan = VocabularyPlan(
-        materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden)
+        materials.plan.base.without(gone), tuple(AddedWord(token, ()) for token in hidden)
     )
     return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
 

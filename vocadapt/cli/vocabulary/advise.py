@@ -21,7 +21,7 @@ from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_answer, f
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 TASK = (
     "word TAB tag on each line, blank lines between sentences: the words inside its entities are"
@@ -141,7 +141,7 @@ def _text(asked: AdviceReport, answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cut_row(name: str, cuts: Cuts) -> tuple[str | int | float, ...]:
+def _cut_row(name: str, cuts: TokenizationStatistics) -> tuple[str | int | float, ...]:
     return (
         name,
         cuts.words,

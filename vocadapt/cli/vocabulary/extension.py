@@ -16,7 +16,7 @@ from vocadapt.pipeline import Sources, plan_for
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import EXTENSION, preset
 from vocadapt.settings import limits
-from vocadapt.vocabulary.growth.extension_size import SELDOM, extension_curve
+from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
@@ -59,7 +59,7 @@ def _extension(options: Namespace, progress: Progress) -> Answer:
     sizes = [
         min(size, len(plan.added)) for size in options.sizes
     ]  # the note says where a text gives fewer
-    found = extension_curve(plan, counts, sizes, part(progress, 0.8, 1))
+    found = measure_extension_curve(plan, counts, sizes, part(progress, 0.8, 1))
     rows = [
         (
             at.size,

@@ -33,7 +33,7 @@ from vocadapt.progress import Progress, part
 from vocadapt.recipe import reduced_to
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.vocab_file import Fault, read_listing, said
+from vocadapt.vocabulary.families.vocab_file import Fault, format_faults, read_listing
 from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
 from vocadapt.vocabulary.overlap import (
@@ -163,7 +163,7 @@ def _compared_text(
     ]
     header = ("vocabulary", "tokens", *POSITIONS, "single characters", "unreachable")
     faults = [
-        f"{one.name}: {said(one.faults)}. No model is made with it."
+        f"{one.name}: {format_faults(one.faults)}. No model is made with it."
         for one in compared
         if one.faults
     ]

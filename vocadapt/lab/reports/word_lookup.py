@@ -51,7 +51,7 @@ def look_up(
         problem = f"{asked[:100]!r} is none of the model's {len(vocabulary):,} wordpieces."
         raise InputError(problem, "Type a wordpiece as tokenize shows it, or a whole word.")
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
-    words = vocabulary.words_with(asked, counts.counts)
+    words = vocabulary.find_words_with(asked, counts.counts)
     core = asked.removeprefix(continuation)
     return find_any_in_context(
         text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0)

@@ -264,8 +264,8 @@ def position_classes(edit: Edit) -> tuple[bool, str]:
     new = input_rows(edit.after.network).detach().float().numpy()
     wrong = []
     for token in going_on:
-        as_start = before.cut_token(token.removeprefix(after.continuation))
-        if as_start != before.cut_token(token):
+        as_start = before.tokenize_token(token.removeprefix(after.continuation))
+        if as_start != before.tokenize_token(token):
             mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
             wrong += (
                 [token] if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5) else []

@@ -173,7 +173,7 @@ def scores_at(
 def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
     ids, hidden, asked, characters = [vocabulary.ids["[CLS]"]], [False], 0, 0
     for word, wanted in zip(words, drawn, strict=True):
-        pieces = vocabulary.cut(word)
+        pieces = vocabulary.tokenize(word)
         asking = bool(wanted) and vocabulary.unknown not in pieces
         ids += [vocabulary.ids[piece] for piece in pieces]
         hidden += [asking] * len(pieces)

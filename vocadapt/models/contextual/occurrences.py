@@ -206,7 +206,7 @@ class _Reader:
         return self.known[word]
 
     def _look_up(self, word: str) -> tuple[list[int], list[int], float]:
-        pieces = self.vocabulary.cut(word)
+        pieces = self.vocabulary.tokenize(word)
         if len(pieces) > self.settings.length - 2:
             pieces = (self.vocabulary.unknown,)
         ids = [self.vocabulary.ids[piece] for piece in pieces]
@@ -247,12 +247,12 @@ def _units(
         return counts
     tokens = Counter[str]()
     for word, count in counts.items():
-        pieces = vocabulary.cut(word)
+        pieces = vocabulary.tokenize(word)
         for piece in pieces if len(pieces) <= settings.length - 2 else ():
             tokens[piece] += count
     return {token: count for token, count in tokens.items() if token not in vocabulary.special}
 
 
 def _fits(word: str, vocabulary: Vocabulary, settings: ContextualSettings) -> bool:
-    pieces = vocabulary.cut(word)
+    pieces = vocabulary.tokenize(word)
     return vocabulary.unknown not in pieces and 0 < len(pieces) <= settings.length - 2

@@ -127,7 +127,7 @@ def most_tokens(
     """How many wordpieces the network is given at most: those of the whole text, or of a full
     window for each occurrence.
     """
-    cut = model.vocabulary.cut
+    cut = model.vocabulary.tokenize
     whole = sum(count * len(cut(word)) for word, count in counts.items())
     return min(whole, int(targets.taken(settings.occurrences).sum()) * settings.length)
 

@@ -158,6 +158,6 @@ def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str
             pieces: list[str] = []
             for word in line.split():
                 if word not in known:
-                    known[word] = vocabulary.cut(word)
+                    known[word] = vocabulary.tokenize(word)
                 pieces += known[word]
             yield pieces

@@ -35,7 +35,7 @@ from vocadapt.training.masked.training_text import TrainingText, write_training_
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.token_space import token_vectors
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece_training import (
     TrainerSettings,
     count_sentences,
@@ -127,7 +127,7 @@ def pretrain_from_scratch(
             corpus, Splitter.bert(not settings.cased), folder, how.seed, part(progress, 0.0, 0.05)
         )
         tokens = _vocabulary(material, settings, folder, part(progress, 0.05, 0.06))
-        vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, not settings.cased))
+        vocabulary = vocabulary_of(build_tokenizer(tokens, not settings.cased))
         progress(0.06, "cutting the text into blocks")
         blocks = pack(material.sentences, vocabulary, how.length)
         asked = tuple(

@@ -160,7 +160,9 @@ def _documents(
                 progress(done / size, f"{number:,} lines cut into sentences")
             for word in line.split():
                 if word not in known:
-                    known[word] = tuple(vocabulary.ids[piece] for piece in vocabulary.cut(word))
+                    known[word] = tuple(
+                        vocabulary.ids[piece] for piece in vocabulary.tokenize(word)
+                    )
                 sentence += known[word]
                 if word in ENDS:
                     sentences.append(sentence)  # in place: a document may be a whole file

@@ -23,7 +23,7 @@ from vocadapt.ui.frame import cache
 from vocadapt.ui.frame.address import here
 from vocadapt.vocabulary.advice.advice import Suggestion
 from vocadapt.vocabulary.growth.gains import FEW
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
@@ -162,7 +162,7 @@ def headline(asked: AdviceReport) -> None:
         column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
 
 
-def _of(cuts: Cuts | None) -> str:
+def _of(cuts: TokenizationStatistics | None) -> str:
     """How many words a share is of, and the share of the different ones."""
     return (
         f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}"

@@ -107,7 +107,7 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
     Raises InputError, with near spellings, for a word of which no space knows anything.
     """
     word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
-    pieces = (word,) if word in spaces.pieces else model.vocabulary.cut(word)
+    pieces = (word,) if word in spaces.pieces else model.vocabulary.tokenize(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
     lists = spaces.lists_of_pieces(pieces, settings)

@@ -20,7 +20,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import model_of, model_stamp, space_of
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, extension_curve
+from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, measure_extension_curve
 from vocadapt.vocabulary.growth.growth import Reducer
 from vocadapt.vocabulary.lens import (
     Change,
@@ -34,7 +34,7 @@ from vocadapt.vocabulary.lens import (
 )
 from vocadapt.vocabulary.overlap import Profile, profile
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 
 def plan_of(
@@ -197,7 +197,7 @@ def _extension(
     _plan: VocabularyPlan,
     _counts: Counts,
 ) -> ExtensionCurve:
-    return extension_curve(_plan, _counts)
+    return measure_extension_curve(_plan, _counts)
 
 
 def _kept(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
@@ -253,7 +253,7 @@ def _profile(model: str, model_stamp: str, _vocabulary: Vocabulary, _splitter: S
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _longest_half(model: str, model_stamp: str, _vocabulary: Vocabulary) -> NDArray[np.bool_]:
     try:
-        gone = frozenset(dropped(_vocabulary, ReductionSettings("longest", 0.5)))
+        gone = frozenset(select_removed_tokens(_vocabulary, ReductionSettings("longest", 0.5)))
     except InputError:
         gone = frozenset()
     return np.array([token in gone for token in _vocabulary.tokens])

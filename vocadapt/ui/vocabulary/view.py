@@ -22,10 +22,10 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lens.view import Seen
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.growth.gains import ModelSize
-from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, growth_over_seeds
+from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
 from vocadapt.vocabulary.growth.retokenization import Mask
 from vocadapt.vocabulary.overlap import length_of
-from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, least_share
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, min_keep_fraction
 
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
@@ -48,8 +48,8 @@ def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reduc
     settings = _ask(reducer.vocabulary)
     with mistakes.shown():
         with st.spinner("Ordering the tokens …"):
-            gone = reducer.gone(settings)
-        grown = growth_over_seeds(reducer, settings, SEEDS)
+            gone = reducer.removed_mask(settings)
+        grown = measure_growth_over_seeds(reducer, settings, SEEDS)
         _figures(seen, reducer, grown, gone)
         _pictures(reducer, settings, grown, gone)
         st.subheader("What goes, what stays")
@@ -103,7 +103,7 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     address.
     """
     left, right = st.columns([1, 1.6], gap="large")
-    least = min(100, int(np.ceil(100 * least_share(vocabulary))))
+    least = min(100, int(np.ceil(100 * min_keep_fraction(vocabulary))))
     heuristic = left.selectbox(
         "Heuristic",
         list(REDUCTIONS),
@@ -232,12 +232,14 @@ def _through(curves: Curves, heuristic: str, grown: Growth) -> Curves:
 def _draw_up(reducer: Reducer) -> Curves:
     """Growth of every heuristic from the whole vocabulary down to what must stay."""
     shares = np.linspace(
-        1.0, min(1.0, np.ceil(1000 * least_share(reducer.vocabulary)) / 1000), STEPS + 1
+        1.0, min(1.0, np.ceil(1000 * min_keep_fraction(reducer.vocabulary)) / 1000), STEPS + 1
     )
     return {
         name: {
             float(keep): (
-                growth_over_seeds(reducer, ReductionSettings(name, float(keep)), SEEDS).growth
+                measure_growth_over_seeds(
+                    reducer, ReductionSettings(name, float(keep)), SEEDS
+                ).growth
             )
             for keep in shares
         }
@@ -297,7 +299,7 @@ def _token(
     pieces = (
         ()
         if token in vocabulary.special
-        else vocabulary.lacking(others).cut_token(token, without=True)
+        else vocabulary.without(others).tokenize_token(token, without=True)
     )
     pieces = () if pieces == (vocabulary.unknown,) else pieces
     state = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"

@@ -20,11 +20,16 @@ from vocadapt.vocabulary.growth.gains import (
     FEW,
     Gain,
     ModelSize,
-    Text,
-    gain_of,
-    saved_tokens,
+    TokenizedText,
+    count_saved_tokens,
+    measure_gain,
 )
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts, cut_words, has_letter, measure_cuts
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    TokenizationStatistics,
+    has_letter,
+    measure_tokenization,
+    tokenize_words,
+)
 from vocadapt.vocabulary.plan.planning import addable
 
 SHOWN = 200  # most frequent cut words
@@ -94,8 +99,8 @@ class Advice:
             "verdict": self.verdict,
             "sentence": self.sentence,
             "reasons": [asdict(finding) for finding in self.findings],
-            "corpus": cuts_as_json(figures.corpus),
-            "task": figures.task and cuts_as_json(figures.task),
+            "corpus": tokenization_as_json(figures.corpus),
+            "task": figures.task and tokenization_as_json(figures.task),
             "anchors": figures.anchors,
             "width": figures.width,
             "min_count": figures.min_count,
@@ -116,7 +121,7 @@ class Advice:
         }
 
 
-def cuts_as_json(cuts: Cuts) -> dict[str, Any]:
+def tokenization_as_json(cuts: TokenizationStatistics) -> dict[str, Any]:
     """How words are cut, as shares; `pieces`: shares of the running words of 1, 2, …, 6 or more
     pieces.
     """
@@ -189,15 +194,15 @@ def _about(gain: Gain) -> str:
     return f"Words seen {gain.floor} times or more: {brings}."
 
 
-def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> Text:
-    pieces = cut_words(vocabulary, counts)
-    return Text(counts, pieces, measure_cuts(counts, pieces, vocabulary.unknown))
+def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> TokenizedText:
+    pieces = tokenize_words(vocabulary, counts)
+    return TokenizedText(counts, pieces, measure_tokenization(counts, pieces, vocabulary.unknown))
 
 
 def _figures(
     counts: WordCounts,
-    text: Text,
-    task: Text | None,
+    text: TokenizedText,
+    task: TokenizedText | None,
     vocabulary: Vocabulary,
     splitter: Splitter,
     size: ModelSize,
@@ -209,8 +214,8 @@ def _figures(
     floors = sorted({min_count, *(floor for floor in (FEW, ENOUGH) if floor > min_count)})
     taken = ([word for word in words if frequent[word] >= floor] for floor in floors)
     return Figures(
-        corpus=text.cuts,
-        task=task.cuts if task else None,
+        corpus=text.statistics,
+        task=task.statistics if task else None,
         lines=counts.lines,
         lines_read=counts.lines_read or counts.lines,
         min_count=min_count,
@@ -218,10 +223,12 @@ def _figures(
         anchors=anchors,
         forecast=forecast(sum(frequent.values()), anchors, size.width),
         gains=tuple(
-            gain_of(added, floor, text, task, size)
+            measure_gain(added, floor, text, task, size)
             for added, floor in zip(taken, floors, strict=True)
         ),
-        top_saved=saved_tokens(words[:TOP], text) / text.cuts.tokens if text.cuts.tokens else 0.0,
+        top_saved=count_saved_tokens(words[:TOP], text) / text.statistics.tokens
+        if text.statistics.tokens
+        else 0.0,
     )
 
 
@@ -241,7 +248,7 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
     )
 
 
-def _most_cut(text: Text, task: Text | None) -> tuple[CutWord, ...]:
+def _most_cut(text: TokenizedText, task: TokenizedText | None) -> tuple[CutWord, ...]:
     """The most frequent words with a letter that are cut."""
     cut = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
     cut = sorted(cut, key=lambda word: -text.counts[word])[:SHOWN]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from vocadapt.vocabulary.advice.forecast import Forecast, words_for
 from vocadapt.vocabulary.growth.gains import ENOUGH, FEW, Gain
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 MOST_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
 # of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85
@@ -51,8 +51,8 @@ class Figures:
     top_saved: share of the tokens that the 1 000 most frequent words to be added would save.
     """
 
-    corpus: Cuts
-    task: Cuts | None
+    corpus: TokenizationStatistics
+    task: TokenizationStatistics | None
     lines: int
     lines_read: int
     min_count: int

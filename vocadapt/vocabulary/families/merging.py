@@ -1,8 +1,25 @@
-"""Words cut into pieces, and the merging of adjacent pieces, best pair first: what WordPiece
-trainers have in common.
+"""Merge adjacent pieces of words, best pair first: the loop that all WordPiece trainers share.
 
-Incremental: a merge touches only the words that hold its pair, and only the pairs in them are
-counted anew.
+The plain algorithm fits in a few lines; the tests keep it as a reference (`rescanned`):
+
+    pieces = words split into characters
+    while a pair of adjacent pieces occurs at least `min_count` times:
+        score every pair, choose the best one, ties by the token that it gives
+        replace it by one piece in every word
+
+On a real text that is too slow. Here a merge
+
+1. changes only the words that contain the pair (`Pieces.words_with_pair`), and the counts of the
+   pairs in them;
+2. finds the best pair by upper bounds of the scores (`PairQueue`), without scoring the others.
+
+Example: {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}, most frequent pair first.
+
+    start    h ##u ##g   p ##u ##g   p ##u ##n   b ##u ##n   h ##u ##g ##s
+    pairs    ##u ##g 20, p ##u 17, ##u ##n 16, h ##u 15, ##g ##s 5, b ##u 4
+    merge 1  ##u ##g → ##ug   h ##ug   p ##ug   p ##u ##n   b ##u ##n   h ##ug ##s
+    changed  h ##ug 15 and p ##ug 5 are new, p ##u falls to 12, h ##u to 0, ##g ##s to 0, …
+    merge 2  ##u ##n (16) → ##un, and so on: ##ug, ##un, hug, pun, hugs, pug, bun
 """
 
 from collections import Counter, defaultdict
@@ -11,88 +28,91 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 Pair = tuple[str, str]
-Score = Callable[
-    [int, int, int], float
-]  # occurrences of the pair, of its left and of its right piece → the higher, the sooner
-Entry = tuple[
-    float, str, Pair
-]  # minus the score, the token that the merge gives, the pair: all ties are broken by token
+# Score of a pair, from the occurrences of the pair, of its left piece and of its right piece; the
+# pair with the highest score is merged first.
+Score = Callable[[int, int, int], float]
+# Negative score, token that the merge gives, pair: the smallest entry is the best one, and ties are
+# broken by the token.
+Entry = tuple[float, str, Pair]
 
-OUTDATED = (
-    4  # entries of the heap for each pair there is, beyond which it is made anew: bounds the memory
-)
+MAX_ENTRIES_PER_PAIR = 4  # the heap is rebuilt when it has more: bounds the memory
 
 
 class Pieces:
-    """Distinct words × counts as pieces: single characters at first, those within a word with the
-    mark of continuation.
+    """The distinct words of a text, each as a list of pieces, and how often pieces and pairs occur.
 
-    `pairs` and `pieces` count occurrences in the running text.
+    At the start the pieces are single characters; those after the first carry the continuation
+    mark. `pair_counts` and `piece_counts` are occurrences in the running text.
     """
 
     def __init__(self, counts: Mapping[str, int], continuation: str) -> None:
         self.continuation = continuation
-        self.words = [
-            [word[0], *(continuation + character for character in word[1:])] for word in counts
-        ]
-        self.counts = list(counts.values())
-        self.pairs: Counter[Pair] = Counter()
-        self.pieces: Counter[str] = Counter()
-        self.places: defaultdict[Pair, list[int]] = defaultdict(
-            list
-        )  # words that hold a pair, or did
-        self.beside: defaultdict[str, set[Pair]] = defaultdict(
-            set
-        )  # pairs that hold a piece, or did
-        for at, (word, count) in enumerate(zip(self.words, self.counts, strict=True)):
+        self.words: list[list[str]] = []
+        for text in counts:
+            self.words.append([text[0], *(continuation + character for character in text[1:])])
+        self.word_counts = list(counts.values())
+        self.pair_counts: Counter[Pair] = Counter()
+        self.piece_counts: Counter[str] = Counter()
+        # Both are kept as supersets, because removing entries would cost more than skipping them:
+        # a word or pair in them may have lost the pair or piece by a later merge.
+        self.words_with_pair: defaultdict[Pair, list[int]] = defaultdict(list)
+        self.pairs_with_piece: defaultdict[str, set[Pair]] = defaultdict(set)
+        for i, (word, count) in enumerate(zip(self.words, self.word_counts, strict=True)):
             for piece in word:
-                self.pieces[piece] += count
+                self.piece_counts[piece] += count
             for pair in pairwise(word):
-                self.pairs[pair] += count
-                self._place(pair, at)
+                self.pair_counts[pair] += count
+                self._index_pair(pair, i)
 
-    def token(self, pair: Pair) -> str:
-        """What a pair becomes: ("##om", "##a") → "##oma"."""
+    def join(self, pair: Pair) -> str:
+        """Return the token that a pair is merged into: ("##om", "##a") → "##oma"."""
         return pair[0] + pair[1].removeprefix(self.continuation)
 
     def merge(self, pair: Pair) -> list[Pair]:
-        """Make one piece of a pair wherever it stands; the pairs that occur more often than
+        """Replace a pair by one piece in every word; return the pairs that occur more often than
         before.
         """
-        token, change = self.token(pair), Counter[Pair]()
-        for at in self.places.pop(pair, ()):
-            before, count = self.words[at], self.counts[at]
-            after = _merged(before, pair, token)
+        token, change = self.join(pair), Counter[Pair]()
+        for i in self.words_with_pair.pop(pair, ()):
+            # 1. Merge the pair in this word; an earlier merge may have removed it from the word.
+            before, count = self.words[i], self.word_counts[i]
+            after = _merge_in_word(before, pair, token)
             merged = count * (len(before) - len(after))
             if not merged:
                 continue
-            self.words[at] = after
+            self.words[i] = after
+            # 2. Update the counts of the pieces: two are lost and one is gained for each merge.
             for piece, difference in ((pair[0], -merged), (pair[1], -merged), (token, merged)):
-                self.pieces[piece] += difference
+                self.piece_counts[piece] += difference
+            # 3. Update the counts of the pairs: subtract all of the old word, add all of the new.
             for old in pairwise(before):
                 change[old] -= count
             for new in pairwise(after):
                 change[new] += count
                 if token in new:
-                    self._place(new, at)
-        self.pairs.update(change)
+                    self._index_pair(new, i)
+        self.pair_counts.update(change)
         return [changed for changed, difference in change.items() if difference > 0]
 
-    def around(self, piece: str, least: int) -> set[Pair]:
-        """The pairs that hold a piece and occur `least` times; the others are forgotten until they
-        occur more often again.
+    def frequent_pairs_with(self, piece: str, min_count: int) -> set[Pair]:
+        """Return the pairs that contain a piece and occur at least `min_count` times.
+
+        The rarer ones are removed from the index until a merge makes them more frequent again.
         """
-        self.beside[piece] = {pair for pair in self.beside[piece] if self.pairs[pair] >= least}
-        return self.beside[piece]
+        pairs = self.pairs_with_piece[piece]
+        frequent = {pair for pair in pairs if self.pair_counts[pair] >= min_count}
+        self.pairs_with_piece[piece] = frequent
+        return frequent
 
-    def _place(self, pair: Pair, at: int) -> None:
-        self.places[pair].append(at)
-        self.beside[pair[0]].add(pair)
-        self.beside[pair[1]].add(pair)
+    def _index_pair(self, pair: Pair, word: int) -> None:
+        """Record that the word with this index contains a pair."""
+        self.words_with_pair[pair].append(word)
+        self.pairs_with_piece[pair[0]].add(pair)
+        self.pairs_with_piece[pair[1]].add(pair)
 
 
-def _merged(pieces: list[str], pair: Pair, token: str) -> list[str]:
-    """The pieces of a word with each occurrence of a pair, from the left, made one."""
+def _merge_in_word(pieces: list[str], pair: Pair, token: str) -> list[str]:
+    """Replace each occurrence of a pair in a word, from the left: a a a, (a, a) → aa a."""
     merged: list[str] = []
     left, right = pair
     for piece in pieces:
@@ -103,77 +123,101 @@ def _merged(pieces: list[str], pair: Pair, token: str) -> list[str]:
     return merged
 
 
-class Queue:
-    """The pairs that occur at least so many times, by bounds of their scores: the best one is found
-    without scoring the others.
+class PairQueue:
+    """Priority queue of the pairs that occur at least `min_count` times.
 
-    An entry's score is never below the pair's own, for it takes the pieces to be rarer than they
-    are, by up to 1/16: so all pairs of a piece are entered anew once in a while, and not whenever
-    the piece has become a little rarer.
+    The entries hold upper bounds of the scores. A score may rise when a piece of the pair becomes
+    rarer, which happens at almost every merge; entering all pairs of that piece again each time
+    would be slow. So the bound assumes that a piece is rarer than it is, by up to 1/16 (see
+    `round_down`), and stays valid until the rounded count falls.
+
+    Example: the piece ##u occurs 1,000 times, and the bounds of its pairs are computed for 992. As
+    long as it occurs 992 times or more, no bound changes; at 991 its pairs are entered again, with
+    bounds for 960.
     """
 
-    def __init__(self, pieces: Pieces, score: Score, least: int) -> None:
-        self.pieces, self.score, self.least = pieces, score, least
-        self._fill()
+    def __init__(self, pieces: Pieces, score: Score, min_count: int) -> None:
+        self.pieces, self.score, self.min_count = pieces, score, min_count
+        self._rebuild()
 
-    def best(self) -> Pair | None:
-        """Take out the pair of the highest score, ties by token; None when no pair is left."""
-        top: Entry | None = None
-        looked_at: set[Pair] = set()
-        while self.heap and (top is None or self.heap[0] < top):
+    def pop_best(self) -> Pair | None:
+        """Remove and return the pair with the highest score, ties by token; None if no pair is
+        left.
+        """
+        # 1. Take entries, best bound first, and compute their true scores, until no bound that is
+        #    left is better than the best true score.
+        best: Entry | None = None
+        examined: set[Pair] = set()
+        while self.heap and (best is None or self.heap[0] < best):
             pair = heappop(self.heap)[2]
-            if self.pieces.pairs[pair] >= self.least:
-                looked_at.add(pair)
-                entry = self._entry(pair, int)
-                top = entry if top is None else min(top, entry)
-        if top is None:
+            if self.pieces.pair_counts[pair] < self.min_count:
+                continue
+            examined.add(pair)
+            entry = self._score_entry(pair)
+            best = entry if best is None else min(best, entry)
+        if best is None:
             return None
-        self.enter(looked_at - {top[2]})
-        return top[2]
+        # 2. The others that were examined go back, with their bounds.
+        self.push(examined - {best[2]})
+        return best[2]
 
-    def enter(self, pairs: Iterable[Pair]) -> None:
-        """Enter pairs whose score may have risen."""
+    def push(self, pairs: Iterable[Pair]) -> None:
+        """Enter pairs whose score may have risen; their old entries stay, and are skipped later."""
         for pair in pairs:
-            if self.pieces.pairs[pair] >= self.least:
-                heappush(self.heap, self._entry(pair, rounded_down))
-        if len(self.heap) > self.most:
-            self._fill()
+            if self.pieces.pair_counts[pair] >= self.min_count:
+                heappush(self.heap, self._bound_entry(pair))
+        if len(self.heap) > self.max_entries:
+            self._rebuild()
 
-    def _fill(self) -> None:
-        counted = self.pieces.pairs.items()
-        self.heap = [
-            self._entry(pair, rounded_down) for pair, count in counted if count >= self.least
-        ]
-        heapify(self.heap)
-        self.most = OUTDATED * len(self.heap) + 1
-
-    def _entry(self, pair: Pair, seen: Callable[[int], int]) -> Entry:
-        (left, right), occurs = pair, self.pieces.pieces
-        return (
-            -self.score(self.pieces.pairs[pair], seen(occurs[left]), seen(occurs[right])),
-            self.pieces.token(pair),
-            pair,
+    def _rebuild(self) -> None:
+        """Build the heap again, with one entry for each pair."""
+        frequent = (
+            pair for pair, count in self.pieces.pair_counts.items() if count >= self.min_count
         )
+        self.heap = [self._bound_entry(pair) for pair in frequent]
+        heapify(self.heap)
+        self.max_entries = MAX_ENTRIES_PER_PAIR * len(self.heap) + 1
+
+    def _score_entry(self, pair: Pair) -> Entry:
+        """Return the entry of a pair with its true score."""
+        left, right = (self.pieces.piece_counts[piece] for piece in pair)
+        score = self.score(self.pieces.pair_counts[pair], left, right)
+        return (-score, self.pieces.join(pair), pair)
+
+    def _bound_entry(self, pair: Pair) -> Entry:
+        """Return the entry of a pair with an upper bound of its score."""
+        left, right = (round_down(self.pieces.piece_counts[piece]) for piece in pair)
+        bound = self.score(self.pieces.pair_counts[pair], left, right)
+        return (-bound, self.pieces.join(pair), pair)
 
 
-def rounded_down(count: int) -> int:
-    """A count with its first five binary digits kept: 1000 = 1111101000₂ → 992 = 1111100000₂."""
+def round_down(count: int) -> int:
+    """Keep the first five binary digits of a count: 1000 = 1111101000₂ → 992 = 1111100000₂."""
     digits = max(0, count.bit_length() - 5)
     return count >> digits << digits
 
 
-def merges(pieces: Pieces, score: Score, least: int, by_parts: bool) -> Iterator[str]:
-    """The token of each merge, best first, until no pair occurs `least` times; a token may come
-    twice, by two ways.
+def merge_best_pairs(
+    pieces: Pieces, score: Score, min_count: int, uses_piece_counts: bool
+) -> Iterator[str]:
+    """Merge the best pair again and again and yield its token, until no pair occurs `min_count`
+    times.
 
-    `by_parts`: the score depends on the pieces of a pair too, and rises as they become rarer.
+    A token can be yielded twice, if two pairs give it: ("hy", "##per") and ("hyp", "##er").
+
+    uses_piece_counts: the score depends on the counts of the two pieces, and rises as they fall.
     """
-    queue = Queue(pieces, score, least)
-    while pair := queue.best():
-        seen = {piece: rounded_down(pieces.pieces[piece]) for piece in pair if by_parts}
-        risen = pieces.merge(pair)
-        yield pieces.token(pair)
-        queue.enter(risen)
-        for piece, before in seen.items():
-            if rounded_down(pieces.pieces[piece]) < before:
-                queue.enter(pieces.around(piece, least))
+    queue = PairQueue(pieces, score, min_count)
+    while pair := queue.pop_best():
+        # 1. Remember the rounded counts of the two pieces: the bounds of their pairs rely on them.
+        rounded_counts: dict[str, int] = {}
+        if uses_piece_counts:
+            rounded_counts = {piece: round_down(pieces.piece_counts[piece]) for piece in pair}
+        # 2. Merge, and enter the pairs that became more frequent.
+        increased = pieces.merge(pair)
+        yield pieces.join(pair)
+        queue.push(increased)
+        # 3. If a rounded count fell, the bounds of all pairs of that piece are too low: renew them.
+        for piece, before in rounded_counts.items():
+            if round_down(pieces.piece_counts[piece]) < before:
+                queue.push(pieces.frequent_pairs_with(piece, min_count))

@@ -1,8 +1,8 @@
-"""vocab.txt as a list of lines: read as it is, and what is wrong with it, line by line.
+"""Read a vocab.txt as a list of lines, and find what is wrong with them.
 
-Looking at a damaged vocabulary is allowed (`read_listing`); what makes or opens a model refuses it
-(`read_tokens` in `vocadapt.vocabulary.families.wordpiece`): each of these faults gives an id another token,
-or none, without a word from the libraries.
+A damaged vocabulary can be inspected (`read_listing`), but no model is made or opened with it
+(`read_tokens` in `vocadapt.vocabulary.families.wordpiece` refuses it): each of these faults gives
+an id another token, or none, and the libraries do not report it.
 """
 
 import os
@@ -13,13 +13,14 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-NAMED = 3  # faulty lines that a message names
+MAX_NAMED = 3  # faulty lines that a message names
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong with a line of a vocab.txt: its number, from 1 (0: the file as a whole), and
-    what.
+    """A problem in a vocab.txt.
+
+    line: number of the line, from 1; 0 for the file as a whole.
     """
 
     line: int
@@ -31,7 +32,7 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The lines of a vocab.txt in the order of their ids, and what is wrong with them."""
+    """The lines of a vocab.txt in the order of their ids, and their faults."""
 
     lines: tuple[str, ...]
     faults: tuple[Fault, ...]
@@ -39,16 +40,16 @@ class Listing:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The distinct tokens, in the order of their first lines; empty lines are skipped unless
-        `is_empty_token`.
+        the empty line is a token (`is_empty_token`).
         """
-        return tuple(
-            dict.fromkeys(line for line in self.lines if line or is_empty_token(self.lines))
-        )
+        keep_empty = is_empty_token(self.lines)
+        return tuple(dict.fromkeys(line for line in self.lines if line or keep_empty))
 
 
 def read_listing(path: Path) -> Listing:
-    """Read a vocab.txt, faulty or not; raises InputError when it is missing, not UTF-8, or holds no
-    token.
+    """Read a vocab.txt, faulty or not.
+
+    Raises InputError if it is missing, not UTF-8, or has no token.
     """
     if not os.path.lexists(path):
         raise InputError(
@@ -63,7 +64,7 @@ def read_listing(path: Path) -> Listing:
     lines = tuple(text.removesuffix("\n").split("\n"))
     if not any(lines):
         raise InputError(
-            f"{path}: expected a WordPiece vocab.txt, one token a line; it holds none."
+            f"{path}: expected a WordPiece vocab.txt, one token per line; it has none."
         )
     return Listing(lines, tuple(find_faults(lines, text.endswith("\n"))))
 
@@ -78,8 +79,9 @@ def is_empty_token(lines: tuple[str, ...]) -> bool:
 
 
 def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
-    """What is wrong with these lines, in their order; `ended` says whether the last one ends in a
-    line break.
+    """Return what is wrong with the lines of a vocab.txt, in their order.
+
+    ended: whether the last line ends in a line break.
     """
     first, faults = dict[str, int](), []
     empty_token = is_empty_token(lines)
@@ -92,21 +94,18 @@ def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
             faults.append(
                 Fault(
                     number,
-                    f"holds {token!r}, which is no {token.upper()}: special tokens are written in"
-                    " capitals",
+                    f"is {token!r}, not {token.upper()}: special tokens are written in capitals",
                 )
             )
         first.setdefault(token, number)
     if not ended:
-        faults.append(
-            Fault(len(lines), "does not end in a line break: the file may have been cut off there")
-        )
+        faults.append(Fault(len(lines), "does not end in a line break: the file may be truncated"))
     if "[UNK]" not in first:
         faults.append(Fault(0, f"none of {len(lines)} lines is [UNK]"))
     return faults
 
 
-def said(faults: tuple[Fault, ...]) -> str:
-    """The first faults in one line, and how many there are."""
-    named = "; ".join(map(str, faults[:NAMED]))
-    return named if len(faults) <= NAMED else f"{named}; and {len(faults) - NAMED:,} more"
+def format_faults(faults: tuple[Fault, ...]) -> str:
+    """Return the first faults and the number of the others, in one line."""
+    named = "; ".join(map(str, faults[:MAX_NAMED]))
+    return named if len(faults) <= MAX_NAMED else f"{named}; and {len(faults) - MAX_NAMED:,} more"

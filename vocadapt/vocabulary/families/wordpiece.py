@@ -1,10 +1,9 @@
-"""Everything that knows how a tokenizer is written down: a folder or vocab.txt → tokenizer →
-Vocabulary.
+"""Read and build WordPiece tokenizers: a model folder or vocab.txt → tokenizer → Vocabulary.
 
-WordPiece today. Byte-level BPE and Unigram will come here and nowhere else; until then they are
-refused by name. The tokenizer.json of a folder is believed before its tokenizer class: transformers
-5 rebuilds a BertTokenizer from the vocabulary and would drop a custom normalizer that the model was
-trained with.
+Only WordPiece is supported; byte-level BPE and Unigram tokenizers are refused with a message. The
+tokenizer.json of a folder takes precedence over its tokenizer class: transformers 5 rebuilds a
+BertTokenizer from the vocabulary and would drop a custom normalizer that the model was trained
+with.
 """
 
 from collections import Counter
@@ -29,24 +28,26 @@ from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, TOKENIZER, check_tokenizer_files
 from vocadapt.vocabulary.families.tokenizer_trial import try_parts
 from vocadapt.vocabulary.families.vocab_file import (
-    SPECIAL_TOKENS as SPECIAL_TOKENS,  # others take it from here
+    SPECIAL_TOKENS as SPECIAL_TOKENS,  # re-exported
 )
-from vocadapt.vocabulary.families.vocab_file import read_listing, said
+from vocadapt.vocabulary.families.vocab_file import format_faults, read_listing
 
 NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
-LONGEST_WORD = 100  # characters; BERT cuts nothing longer
+LONGEST_WORD = 100  # characters; a longer word is [UNK] in BERT
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The tokens of a model by id, and how they cut a word.
+    """The tokens of a model by id, and how they tokenize a word.
 
-    `whole` holds the tokens that only match a whole word (exact-word additions); the rest is a
-    WordPiece vocabulary.
+    tokens: by id; special: special tokens.
+    whole: exact-word tokens, which only match a whole word; all other tokens are wordpieces.
+    continuation: prefix of tokens that continue a word; unknown: the unknown token.
+    longest_word: characters of the longest word that is tokenized; longer ones are unknown.
     """
 
     tokens: tuple[str, ...]
@@ -64,7 +65,7 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Token to id."""
+        """Id of each token."""
         return {token: i for i, token in enumerate(self.tokens)}
 
     @cached_property
@@ -78,59 +79,53 @@ class Vocabulary:
         )
 
     def continues(self, token: str) -> bool:
-        """Whether a token goes on with a word ("##oma"), and so stands in the class of
-        continuations.
-        """
-        marked = (
-            bool(self.continuation)
-            and token.startswith(self.continuation)
-            and len(token) > len(self.continuation)
-        )
-        return marked and token not in self.special and token not in self.whole
+        """Return whether a token is a continuation of a word ("##oma")."""
+        mark = self.continuation
+        if not mark or not token.startswith(mark) or token == mark:
+            return False
+        return token not in self.special and token not in self.whole
 
-    def cut(self, word: str) -> tuple[str, ...]:
-        """The wordpieces of one word that is already normalized: "hypertension" → ("hyper",
-        "##tension").
-        """
+    def tokenize(self, word: str) -> tuple[str, ...]:
+        """Return the wordpieces of one normalized word: "hypertension" → ("hyper", "##tension")."""
         if word in self.whole:
             return (word,)
         return tuple(token.value for token in self._wordpiece.tokenize(word))
 
-    def cut_token(self, token: str, without: bool = False) -> tuple[str, ...]:
-        """The wordpieces of a token: a continuation is cut as one, "##oma" → ("##om", "##a"), and
-        never as the start of a word.
+    def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
+        """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a").
 
-        `without` leaves the token itself out: what it was made of before it came. What cannot be
-        spelled is ("[UNK]",).
+        A continuation is tokenized as a continuation, never as the start of a word.
+        without: leave the token itself out, to see its wordpieces before it was added.
+        Returns ("[UNK]",) if no wordpieces spell the token.
         """
         if token in self.whole and not without:
             return (token,)
         if not token:  # the empty token of a faulty published vocabulary: no wordpiece spells it
             return (token,) if token in self.ids and not without else (self.unknown,)
-        body = token.removeprefix(self.continuation) or token
-        mark, pieces = "" if body == token else self.continuation, list[str]()
-        while body and len(body) <= self.longest_word:
-            piece = self._longest(mark, body, token if without else None)
+        mark, rest = "", token
+        if token.startswith(self.continuation) and token != self.continuation:
+            mark, rest = self.continuation, token.removeprefix(self.continuation)
+        excluded = token if without else None
+        pieces: list[str] = []
+        while rest and len(rest) <= self.longest_word:
+            piece = self._find_longest(mark, rest, excluded)
             if piece is None:
                 break
             pieces.append(piece)
-            mark, body = self.continuation, body[len(piece) - len(mark) :]
-        return tuple(pieces) if not body else (self.unknown,)
+            rest = rest[len(piece) - len(mark) :]
+            mark = self.continuation
+        return tuple(pieces) if not rest else (self.unknown,)
 
-    def _longest(self, mark: str, text: str, never: str | None) -> str | None:
-        """The longest wordpiece that `text` begins with."""
-        starts = (mark + text[:end] for end in range(len(text), 0, -1))
-        return next(
-            (
-                piece
-                for piece in starts
-                if piece in self.ids and piece not in self.whole and piece != never
-            ),
-            None,
-        )
+    def _find_longest(self, mark: str, text: str, excluded: str | None) -> str | None:
+        """Return the longest wordpiece that matches at the start of `text`; None if none does."""
+        for end in range(len(text), 0, -1):
+            piece = mark + text[:end]
+            if piece in self.ids and piece not in self.whole and piece != excluded:
+                return piece
+        return None
 
-    def lacking(self, tokens: Collection[str]) -> "Vocabulary":
-        """The vocabulary that never had these tokens; the ids behind them close up."""
+    def without(self, tokens: Collection[str]) -> "Vocabulary":
+        """Return the vocabulary without some tokens; the ids after them move up."""
         left = tuple(token for token in self.tokens if token not in tokens)
         return replace(
             self,
@@ -139,59 +134,61 @@ class Vocabulary:
             whole=self.whole.intersection(left),
         )
 
-    def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
-        """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""
+    def find_words_with(self, piece: str, words: Iterable[str]) -> list[str]:
+        """Return the words whose wordpieces include `piece`: "##chy" → ["tachycardia"]."""
         body = piece.removeprefix(self.continuation)
-        return [word for word in words if body in word and piece in self.cut(word)]
+        return [word for word in words if body in word and piece in self.tokenize(word)]
 
 
 def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer:
-    """Read the fast tokenizer of a model folder, or build one from a bare vocab.txt; stored
-    truncation and padding are off.
+    """Read the fast tokenizer of a model folder, or build one from a vocab.txt.
 
-    `lowercase` says the casing of a bare vocab.txt, which is inferred from its tokens otherwise; a
-    folder stores its own. Raises InputError when there is no vocabulary, or when the tokenizer is
-    not WordPiece.
+    Stored truncation and padding are switched off.
+    lowercase: casing of a vocab.txt; None to infer it from the tokens. A folder stores its casing.
+    Raises InputError if there is no vocabulary, or if the tokenizer is not WordPiece.
     """
     path = Path(path)
-    if path.is_dir() and lowercase is not None:
-        raise InputError(
-            f"{path} stores its own casing.", "Give the casing for a bare vocab.txt only."
-        )
-    tokenizer = (
-        _from_folder(path) if path.is_dir() else tokenizer_of_tokens(read_tokens(path), lowercase)
-    )
+    if path.is_dir():
+        if lowercase is not None:
+            raise InputError(
+                f"{path} stores its own casing.", "Give the casing of a vocab.txt only."
+            )
+        tokenizer = _read_folder(path)
+    else:
+        tokenizer = build_tokenizer(read_tokens(path), lowercase)
     _check_kind(path, type(tokenizer.model).__name__)
     if tokenizer.token_to_id(tokenizer.model.unk_token) is None:
         raise InputError(
-            f"{path}: its vocabulary lacks {tokenizer.model.unk_token}, the token of what it cannot"
-            " read.",
-            "Mend the files: no model is made with them.",
+            f"{path}: its vocabulary lacks {tokenizer.model.unk_token}, its unknown token.",
+            "Correct the files: no model can be made from them.",
         )
-    tokenizer.no_truncation()  # a stored truncation (128 in MiniLM) would silently cut long text
+    tokenizer.no_truncation()  # a stored limit (128 in MiniLM) would silently truncate long text
     tokenizer.no_padding()
     return tokenizer
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    """The Vocabulary of a WordPiece tokenizer, its added tokens included; an id without a token is
-    named `[no token 7]`.
+    """Return the Vocabulary of a WordPiece tokenizer, with its added tokens.
+
+    An id without a token is named `[no token 7]`.
     """
     model = tokenizer.model
     ids = tokenizer.get_vocab(with_added_tokens=True)
     tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
     for token, i in ids.items():
         tokens[i] = token
-    added, pieces = (
-        tokenizer.get_added_tokens_decoder().values(),
-        tokenizer.get_vocab(with_added_tokens=False),
-    )
+    pieces = tokenizer.get_vocab(with_added_tokens=False)
+    special: set[str] = set()
+    whole: set[str] = set()
+    for added in tokenizer.get_added_tokens_decoder().values():
+        if added.special:
+            special.add(added.content)
+        elif added.content not in pieces:
+            whole.add(added.content)
     return Vocabulary(
         tuple(tokens),
-        special=frozenset(token.content for token in added if token.special),
-        whole=frozenset(
-            token.content for token in added if not token.special and token.content not in pieces
-        ),
+        special=frozenset(special),
+        whole=frozenset(whole),
         continuation=model.continuing_subword_prefix,
         unknown=model.unk_token,
         longest_word=model.max_input_chars_per_word,
@@ -199,36 +196,37 @@ def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """The lines of a vocab.txt, in the order of their ids.
+    """Read the lines of a vocab.txt, in the order of their ids.
 
-    Raises InputError when the file is missing, not UTF-8, empty, does not look like a WordPiece
-    vocabulary, or has a faulty line (`vocadapt.vocabulary.families.vocab_file`): empty, repeated, a special
-    token in lower case, the last one cut off.
+    Raises InputError if the file is missing, not UTF-8, empty, not a WordPiece vocabulary, or has a
+    faulty line (see `vocab_file`): empty, repeated, a special token in lower case, a truncated last
+    line.
     """
     listing = read_listing(path)
     if "[UNK]" not in listing.lines:
         raise InputError(
-            f"{path}: expected a WordPiece vocab.txt, one token a line, [UNK] among them;"
-            f" {said(listing.faults[::-1])}.",
+            f"{path}: expected a WordPiece vocab.txt, one token per line, [UNK] among them;"
+            f" {format_faults(listing.faults[::-1])}.",
             "Give a model folder, a hub name, or a vocab.txt.",
         )
     if listing.faults:
         raise InputError(
-            f"{path}: {said(listing.faults)}.",
-            "Mend the file: no model is made with it. `vocabulary compare` looks at it as it is.",
+            f"{path}: {format_faults(listing.faults)}.",
+            "Correct the file: no model can be made from it. `vocabulary compare` reads it as it is.",
         )
     return listing.lines
 
 
-def tokenizer_of_tokens(
+def build_tokenizer(
     tokens: tuple[str, ...], lowercase: bool | None = None, **flags: bool
 ) -> Tokenizer:
-    """Build BERT's tokenizer over `tokens`; where `lowercase` is not given it is inferred from
-    them.
+    """Build BERT's tokenizer over `tokens`.
 
-    `flags`: strip_accents and handle_chinese_chars, as BertNormalizer takes them.
+    lowercase: None to infer the casing from the tokens.
+    flags: strip_accents and handle_chinese_chars, as BertNormalizer takes them.
     """
-    lowercase = is_lowercase(tokens) if lowercase is None else lowercase
+    if lowercase is None:
+        lowercase = is_lowercase(tokens)
     ids = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(
         models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
@@ -247,12 +245,12 @@ def tokenizer_of_tokens(
 
 
 def is_lowercase(tokens: tuple[str, ...]) -> bool:
-    """Whether a vocabulary is uncased: no token but bracketed ones holds a capital letter."""
+    """Return whether a vocabulary is uncased: no token but [bracketed] ones has a capital."""
     return not any(token != token.lower() for token in tokens if not token.startswith("["))
 
 
-def _from_folder(folder: Path) -> Tokenizer:
-    """The tokenizer.json of a folder, else BERT's tokenizer over its vocab.txt."""
+def _read_folder(folder: Path) -> Tokenizer:
+    """Read the tokenizer.json of a folder, or build BERT's tokenizer from its vocab.txt."""
     content = check_tokenizer_files(folder)
     if content is not None:
         _check_kind(folder, str(content["model"].get("type", "WordPiece")))
@@ -262,18 +260,17 @@ def _from_folder(folder: Path) -> Tokenizer:
         ):
             return Tokenizer.from_file(str(folder / TOKENIZER))
     if (folder / "vocab.txt").is_file():
-        return tokenizer_of_tokens(read_tokens(folder / "vocab.txt"), **_stored_flags(folder))
+        return build_tokenizer(read_tokens(folder / "vocab.txt"), **_stored_flags(folder))
     kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
     if (folder / "vocab.json").is_file() or kinds[".model"]:
         raise InputError(
-            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt works with"
-            " WordPiece (BERT-type) models: others, not yet.",
+            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt supports only"
+            " WordPiece (BERT-type) models.",
             "Choose a BERT-type model, such as bert-base-uncased.",
         )
     raise InputError(
         f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
-        "A model folder without its vocabulary cannot be used: copy the tokenizer's files beside"
-        " the weights.",
+        "A model needs its vocabulary: copy the tokenizer's files into the folder of the weights.",
     )
 
 

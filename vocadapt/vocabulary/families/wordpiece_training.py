@@ -1,9 +1,8 @@
-"""WordPiece vocabularies trained on the distinct words of a text and their counts, by two named
-trainers.
+"""Train a WordPiece vocabulary on the distinct words of a text and their counts.
 
-Both start from single characters and merge adjacent pieces until there are enough tokens; they
-differ in which pair comes next. Ties go to the token that is smaller as text: the same counts give
-the same vocabulary, in whatever order they come.
+Both trainers start from single characters and merge adjacent pieces until there are enough tokens
+(`vocadapt.vocabulary.families.merging`); they differ in which pair is merged next. Ties go to the
+token that is smaller as text, so the same counts give the same vocabulary in any order.
 """
 
 from collections import Counter
@@ -14,69 +13,71 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import MAX_COUNT, bounded, check_settings
-from vocadapt.vocabulary.families.merging import Pieces, Score, merges
+from vocadapt.vocabulary.families.merging import Pieces, Score, merge_best_pairs
 from vocadapt.vocabulary.families.wordpiece import LONGEST_WORD, SPECIAL_TOKENS
 
 ALPHABET = 1000  # characters that are kept, the most frequent ones; words with others become [UNK]
-MIN_COUNT = 2  # a pair that occurs once tells nothing
-REPORTED = 100  # merges between two reports of progress
+MIN_COUNT = 2  # a pair that occurs once is no evidence for a token
+PROGRESS_INTERVAL = 100  # tokens between two progress reports
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """One order of merging: the sentence that explains it, its formula, its source.
+    """A score by which pairs are merged, with its explanation, formula and source.
 
-    `by_parts`: the score depends on how often the pieces of a pair occur, too. `min_share`: how
-    often a pair must at least occur to be merged, against the running words. A score that favors
-    rare pieces needs such a floor, or the vocabulary fills with rare words and their beginnings. On
-    11 M words of Wikipedia and 1.7 M of abstracts, higher floors gave fewer wordpieces per word,
-    and 1 in 50 000 was about the highest that still gave 16 000 and 13 600 tokens.
+    uses_piece_counts: the score also depends on the counts of the two pieces.
+    min_fraction: minimum occurrences of a pair, as a fraction of the running words. A score that
+    favors rare pieces needs such a minimum, or the vocabulary fills with rare words and their
+    prefixes. On 11 M words of Wikipedia and 1.7 M of abstracts, higher minima gave fewer wordpieces
+    per word, and 1 in 50,000 was about the highest that still gave 16,000 and 13,600 tokens.
     """
 
     score: Score
     about: str
     formula: str
     source: str
-    by_parts: bool = False
-    min_share: float = 0.0
+    uses_piece_counts: bool = False
+    min_fraction: float = 0.0
 
-    def least(self, running: int) -> int:
-        """How often a pair must occur in a text of so many running words: twice or more."""
-        return max(MIN_COUNT, round(self.min_share * running))
+    def min_count(self, running: int) -> int:
+        """Return the minimum occurrences of a pair in a text of `running` words, at least 2."""
+        return max(MIN_COUNT, round(self.min_fraction * running))
 
 
-def _by_count(pair: int, left: int, right: int) -> float:
+def _score_by_count(pair: int, left: int, right: int) -> float:
     return pair
 
 
-def _by_score(pair: int, left: int, right: int) -> float:
+def _score_by_association(pair: int, left: int, right: int) -> float:
     return pair / (left * right)
 
 
 TRAINERS: dict[str, Trainer] = {
     "bpe-merges": Trainer(
-        _by_count,
+        _score_by_count,
         "the most frequent pair is merged first",
         "f(t1 t2)",
         "the WordPieceTrainer of the tokenizers library",
     ),
     "wordpiece-score": Trainer(
-        _by_score,
-        "the pair that is seldom apart is merged first",
+        _score_by_association,
+        "the pair is merged first whose pieces rarely occur without each other",
         "f(t1 t2) / (f(t1) · f(t2))",
-        "thesis eq. 2.1 (2023)",
-        by_parts=True,
-        min_share=1 / 50_000,
+        "Fast 2023, equation 2.1",
+        uses_piece_counts=True,
+        min_fraction=1 / 50_000,
     ),
 }
 
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """Which trainer, how often a pair must occur to be merged (0: as the trainer has it), and how
-    many characters are kept.
+    """Settings of a WordPiece trainer.
 
-    Raises InputError for an unknown trainer and for numbers without sense.
+    trainer: name in TRAINERS.
+    min_count: minimum occurrences of a pair that is merged (0: the trainer's own minimum).
+    alphabet: number of characters to keep, the most frequent ones.
+    Raises InputError for an unknown trainer and for numbers out of range.
     """
 
     trainer: str = "bpe-merges"
@@ -98,10 +99,10 @@ def train_wordpiece(
     settings: TrainerSettings | None = None,
     progress: Progress = silent,
 ) -> tuple[str, ...]:
-    """Train a vocabulary of at most `size` tokens: the special ones, the alphabet, then each merge;
-    fewer when pairs run out.
+    """Train a vocabulary of at most `size` tokens: special tokens, alphabet, then merged tokens.
 
-    Raises InputError for a size that has no room for the special tokens and the alphabet.
+    It has fewer tokens if no pair is left that is frequent enough.
+    Raises InputError if `size` has no room for the special tokens and the alphabet.
     """
     if size <= len(SPECIAL_TOKENS):
         raise InputError(
@@ -109,41 +110,39 @@ def train_wordpiece(
             "16000 is usual.",
         )
     settings = settings or TrainerSettings()
-    spelled = _spelled(counts, settings.alphabet)
-    first = dict.fromkeys([*SPECIAL_TOKENS, *_letters(spelled, "##")])
-    if len(first) > size:
+    words = _keep_alphabet(counts, settings.alphabet)
+    tokens = dict.fromkeys([*SPECIAL_TOKENS, *_list_characters(words, "##")])
+    if len(tokens) > size:
         raise InputError(
-            f"A vocabulary of {size:,} tokens has no room for the {len(first):,} special tokens and"
+            f"A vocabulary of {size:,} tokens has no room for the {len(tokens):,} special tokens and"
             " characters of this text.",
-            f"Take at least {len(first):,} tokens.",
+            f"Choose a size of {len(tokens):,} or more.",
         )
-    tokens = first
-    for merged in _merged(spelled, settings, "##"):
+    for merged in _merge_words(words, settings, "##"):
         if len(tokens) == size:
             break
         tokens[merged] = None
-        if len(tokens) % REPORTED == 0:
+        if len(tokens) % PROGRESS_INTERVAL == 0:
             progress(len(tokens) / size, f"{len(tokens):,} of {size:,} tokens")
     return tuple(tokens)
 
 
-def trained_tokens(
+def generate_tokens(
     counts: Mapping[str, int], settings: TrainerSettings, continuation: str = "##"
 ) -> Iterator[str]:
-    """The alphabet, then the tokens of the merges one by one, as long as they are asked for; each
-    once, none of them special.
-    """
-    spelled = _spelled(counts, settings.alphabet)
-    seen = set(_letters(spelled, continuation))
-    yield from _letters(spelled, continuation)
-    for token in _merged(spelled, settings, continuation):
+    """Generate the alphabet, then the tokens of the merges; each token once, no special tokens."""
+    words = _keep_alphabet(counts, settings.alphabet)
+    characters = _list_characters(words, continuation)
+    seen = set(characters)
+    yield from characters
+    for token in _merge_words(words, settings, continuation):
         if token not in seen:
             seen.add(token)
             yield token
 
 
 def count_sentences(sentences: Path) -> Counter[str]:
-    """Count the words of a file that has them between blanks, a sentence a line."""
+    """Count the words of a file of space-separated words, one sentence per line."""
     counts: Counter[str] = Counter()
     with sentences.open(encoding="utf-8", newline="\n") as file:
         for line in file:
@@ -152,38 +151,39 @@ def count_sentences(sentences: Path) -> Counter[str]:
     return counts
 
 
-def _spelled(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
-    """The words of the most frequent characters, ties by character: a model cuts no word that has
-    another, and none too long.
+def _keep_alphabet(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
+    """Return the words, with counts, that consist of the `alphabet` most frequent characters.
+
+    Ties go to the smaller character. Words that the model does not read are excluded: those with
+    other characters and those that are too long.
     """
     characters: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-    kept = set(
-        sorted(characters, key=lambda character: (-characters[character], character))[:alphabet]
-    )
-    return {
-        word: count
-        for word, count in counts.items()
-        if word and len(word) <= LONGEST_WORD and kept.issuperset(word)
-    }
+    by_frequency = sorted(characters, key=lambda character: (-characters[character], character))
+    kept = set(by_frequency[:alphabet])
+    words: dict[str, int] = {}
+    for word, count in counts.items():
+        if 0 < len(word) <= LONGEST_WORD and kept.issuperset(word):
+            words[word] = count
+    return words
 
 
-def _letters(spelled: Mapping[str, int], continuation: str) -> list[str]:
-    """Single characters: all as the beginning of a word, then those that go on a word, each in
-    their own order.
+def _list_characters(words: Mapping[str, int], continuation: str) -> list[str]:
+    """Return the single-character tokens: all as word starts, then those that occur inside a word
+    as continuations, each group sorted.
     """
-    inside = {character for word in spelled for character in word[1:]}
-    return [
-        *sorted(inside.union(*spelled)),
-        *(continuation + character for character in sorted(inside)),
-    ]
+    inside = {character for word in words for character in word[1:]}
+    starts = sorted(inside.union(*words))
+    return [*starts, *(continuation + character for character in sorted(inside))]
 
 
-def _merged(
-    spelled: Mapping[str, int], settings: TrainerSettings, continuation: str
+def _merge_words(
+    words: Mapping[str, int], settings: TrainerSettings, continuation: str
 ) -> Iterator[str]:
+    """Return the tokens of the merges of some words, by the chosen trainer."""
     trainer = TRAINERS[settings.trainer]
-    least = settings.min_count or trainer.least(sum(spelled.values()))
-    return merges(Pieces(spelled, continuation), trainer.score, least, trainer.by_parts)
+    min_count = settings.min_count or trainer.min_count(sum(words.values()))
+    pieces = Pieces(words, continuation)
+    return merge_best_pairs(pieces, trainer.score, min_count, trainer.uses_piece_counts)

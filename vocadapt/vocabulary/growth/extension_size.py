@@ -1,9 +1,9 @@
-"""How large an extension vocabulary should be: what the first n of its tokens do to a text, and how
-often each stands in it.
+"""Measure how large an extension vocabulary should be: the effect of its first n tokens on a text,
+and how often each of them occurs.
 
-exBERT (Tai et al. 2020) chose its 17 748 tokens by such a frequency curve. Tokens come in by one
-order, so every size is the beginning of the same plan; the words of the text are laid out once, and
-for each size only those are cut again that it touches.
+Tai et al. 2020 (exBERT) chose their 17,748 tokens by such a frequency curve. Tokens are added in a
+fixed order, so every size is a prefix of the same plan: the words are tokenized under the whole
+extended vocabulary, with the tokens after the prefix removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,19 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.vocabulary.growth.retokenization import Ints, word_table
+from vocadapt.vocabulary.growth.retokenization import Ints, build_word_table
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
-STEPS = 9  # sizes between none and all, by halves
-SELDOM = 20  # occurrences below which a row is hardly trained
+STEPS = 9  # default number of sizes above 0; each is half of the next
+SELDOM = 20  # occurrences below which an embedding is hardly trained
 
 
 @dataclass(frozen=True)
 class ExtensionSize:
-    """The text under the first `size` new tokens: its wordpieces, pieces a word, the share of it
-    that is new tokens, and how many of these stand in it less than SELDOM times.
+    """A text tokenized with the first `size` new tokens.
+
+    tokens: wordpieces of the text; fertility: wordpieces per word; new_share: fraction of the
+    wordpieces that are new tokens; seldom: new tokens that occur less than SELDOM times.
     """
 
     size: int
@@ -36,8 +38,11 @@ class ExtensionSize:
 
 @dataclass(frozen=True, eq=False)
 class ExtensionCurve:
-    """The sizes looked at, smallest (0: the old vocabulary) first; `counts`: occurrences of every
-    new token, as they come in.
+    """A text tokenized with extension vocabularies of several sizes.
+
+    sizes: smallest first; size 0 is the original vocabulary.
+    counts: (new tokens,) int64, occurrences of each new token, in the order of the plan.
+    words: running words of the text.
     """
 
     sizes: tuple[ExtensionSize, ...]
@@ -46,52 +51,61 @@ class ExtensionCurve:
 
     @property
     def ranked(self) -> Ints:
-        """The occurrences of the new tokens, most frequent first."""
+        """Occurrences of the new tokens, (new tokens,) int64, most frequent first."""
         return np.sort(self.counts)[::-1]
 
     def shorter(self, at: ExtensionSize) -> float:
-        """By what share of its old wordpieces the text gets shorter."""
+        """Return the fraction of its original wordpieces by which the text gets shorter."""
         return 1 - at.tokens / max(self.sizes[0].tokens, 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the curve as JSON values."""
         rows = [{**vars(at), "shorter": self.shorter(at)} for at in self.sizes]
         return {"words": self.words, "sizes": rows}
 
 
-def extension_curve(
+def measure_extension_curve(
     plan: VocabularyPlan,
     counts: Mapping[str, int],
     sizes: Sequence[int] = (),
     progress: Progress = silent,
 ) -> ExtensionCurve:
-    """Cut the words of a text under the beginnings of a plan that puts tokens behind the old ones;
-    `sizes`: halves of all.
+    """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    Raises InputError for a plan that takes or moves tokens, and for a size beyond it.
+    sizes: numbers of new tokens to try; if empty, all of them, a half, a quarter, and so on.
+    Raises InputError for a plan that removes or moves tokens, and for a size beyond the plan.
     """
     total = len(plan.added)
     if plan.order is not None or not total:
         raise InputError(
-            "A curve of sizes is of a plan that puts new tokens behind the old ones.",
-            "Such as exbert-s3.",
+            "The effect of extension sizes needs a plan that appends new tokens.",
+            "Choose a recipe such as exbert-s3.",
         )
     if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
         raise InputError(
-            f"Sizes are from 0 to the {total:,} tokens that there are, got {min(sizes)} to"
+            f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
             f" {max(sizes)}."
         )
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
-    table, old = word_table(plan.after, counts), len(plan.base)
-    found, own = [], np.zeros(total, dtype=np.int64)
+    table, n_old = build_word_table(plan.after, counts), len(plan.base)
+    n_words = sum(counts.values())
+    curve: list[ExtensionSize] = []
+    occurrences = np.zeros(total, dtype=np.int64)
     for done, size in enumerate(wanted):
-        gone = np.zeros(old + total, dtype=np.bool_)
-        gone[old + size :] = True
-        cut = table.cut(gone)
-        own = table.token_counts(cut).astype(np.int64)[old:]
-        tokens = round(float(table.counts @ cut.pieces))
-        seldom = int((own[:size] < SELDOM).sum())
-        fertility, share = tokens / max(sum(counts.values()), 1), float(own.sum()) / max(tokens, 1)
-        found.append(ExtensionSize(size, tokens, fertility, share, seldom))
+        removed = np.zeros(n_old + total, dtype=np.bool_)
+        removed[n_old + size :] = True
+        tokenization = table.tokenize(removed)
+        occurrences = table.count_occurrences(tokenization).astype(np.int64)[n_old:]
+        tokens = round(float(table.counts @ tokenization.pieces))
+        curve.append(
+            ExtensionSize(
+                size,
+                tokens,
+                fertility=tokens / max(n_words, 1),
+                new_share=float(occurrences.sum()) / max(tokens, 1),
+                seldom=int((occurrences[:size] < SELDOM).sum()),
+            )
+        )
         progress((done + 1) / len(wanted), f"{size:,} of {total:,} tokens")
-    return ExtensionCurve(tuple(found), own, sum(counts.values()))
+    # The last size is the whole plan, so these are the occurrences of all its tokens.
+    return ExtensionCurve(tuple(curve), occurrences, n_words)

@@ -1,20 +1,27 @@
-"""What adding words would bring and cost, from counts alone: by floors under the occurrences of an
-added word.
+"""Estimate what adding words to a vocabulary would bring and cost, from word counts alone.
+
+The words are those that occur at least a minimum number of times in a text (the floor).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from vocadapt.vocabulary.growth.word_tokenizations import Cuts, Pieces
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    Pieces,
+    TokenizationStatistics,
+    has_letter,
+)
 
 FLOAT32 = 4  # bytes
-FEW, ENOUGH = 20, 50  # occurrences of an added word; why these: see advice_rules
+FEW, ENOUGH = 20, 50  # occurrences of an added word; the reasons are in `advice.rules`
 
 
 @dataclass(frozen=True)
 class ModelSize:
-    """Width of a wordpiece row and parameters in all; None where only a vocabulary was given."""
+    """Width of the wordpiece embeddings and number of parameters; None if only a vocabulary is
+    known.
+    """
 
     width: int | None = None
     parameters: int | None = None
@@ -22,15 +29,18 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Gain:
-    """The words a model lacks that occur at least `floor` times: how many, what they cost, what
-    they bring.
+    """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
+    times.
 
-    parameters, bytes: of the new rows in float32 (a tied output layer shares them). model_share:
-    parameters against the model's.
-    saved: share of the tokens that go, fertility: pieces a word after. mended: share of the cut
-    running words (with a letter) that become one token, mended_task: the same of the task's words.
-    under_few, under_enough: share of the added words that occur under 20 and under 50 times,
-    median: of their occurrences. None where unknown, and for the median where there is no word.
+    words: number of these words.
+    parameters, bytes: of the new embeddings in float32 (a tied output layer shares them).
+    model_share: these parameters as a fraction of the model's.
+    saved: fraction of the tokens of the text that is saved.
+    fertility: wordpieces per word afterwards.
+    mended: fraction of the split running words (with a letter) that become one token.
+    mended_task: the same of the words of a task; None without a task.
+    under_few, under_enough: fraction of the added words that occur less than 20 and 50 times.
+    median: median of their occurrences; None if there are no words.
     """
 
     floor: int
@@ -48,55 +58,64 @@ class Gain:
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
-    """Counts of a text or of a task's words, their pieces, and how they are cut in all."""
+class TokenizedText:
+    """Word counts of a text (or of the entities of a task), their wordpieces, and statistics."""
 
     counts: Mapping[str, int]
     pieces: Pieces
-    cuts: Cuts
+    statistics: TokenizationStatistics
 
 
-def gain_of(
-    added: Sequence[str], floor: int, text: Text, task: Text | None, size: ModelSize
+def measure_gain(
+    added: Sequence[str],
+    floor: int,
+    text: TokenizedText,
+    task: TokenizedText | None,
+    size: ModelSize,
 ) -> Gain:
-    """What these words, all of which occur `floor` times or more in the text, would bring and
-    cost.
-    """
+    """Measure what adding these words, which occur at least `floor` times, would bring and cost."""
     occurrences = [text.counts[word] for word in added]
-    saved = saved_tokens(added, text)
+    saved = count_saved_tokens(added, text)
     parameters = None if size.width is None else len(added) * size.width
+    model_share = None
+    if parameters is not None and size.parameters:
+        model_share = parameters / size.parameters
+    tokens, running = text.statistics.tokens, text.statistics.running
     return Gain(
         floor=floor,
         words=len(added),
         parameters=parameters,
         bytes=None if parameters is None else parameters * FLOAT32,
-        model_share=(
-            None if parameters is None or not size.parameters else parameters / size.parameters
-        ),
-        saved=saved / text.cuts.tokens if text.cuts.tokens else 0.0,
-        fertility=(text.cuts.tokens - saved) / text.cuts.running if text.cuts.running else 0.0,
-        mended=_mended(added, text),
-        mended_task=None if task is None else _mended(added, task),
-        under_few=_share_under(occurrences, FEW),
-        under_enough=_share_under(occurrences, ENOUGH),
+        model_share=model_share,
+        saved=saved / tokens if tokens else 0.0,
+        fertility=(tokens - saved) / running if running else 0.0,
+        mended=_mended_fraction(added, text),
+        mended_task=None if task is None else _mended_fraction(added, task),
+        under_few=_fraction_below(occurrences, FEW),
+        under_enough=_fraction_below(occurrences, ENOUGH),
         median=float(median(occurrences)) if occurrences else None,
     )
 
 
-def saved_tokens(added: Sequence[str], text: Text) -> int:
-    """How many tokens fewer the text has when each of these words is one."""
+def count_saved_tokens(added: Sequence[str], text: TokenizedText) -> int:
+    """Count the tokens that a text is shorter by if each of these words is one token."""
     return sum(text.counts[word] * (len(text.pieces[word]) - 1) for word in added)
 
 
-def _mended(added: Sequence[str], text: Text) -> float:
-    """Share of the text's cut running words that are among these words."""
-    mended = sum(
-        text.counts.get(word, 0)
-        for word in added
-        if len(text.pieces.get(word, ())) > 1 and any(map(str.isalpha, word))
-    )
-    return mended / text.cuts.split if text.cuts.split else 0.0
+def _mended_fraction(added: Sequence[str], text: TokenizedText) -> float:
+    """Return the fraction of the split running words of a text that are among these words."""
+    if not text.statistics.split:
+        return 0.0
+    mended = 0
+    for word in added:
+        is_split = len(text.pieces.get(word, ())) > 1
+        if is_split and has_letter(word):
+            mended += text.counts.get(word, 0)
+    return mended / text.statistics.split
 
 
-def _share_under(occurrences: Sequence[int], floor: int) -> float:
-    return sum(count < floor for count in occurrences) / len(occurrences) if occurrences else 0.0
+def _fraction_below(occurrences: Sequence[int], floor: int) -> float:
+    """Return the fraction of the numbers that are below `floor`; 0 if there are none."""
+    if not occurrences:
+        return 0.0
+    return sum(count < floor for count in occurrences) / len(occurrences)

@@ -1,12 +1,11 @@
-"""How much longer a text becomes under a reduced vocabulary: exact, from its distinct words and
-their counts.
+"""Measure how much longer a text becomes under a reduced vocabulary: exact, from its distinct words
+and their counts.
 
-Table 6.10 of the thesis on low-layer information integration (2023), and its figure 3.1: what the
-model gets smaller by.
+These are the figures of Fast 2023, table 6.10 (more tokens) and figure 3.1 (fewer parameters).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +13,15 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.growth.retokenization import Cut, Ints, Mask, WordTable, word_table
+from vocadapt.vocabulary.growth.retokenization import (
+    Ints,
+    Mask,
+    Tokenization,
+    WordTable,
+    build_word_table,
+)
 from vocadapt.vocabulary.overlap import length_of
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, leaving, ranking
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, count_removed, rank_removable
 
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
@@ -24,11 +29,13 @@ SEEDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Growth:
-    """A text under a reduced vocabulary: tokens left in the vocabulary, wordpieces of the text, and
-    how many more they are.
+    """Length of a text under a reduced vocabulary.
 
-    growth: share of the uncut total. unknown: running words that became [UNK] and were none before.
-    sd: of the growth over seeds, where the heuristic draws; `tokens` is then the mean.
+    vocabulary: tokens left in the vocabulary.
+    tokens: wordpieces of the text; the mean over seeds if the heuristic is random.
+    growth: additional wordpieces, as a fraction of those under the whole vocabulary.
+    unknown: running words that became [UNK] by the reduction.
+    sd: standard deviation of the growth over seeds; None if the heuristic is not random.
     """
 
     heuristic: str
@@ -42,8 +49,8 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Reducer:
-    """A vocabulary and the words of a text, ready to be reduced again and again: each order of
-    leaving is found once.
+    """A vocabulary and the word counts of a text, to measure many reductions; rankings are
+    cached.
     """
 
     vocabulary: Vocabulary
@@ -52,74 +59,70 @@ class Reducer:
 
     @cached_property
     def table(self) -> WordTable:
-        """The words, laid out for cutting."""
-        return word_table(self.vocabulary, self.counts)
+        """The words of the text, prepared for tokenization."""
+        return build_word_table(self.vocabulary, self.counts)
 
     @cached_property
-    def cut(self) -> Cut:
-        """The words, as the whole vocabulary cuts them."""
-        return self.table.cut()
+    def tokenization(self) -> Tokenization:
+        """The tokenization under the whole vocabulary."""
+        return self.table.tokenize()
 
     @cached_property
     def tokens(self) -> int:
-        """Wordpieces of the text under the whole vocabulary, without special tokens."""
-        return round(float(self.table.counts @ self.cut.pieces))
+        """Number of wordpieces of the text under the whole vocabulary, without special tokens."""
+        return round(float(self.table.counts @ self.tokenization.pieces))
 
     @cached_property
     def token_counts(self) -> Ints:
-        """How often each token stands in the text, by id; [UNK] under its own."""
-        counts = self.table.token_counts(self.cut).astype(np.int64)
-        counts[self.vocabulary.ids[self.vocabulary.unknown]] += int(
-            self.table.counts[self.cut.unknown].sum()
-        )
+        """Occurrences of each token in the text, by id, (V,) int64; [UNK] included."""
+        counts = self.table.count_occurrences(self.tokenization).astype(np.int64)
+        unknown_words = int(self.table.counts[self.tokenization.unknown].sum())
+        counts[self.vocabulary.ids[self.vocabulary.unknown]] += unknown_words
         return counts
 
     @cached_property
     def lengths(self) -> Ints:
-        """Characters of each token, without its mark, by id."""
-        return np.array(
-            [length_of(token, self.vocabulary) for token in self.vocabulary.tokens], dtype=np.int64
-        )
+        """Characters of each token without its continuation mark, by id, (V,) int64."""
+        lengths = [length_of(token, self.vocabulary) for token in self.vocabulary.tokens]
+        return np.array(lengths, dtype=np.int64)
 
-    def ranking(self, settings: ReductionSettings) -> Ints:
-        """The ids that may leave, first to leave first."""
-        key = (
-            settings.heuristic,
-            settings.seed if settings.heuristic == "random" else 0,
-            settings.count_marks,
-        )
+    def rank(self, settings: ReductionSettings) -> Ints:
+        """Return the ids that may be removed, (n,) int64, in the order of removal."""
+        seed = settings.seed if settings.heuristic == "random" else 0
+        key = (settings.heuristic, seed, settings.count_marks)
         if key not in self._rankings:
-            self._rankings[key] = ranking(self.vocabulary, settings, self.table)
+            self._rankings[key] = rank_removable(self.vocabulary, settings, self.table)
         return self._rankings[key]
 
-    def gone(self, settings: ReductionSettings) -> Mask:
-        """The tokens that leave, as a mask over ids (V,)."""
+    def removed_mask(self, settings: ReductionSettings) -> Mask:
+        """Return a mask over ids, (V,) bool, that is True for the removed tokens."""
         mask = np.zeros(len(self.vocabulary), dtype=np.bool_)
-        if going := leaving(self.vocabulary, settings):
-            mask[self.ranking(settings)[:going]] = True
+        if n_removed := count_removed(self.vocabulary, settings):
+            mask[self.rank(settings)[:n_removed]] = True
         return mask
 
-    def growth(self, settings: ReductionSettings) -> Growth:
-        """How much longer the text becomes."""
-        gone = self.gone(settings)
-        cut = self.table.cut(gone)
-        tokens = round(float(self.table.counts @ cut.pieces))
-        unknown = round(float(self.table.counts @ (cut.unknown & ~self.cut.unknown)))
-        kept = len(self.vocabulary) - int(gone.sum())
+    def measure_growth(self, settings: ReductionSettings) -> Growth:
+        """Measure how much longer the text becomes by a reduction."""
+        removed = self.removed_mask(settings)
+        tokenization = self.table.tokenize(removed)
+        tokens = round(float(self.table.counts @ tokenization.pieces))
+        newly_unknown = tokenization.unknown & ~self.tokenization.unknown
         return Growth(
             settings.heuristic,
             settings.keep,
-            kept,
+            len(self.vocabulary) - int(removed.sum()),
             tokens,
             tokens / max(self.tokens, 1) - 1,
-            unknown,
+            round(float(self.table.counts @ newly_unknown)),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Growth for every heuristic and share: `tokens` uncut, and the shares that a vocabulary cannot
-    be reduced to, and why.
+    """Growth by heuristic and by fraction kept.
+
+    tokens: wordpieces of the text under the whole vocabulary.
+    left_out: fractions to which the vocabulary cannot be reduced, with the reason.
     """
 
     tokens: int
@@ -135,73 +138,71 @@ def study(
     count_marks: bool = False,
     progress: Progress = silent,
 ) -> Study:
-    """Reduce by every heuristic to every share; `random` once for each seed, as mean and standard
-    deviation (n - 1).
+    """Measure the growth for every heuristic and every fraction kept.
 
-    A share below what must stay is left out and said; raises InputError where that leaves none.
+    `random` is measured once for each seed, and given as mean and standard deviation (n − 1).
+    Fractions that are too small for the protected tokens are left out with a reason; raises
+    InputError if none is left.
     """
     if not (heuristics and keeps and seeds):
-        raise InputError("A study needs a heuristic, a share to keep, and a seed.")
-    possible, left_out = _possible(reducer.vocabulary, keeps, count_marks)
+        raise InputError(
+            "A study needs a heuristic, a fraction of the vocabulary to keep, and a seed."
+        )
+    possible, left_out = _split_possible(reducer.vocabulary, keeps, count_marks)
     cells = [(heuristic, keep) for heuristic in dict.fromkeys(heuristics) for keep in possible]
     rows = []
     for i, (heuristic, keep) in enumerate(cells):
         progress(i / len(cells), f"{heuristic}, {keep:g}")
-        rows.append(
-            growth_over_seeds(
-                reducer, ReductionSettings(heuristic, keep, seeds[0], count_marks), seeds
-            )
-        )
+        settings = ReductionSettings(heuristic, keep, seeds[0], count_marks)
+        rows.append(measure_growth_over_seeds(reducer, settings, seeds))
     return Study(reducer.tokens, tuple(rows), left_out)
 
 
-def growth_over_seeds(
+def measure_growth_over_seeds(
     reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]
 ) -> Growth:
-    """Growth, for `random` over several seeds: the mean, and its standard deviation where there are
-    two or more.
+    """Measure the growth; for `random` the mean over seeds, with its standard deviation if there
+    are two or more.
     """
     if settings.heuristic != "random":
-        return reducer.growth(settings)
-    drawn = [
-        reducer.growth(
-            ReductionSettings(settings.heuristic, settings.keep, seed, settings.count_marks)
-        )
-        for seed in dict.fromkeys(seeds)
-    ]
-    growths = np.array([one.growth for one in drawn])
+        return reducer.measure_growth(settings)
+    runs = [reducer.measure_growth(replace(settings, seed=seed)) for seed in dict.fromkeys(seeds)]
+    growths = np.array([run.growth for run in runs])
     return Growth(
         settings.heuristic,
         settings.keep,
-        drawn[0].vocabulary,
-        round(float(np.mean([one.tokens for one in drawn]))),
+        runs[0].vocabulary,
+        round(float(np.mean([run.tokens for run in runs]))),
         float(growths.mean()),
-        max(one.unknown for one in drawn),
-        float(growths.std(ddof=1)) if len(drawn) > 1 else None,
+        max(run.unknown for run in runs),
+        float(growths.std(ddof=1)) if len(runs) > 1 else None,
     )
 
 
-def parameter_share(parameters: int, rows: int, width: int, keep: float) -> float:
-    """By what share of its parameters a model with tied rows gets smaller when `keep` of its
-    wordpiece rows stay.
+def parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> float:
+    """Return the fraction of a model's parameters that a reduction removes, if the output layer
+    shares the embeddings.
+
+    rows, width: shape of the embedding matrix; keep: fraction of its rows that is kept.
     """
     return (rows - round(keep * rows)) * width / parameters
 
 
-def _possible(
+def _split_possible(
     vocabulary: Vocabulary, keeps: Sequence[float], count_marks: bool
 ) -> tuple[list[float], dict[float, str]]:
-    """The shares that can be kept, and why others cannot; raises InputError where none can, or one
-    is no share.
+    """Return the fractions that can be kept, and for the others the reason why they cannot.
+
+    Raises InputError if none can, and for a number that is not a fraction.
     """
-    possible, why = [], dict[float, InputError]()
+    possible, errors = [], dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         settings = ReductionSettings("last", keep, count_marks=count_marks)
         try:
-            leaving(vocabulary, settings)
+            count_removed(vocabulary, settings)
             possible.append(keep)
         except InputError as error:
-            why[keep] = error
+            errors[keep] = error
     if not possible:
-        raise next(iter(why.values()))
-    return possible, {keep: f"{error.problem} {error.remedy}" for keep, error in why.items()}
+        raise next(iter(errors.values()))
+    return possible, {keep: f"{error.problem} {error.remedy}" for keep, error in errors.items()}

@@ -1,13 +1,28 @@
-"""Every distinct word of a text, cut again by any part of a vocabulary, all words at once: exact,
-in milliseconds.
+"""Tokenize every distinct word of a text again after tokens were removed from a vocabulary: exact,
+all words at once, in milliseconds.
 
-Longest match only ever takes the longest token that begins the rest of a word, and all tokens that
-begin the same rest begin one another. So it is enough to know, once, the longest token at each
-place of each word (`WordTable.longest`), and for each token the next shorter one that begins it
-(`WordTable.shorter`): with some tokens gone, the token taken at a place is the first one on that
-chain that is still there. `tests/vocabulary/test_retokenization.py` holds this against the tokenizers library. (One
-thing is left aside: a word that begins with ## itself, which the library takes for a continuation;
-BERT's pre-tokenizer parts # off.)
+WordPiece takes, at each place of a word, the longest token that matches there. All tokens that
+match at one place are prefixes of one another, so two tables that do not depend on what is removed
+are enough:
+
+1. `WordTable.longest`: at each place of each word, the longest token of the whole vocabulary.
+2. `WordTable.shorter`: for each token, the next shorter token that is a prefix of it.
+
+If some tokens are removed, the token taken at a place is the first one on the chain longest →
+shorter → shorter … that is still there (`WordTable.replace_removed`).
+
+Example: "hypertension" with the tokens hyper, h, ##y, ##per, ##tension, ##ten, ##sion.
+
+    place    0       1     2       5           8
+    longest  hyper   ##y   ##per   ##tension   ##sion
+    shorter  h                     ##ten
+
+The whole vocabulary gives hyper ##tension (places 0 and 5). Without hyper and ##tension, `shorter`
+replaces them by h and ##ten: h (0) ##y (1) ##per (2) ##ten (5) ##sion (8).
+
+`tests/vocabulary/test_retokenization.py` compares this with the tokenizers library. One difference
+is accepted: the library reads a word that begins with ## as a continuation; BERT's pre-tokenizer
+splits at #, so no such word occurs.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,14 +37,18 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+UNREADABLE = 10**6  # number of pieces of a rest of a word that cannot be tokenized
+WORD_START, CONTINUATION = 0, 1  # root nodes of the two prefix trees
+
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """How all words are cut: pieces of each word (words,), which of them are unknown (words,), one
-    token [UNK] each.
+class Tokenization:
+    """The wordpieces of all words of a WordTable.
 
-    places, tokens, words: where in the table each piece begins, which token it is, and of which
-    word; unknown words have none.
+    pieces: (words,) int64, number of wordpieces of each word; 1 for an unknown word ([UNK]).
+    unknown: (words,) bool, whether a word becomes [UNK].
+    places, tokens, words: (all wordpieces,) int64, the place in the table at which each wordpiece
+        begins, its token id, and the index of its word. Unknown words have none.
     """
 
     pieces: Ints
@@ -41,13 +60,18 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
-    """Distinct words with their counts, laid out for cutting: a place for each character, and one
-    behind each word.
+    """Distinct words with their counts, written one after the other: one place for each character,
+    and one for the end of each word.
 
-    longest: at each place the id of the longest token that begins there, V where none does.
-    shorter: for each id the longest token that begins it, V for none. length: characters of each
-    token, without its mark. starts: the place of each word's first character. ends: the place
-    behind its last. whole: the id of a word that is an exact-word token, V otherwise.
+    V is the size of the vocabulary; as a token id it means "no token".
+
+    counts: (words,) float64, occurrences of each word.
+    longest: (places,) int64, id of the longest token that matches at a place, or V.
+    shorter: (V + 1,) int64, for each id the next shorter token that is a prefix of it, or V.
+    length: (V + 1,) int64, characters of each token without its continuation mark.
+    starts, ends: (words,) int64, place of the first character of each word, and after its last.
+    whole: (words,) int64, id of the exact-word token that equals the word, or V.
+    readable: (words,) bool, False if the word is longer than the model reads.
     """
 
     counts: NDArray[np.float64]
@@ -61,119 +85,140 @@ class WordTable:
 
     @property
     def size(self) -> int:
-        """V, the tokens of the vocabulary; as an id: no token."""
+        """V, the number of tokens of the vocabulary."""
         return len(self.shorter) - 1
 
-    def taken(self, gone: Mask | None = None) -> Ints:
-        """For each token the one that is taken in its place when those of `gone` (V,) are not
-        there; V for none. (V + 1,).
+    def replace_removed(self, removed: Mask | None = None) -> Ints:
+        """Return for each token the one that is matched in its place, (V + 1,) int64: the token
+        itself, or its longest prefix that is not in `removed` (V,); V if there is none.
         """
-        taken = np.arange(self.size + 1)
-        if gone is None:
-            return taken
-        missing = np.append(gone, False)
-        while (left := missing[taken]).any():
-            taken = np.where(left, self.shorter[taken], taken)
-        return taken
+        match = np.arange(self.size + 1)
+        if removed is None:
+            return match
+        missing = np.append(removed, False)
+        while (pending := missing[match]).any():
+            match = np.where(pending, self.shorter[match], match)
+        return match
 
-    def cut(self, gone: Mask | None = None) -> Cut:
-        """Cut every word without the tokens of `gone`, a mask over ids."""
-        taken = self.taken(gone)
-        unknown, at = ~self.readable, self.starts.copy()
-        pieces = np.zeros(len(at), dtype=np.int64)
-        entire = taken[self.whole] == self.whole
-        entire &= self.whole < self.size
-        pieces[entire] = 1
-        visits = [(self.starts[entire], self.whole[entire], np.flatnonzero(entire))]
-        active = np.flatnonzero(self.readable & ~entire & (self.starts < self.ends))
+    def tokenize(self, removed: Mask | None = None) -> Tokenization:
+        """Tokenize every word without the tokens in `removed`, a mask over ids (V,).
+
+        All words advance together, one wordpiece per round; a word leaves the loop at its end, or
+        at a place where no token matches.
+        """
+        match = self.replace_removed(removed)
+        unknown, place = ~self.readable, self.starts.copy()
+        pieces = np.zeros(len(place), dtype=np.int64)
+
+        # 1. Exact-word tokens that are still there: the word is one token.
+        is_whole = match[self.whole] == self.whole
+        is_whole &= self.whole < self.size
+        pieces[is_whole] = 1
+        found = [(self.starts[is_whole], self.whole[is_whole], np.flatnonzero(is_whole))]
+
+        # 2. All other words: take the longest match at the place reached, and advance.
+        active = np.flatnonzero(self.readable & ~is_whole & (self.starts < self.ends))
         while len(active):
-            token = taken[self.longest[at[active]]]
+            token = match[self.longest[place[active]]]
             known = token < self.size
             unknown[active[~known]] = True
             active, token = active[known], token[known]
-            visits.append((at[active], token, active))
+            found.append((place[active], token, active))
             pieces[active] += 1
-            at[active] += self.length[token]
-            active = active[at[active] < self.ends[active]]
+            place[active] += self.length[token]
+            active = active[place[active] < self.ends[active]]
+
+        # 3. A word with an unknown rest is one [UNK]: the wordpieces found before do not count.
         pieces[unknown] = 1
-        places, tokens, words = (np.concatenate(part) for part in zip(*visits, strict=True))
-        read = ~unknown[words]
-        return Cut(pieces, unknown, places[read], tokens[read], words[read])
+        places, tokens, words = (np.concatenate(part) for part in zip(*found, strict=True))
+        known = ~unknown[words]
+        return Tokenization(pieces, unknown, places[known], tokens[known], words[known])
 
-    def total(self, gone: Mask | None = None) -> int:
-        """Wordpieces of the whole text without the tokens of `gone`; a word that cannot be read is
-        one.
+    def count_tokens(self, removed: Mask | None = None) -> int:
+        """Count the wordpieces of the whole text without the tokens in `removed` (V,); an unknown
+        word is one.
         """
-        return round(float(self.counts @ self.cut(gone).pieces))
+        return round(float(self.counts @ self.tokenize(removed).pieces))
 
-    def token_counts(self, cut: Cut) -> NDArray[np.float64]:
-        """How often each token stands in the text, by id; [UNK] is not counted."""
-        return _sums(cut.tokens, self.counts[cut.words], self.size)
+    def count_occurrences(self, tokenization: Tokenization) -> NDArray[np.float64]:
+        """Count how often each token occurs in the text, by id, (V,) float64; [UNK] is not
+        counted.
+        """
+        return _sum_by_id(tokenization.tokens, self.counts[tokenization.words], self.size)
 
-    def pieces_from(self, taken: Ints) -> Ints:
-        """At each place, into how many pieces the rest of the word is cut from there; a large
-        number where it cannot be.
+    def count_pieces_from(self, match: Ints) -> Ints:
+        """Count the wordpieces of the rest of the word from each place on, (places,) int64;
+        UNREADABLE or more if it cannot be tokenized.
+
+        match: (V + 1,) as `replace_removed` returns it.
         """
         rest = np.zeros(len(self.longest), dtype=np.int64)
-        for places in self._by_distance:
-            step = self.length[taken[self.longest[places]]]
+        for places in self._places_by_distance:
+            step = self.length[match[self.longest[places]]]
             rest[places] = np.where(step > 0, 1 + rest[places + step], UNREADABLE)
         return rest
 
-    def losses(self, gone: Mask | None = None) -> NDArray[np.float64]:
-        """For each token how many wordpieces more the text has when that token goes too, by id
-        (V,).
+    def removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
+        """Count for each token the additional wordpieces of the text if that token is removed too,
+        (V,) float64.
 
-        Exact for words in which the token stands once; where it stands twice, the rest of the word
-        still counts on it.
+        Exact for words that contain the token once. If a word contains it twice, the rest of the
+        word after the first one is counted as if the token were still there.
         """
-        taken, cut = self.taken(gone), self.cut(gone)
-        rest = self.pieces_from(taken)
-        instead = self.length[taken[self.shorter[cut.tokens]]]
-        more = 1 + rest[cut.places + instead] - rest[cut.places]
-        return _sums(cut.tokens, self.counts[cut.words] * more, self.size)
+        match, tokenization = self.replace_removed(removed), self.tokenize(removed)
+        rest = self.count_pieces_from(match)
+        shorter_length = self.length[match[self.shorter[tokenization.tokens]]]
+        places = tokenization.places
+        additional = 1 + rest[places + shorter_length] - rest[places]
+        weights = self.counts[tokenization.words] * additional
+        return _sum_by_id(tokenization.tokens, weights, self.size)
 
     @cached_property
-    def _by_distance(self) -> list[Ints]:
-        """The places of characters, grouped by how far the end of the word is: 1, 2, …"""
+    def _places_by_distance(self) -> list[Ints]:
+        """The places of characters, grouped by their distance to the end of the word: 1, 2, …"""
         sizes = self.ends - self.starts
         order = np.argsort(sizes, kind="stable")
         ends, sizes = self.ends[order], sizes[order]
-        groups = (
-            ends[np.searchsorted(sizes, far) :] - far
-            for far in range(1, int(sizes.max(initial=0)) + 1)
-        )
-        return [np.sort(group) for group in groups]
+        groups = []
+        for distance in range(1, int(sizes.max(initial=0)) + 1):
+            first_long_enough = np.searchsorted(sizes, distance)
+            groups.append(np.sort(ends[first_long_enough:] - distance))
+        return groups
 
 
-UNREADABLE = 10**6  # pieces of what cannot be cut
-
-
-def word_table(
-    vocabulary: Vocabulary, counts: Mapping[str, float], bodies: Mapping[str, float] | None = None
+def build_word_table(
+    vocabulary: Vocabulary,
+    counts: Mapping[str, float],
+    continuations: Mapping[str, float] | None = None,
 ) -> WordTable:
-    """Lay out words and their counts for a vocabulary.
+    """Build the table of some words and their counts for a vocabulary.
 
-    `bodies`: what continuations stand for, without their mark, to be cut as continuations are, each
-    with a weight; they come behind the words.
+    continuations: texts of continuation tokens without their mark, each with a weight. They are
+    tokenized as continuations, and follow the words in the table.
     """
-    words, more = list(counts), list(bodies or ())
-    tree = _tree(vocabulary)
-    text = words + more
-    sizes = np.array([len(word) for word in text], dtype=np.int64)
+    words, rests = list(counts), list(continuations or ())
+    texts = words + rests
+    # 1. One place for each character, and one behind each word.
+    sizes = np.array([len(text) for text in texts], dtype=np.int64)
     starts = np.cumsum(sizes + 1) - sizes - 1
-    letters = tree.letters("\0".join([*text, ""]))
-    first = np.zeros(len(letters), dtype=np.int64) + MORE
-    first[starts[: len(words)]] = START
-    ids = vocabulary.ids
-    size = len(vocabulary)
-    whole = [ids[word] if word in vocabulary.whole else size for word in words] + [size] * len(more)
-    weights = [*counts.values(), *(bodies or {}).values()]
+    # 2. The longest token at each place, from the tree of its position in the word.
+    trees = _build_prefix_trees(vocabulary)
+    letters = trees.encode("\0".join([*texts, ""]))
+    roots = np.zeros(len(letters), dtype=np.int64) + CONTINUATION
+    roots[starts[: len(words)]] = WORD_START
+    longest = trees.find_longest(letters, roots)
+    # 3. Words that are exact-word tokens.
+    no_token = len(vocabulary)
+    whole = [no_token] * len(texts)
+    for i, word in enumerate(words):
+        if word in vocabulary.whole:
+            whole[i] = vocabulary.ids[word]
+    weights = [*counts.values(), *(continuations or {}).values()]
     return WordTable(
         np.array(weights, dtype=np.float64),
-        tree.longest(letters, first),
-        tree.shorter,
-        tree.length,
+        longest,
+        trees.shorter,
+        trees.length,
         starts,
         starts + sizes,
         np.array(whole, dtype=np.int64),
@@ -181,28 +226,27 @@ def word_table(
     )
 
 
-def _sums(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """The weights added up by id (size,)."""
+def _sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Sum the weights of each id, (size,) float64; ids of `size` and above are ignored."""
     return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
-def mask_of(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
-    """Some tokens as a mask over ids."""
+def token_mask(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
+    """Return a mask over the ids of a vocabulary, (V,) bool, that is True for `tokens`."""
     mask = np.zeros(len(vocabulary), dtype=np.bool_)
     mask[[vocabulary.ids[token] for token in tokens]] = True
     return mask
 
 
-START, MORE = 0, 1  # the two roots of the tree
-
-
 @dataclass(frozen=True, eq=False)
-class _Tree:
-    """The tokens of a vocabulary as two prefix trees in one, for the beginnings and for the
-    continuations of words.
+class _PrefixTrees:
+    """The tokens of a vocabulary as two prefix trees (tries): of word starts, and of continuations.
 
-    edges: node · letters + letter, sorted; children: where each leads; token: the longest token on
-    the way to each node.
+    alphabet: (code points,) int64, number of each character, 0 if no token contains it.
+    edges: (edges,) int64, parent node · number of letters + letter, sorted.
+    children: (edges,) int64, the node to which each edge leads.
+    token: (nodes,) int64, id of the longest token on the path from the root to a node, or V.
+    shorter, length: as in WordTable.
     """
 
     alphabet: Ints
@@ -212,25 +256,30 @@ class _Tree:
     shorter: Ints
     length: Ints
 
-    def letters(self, text: str) -> Ints:
-        """The characters of a text as numbers, 0 for one that no token holds; NUL parts words and
-        is none.
-        """
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
-            np.int64
-        )
-        return np.where(
-            codes < len(self.alphabet), self.alphabet[np.minimum(codes, len(self.alphabet) - 1)], 0
-        )
+    def encode(self, text: str) -> Ints:
+        """Return the number of each character, (characters,) int64; 0 if no token contains it.
 
-    def longest(self, letters: Ints, roots: Ints) -> Ints:
-        """At each place the longest token that begins there, from the root that is given for it."""
+        NUL, which separates words, is always 0.
+        """
+        encoded = text.encode("utf-32-le", "surrogatepass")
+        codes = np.frombuffer(encoded, dtype=np.uint32).astype(np.int64)
+        last = len(self.alphabet) - 1
+        return np.where(codes <= last, self.alphabet[np.minimum(codes, last)], 0)
+
+    def find_longest(self, letters: Ints, roots: Ints) -> Ints:
+        """Return the id of the longest token that matches at each place, (places,) int64.
+
+        roots: (places,) int64, the tree to search, WORD_START or CONTINUATION.
+
+        All places descend together, one letter per round; a place leaves the loop at the end of
+        its word, or if its node has no edge for the next letter.
+        """
         node = roots.copy()
         active, depth = np.arange(len(letters)), 0
         base = int(self.alphabet.max(initial=0)) + 1
         while len(active):
             letter = letters[active + depth]
-            active, letter = active[letter > 0], letter[letter > 0]  # none behind the end of a word
+            active, letter = active[letter > 0], letter[letter > 0]
             edge = node[active] * base + letter
             place = np.searchsorted(self.edges, edge)
             found = self.edges[np.minimum(place, len(self.edges) - 1)] == edge
@@ -240,74 +289,71 @@ class _Tree:
         return self.token[node]
 
 
-def _tree(vocabulary: Vocabulary) -> _Tree:
-    """Build the two trees; exact-word tokens stand in neither."""
-    size = len(vocabulary)
-    bodies = dict(_bodies(vocabulary))
+def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
+    """Build the two trees; exact-word tokens are in neither.
+
+    Example: the word starts "h" (id 5) and "hyper" (id 4) give the path root –h– y – p – e – r;
+    the longest token is 5 at the nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
+    """
+    no_token = len(vocabulary)
+    bodies = dict(_list_token_bodies(vocabulary))
+
+    # 1. Number the letters from 1 on: 0 is a letter that no token contains.
     letters = sorted(set("".join(text for _, text in bodies.values())) - {"\0"})
     number = {letter: i for i, letter in enumerate(letters, start=1)}
+    base = len(letters) + 1
+    alphabet = np.zeros(max(map(ord, number), default=0) + 1, dtype=np.int64)
+    alphabet[[ord(letter) for letter in number]] = list(number.values())
+
+    # 2. Add the path of each token; nodes are numbered as they are created, after the two roots.
     edges: dict[tuple[int, int], int] = {}
-    above, ends = [START, MORE], dict[int, int]()
+    token_at: dict[int, int] = {}
     for token, (root, text) in bodies.items():
         node = root
         for letter in text:
-            node = edges.setdefault((node, number.get(letter, 0)), len(above))
-            if node == len(above):
-                above.append(node)
-        ends[node] = token
-    return _numbered(vocabulary, bodies, edges, ends, number, size)
+            node = edges.setdefault((node, number.get(letter, 0)), len(edges) + 2)
+        token_at[node] = token
+
+    # 3. Pass the longest token down: a parent always has a lower number than its children.
+    longest = [no_token] * (len(edges) + 2)
+    shorter = np.full(no_token + 1, no_token, dtype=np.int64)
+    for (parent, _), node in edges.items():
+        longest[node] = token_at.get(node, longest[parent])
+        if node in token_at:
+            shorter[token_at[node]] = longest[parent]
+    length = np.zeros(no_token + 1, dtype=np.int64)
+    for token, (_, text) in bodies.items():
+        length[token] = len(text)
+
+    # 4. Sort the edges, so that `find_longest` can look them up by binary search.
+    keys = np.array([parent * base + letter for parent, letter in edges], dtype=np.int64)
+    order = np.argsort(keys)
+    children = np.array(list(edges.values()), dtype=np.int64)[order]
+    return _PrefixTrees(alphabet, keys[order], children, np.array(longest), shorter, length)
 
 
-def _bodies(vocabulary: Vocabulary) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Id, root, and text of each token that longest match may take."""
+def _list_token_bodies(vocabulary: Vocabulary) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield id, tree and text (without its mark) of each token that longest match can take."""
+    mark = vocabulary.continuation
     for i, token in enumerate(vocabulary.tokens):
         if token in vocabulary.whole:
             continue
-        if token.startswith(vocabulary.continuation) and token != vocabulary.continuation:
-            yield i, (MORE, token.removeprefix(vocabulary.continuation))
+        if token.startswith(mark) and token != mark:
+            yield i, (CONTINUATION, token.removeprefix(mark))
         elif token:
-            yield i, (START, token)
+            yield i, (WORD_START, token)
 
 
-def _numbered(
-    vocabulary: Vocabulary,
-    bodies: Mapping[int, tuple[int, str]],
-    edges: Mapping[tuple[int, int], int],
-    ends: Mapping[int, int],
-    number: Mapping[str, int],
-    size: int,
-) -> _Tree:
-    """The trees as arrays."""
-    token = [size] * (len(edges) + 2)
-    shorter = np.full(size + 1, size, dtype=np.int64)
-    for (above, _), node in edges.items():  # a node is made after the one above it
-        token[node] = ends.get(node, token[above])
-        if node in ends:
-            shorter[ends[node]] = token[above]
-    length = np.zeros(size + 1, dtype=np.int64)
-    for i, (_, text) in bodies.items():
-        length[i] = len(text)
-    alphabet = np.zeros(max(map(ord, number), default=0) + 1, dtype=np.int64)
-    alphabet[[ord(letter) for letter in number]] = list(number.values())
-    base = int(alphabet.max(initial=0)) + 1
-    keys = np.array([above * base + letter for above, letter in edges], dtype=np.int64)
-    order = np.argsort(keys)
-    return _Tree(
-        alphabet,
-        keys[order],
-        np.array(list(edges.values()), dtype=np.int64)[order],
-        np.array(token),
-        shorter,
-        length,
-    )
-
-
-def texts(words: Sequence[str], cut: Cut, vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:
-    """The cuts as tokens, for people and for tests."""
-    order = np.lexsort((cut.places, cut.words))
-    made: dict[str, list[str]] = {word: [] for word in words}
-    for word, token in zip(cut.words[order].tolist(), cut.tokens[order].tolist(), strict=True):
-        made[words[word]].append(vocabulary.tokens[token])
-    for word in np.flatnonzero(cut.unknown).tolist():
-        made[words[word]] = [vocabulary.unknown]
-    return {word: tuple(pieces) for word, pieces in made.items()}
+def group_tokens_by_word(
+    words: Sequence[str], tokenization: Tokenization, vocabulary: Vocabulary
+) -> dict[str, tuple[str, ...]]:
+    """Return the tokens of each word as text, for display and for tests."""
+    order = np.lexsort((tokenization.places, tokenization.words))
+    by_word: dict[str, list[str]] = {word: [] for word in words}
+    word_of_piece = tokenization.words[order].tolist()
+    token_of_piece = tokenization.tokens[order].tolist()
+    for word, token in zip(word_of_piece, token_of_piece, strict=True):
+        by_word[words[word]].append(vocabulary.tokens[token])
+    for word in np.flatnonzero(tokenization.unknown).tolist():
+        by_word[words[word]] = [vocabulary.unknown]
+    return {word: tuple(pieces) for word, pieces in by_word.items()}

@@ -1,5 +1,5 @@
-"""How a vocabulary cuts the words of a text, from their counts: each distinct word is cut once,
-whatever the size of the text.
+"""Statistics of how a vocabulary tokenizes the words of a text, from distinct words and their
+counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -7,21 +7,23 @@ from dataclasses import dataclass
 
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
-MOST_PIECES = 6  # of the profile: so many or more
+MOST_PIECES = 6  # last class of the profile: this many wordpieces or more
 
 Pieces = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Cuts:
-    """How the words of a text are cut. All counts but `tokens` and `running` are of words with a
-    letter: numbers and punctuation tell little of a vocabulary.
+class TokenizationStatistics:
+    """Counts of the words of a text by how they are tokenized.
 
-    words, distinct: with a letter, running and different ones. split, split_distinct: those of them
-    cut into several pieces.
-    unknown: running words of which no piece is known. profile: running words of 1, 2, …, 6 or more
-    pieces.
-    running, tokens: all words of the text, and the pieces they are cut into.
+    All fields except `running` and `tokens` count only words that contain a letter: numbers and
+    punctuation are no evidence about a vocabulary.
+
+    words, distinct: running words, and distinct words.
+    split, split_distinct: those of them with several wordpieces.
+    unknown: running words with a piece that is [UNK].
+    profile: running words with 1, 2, …, and MOST_PIECES or more wordpieces.
+    running, tokens: all running words of the text, and their wordpieces.
     """
 
     words: int
@@ -34,61 +36,63 @@ class Cuts:
     tokens: int
 
     def shares(self) -> dict[str, float]:
-        """Share of the running words by number of pieces: "1" … and the last for all from there
-        on.
-        """
+        """Return the fraction of the running words by number of wordpieces: "1", "2", …, "6+"."""
         names = [*map(str, range(1, MOST_PIECES)), f"{MOST_PIECES}+"]
-        return {
-            name: count / max(self.words, 1)
-            for name, count in zip(names, self.profile, strict=True)
-        }
+        total = max(self.words, 1)
+        return {name: count / total for name, count in zip(names, self.profile, strict=True)}
 
     @property
     def share(self) -> float:
-        """Share of the running words that are cut."""
+        """Fraction of the running words that are split."""
         return self.split / self.words if self.words else 0.0
 
     @property
     def share_distinct(self) -> float:
-        """Share of the different words that are cut."""
+        """Fraction of the distinct words that are split."""
         return self.split_distinct / self.distinct if self.distinct else 0.0
 
     @property
     def unknown_share(self) -> float:
-        """Share of the running words that the model cannot read at all."""
+        """Fraction of the running words that the model cannot read."""
         return self.unknown / self.words if self.words else 0.0
 
     @property
     def fertility(self) -> float:
-        """Pieces a word, over all running words."""
+        """Wordpieces per word, over all running words."""
         return self.tokens / self.running if self.running else 0.0
 
 
-def cut_words(vocabulary: Vocabulary, words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The pieces of every word, which are words already: normalized, one each."""
-    return {word: vocabulary.cut(word) for word in words}
+def tokenize_words(vocabulary: Vocabulary, words: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the wordpieces of each word; the words are already normalized."""
+    return {word: vocabulary.tokenize(word) for word in words}
 
 
 def has_letter(word: str) -> bool:
-    """Whether a word holds a letter of any script."""
+    """Return whether a word contains a letter of any script."""
     return any(map(str.isalpha, word))
 
 
-def measure_cuts(counts: Mapping[str, int], pieces: Pieces, unknown: str) -> Cuts:
-    """How words with these counts are cut; `pieces` holds each of them, `unknown` is the token of
-    what cannot be read.
+def measure_tokenization(
+    counts: Mapping[str, int], pieces: Pieces, unknown: str
+) -> TokenizationStatistics:
+    """Measure the tokenization of words with these counts.
+
+    pieces: wordpieces of each of the words; unknown: the unknown token, [UNK].
     """
     lettered = {word: count for word, count in counts.items() if has_letter(word)}
+    split = [word for word in lettered if len(pieces[word]) > 1]
     profile = [0] * MOST_PIECES
+    unknown_words = 0
     for word, count in lettered.items():
         profile[min(len(pieces[word]), MOST_PIECES) - 1] += count
-    split = [word for word in lettered if len(pieces[word]) > 1]
-    return Cuts(
+        if unknown in pieces[word]:
+            unknown_words += count
+    return TokenizationStatistics(
         words=sum(lettered.values()),
         distinct=len(lettered),
         split=sum(lettered[word] for word in split),
         split_distinct=len(split),
-        unknown=sum(count for word, count in lettered.items() if unknown in pieces[word]),
+        unknown=unknown_words,
         profile=tuple(profile),
         running=sum(counts.values()),
         tokens=sum(count * len(pieces[word]) for word, count in counts.items()),

@@ -140,7 +140,7 @@ def with_fallback(
 def mean_of_pieces(materials: Materials, tokens: Sequence[str]) -> Made:
     """The mean of the rows of a token's pieces; the global mean for what the model cannot spell."""
     base, model = materials.plan.base, materials.model
-    cuts = [base.cut_token(token) for token in tokens]
+    cuts = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(cut) and base.unknown not in cut for cut in cuts]
     width = max((len(cut) for cut in cuts), default=1)
     donors, weights = (

@@ -17,11 +17,11 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
     TrainerSettings,
-    trained_tokens,
+    generate_tokens,
 )
-from vocadapt.vocabulary.growth.retokenization import word_table
+from vocadapt.vocabulary.growth.retokenization import build_word_table
 from vocadapt.vocabulary.plan.reachable import SPECIAL, why_silent
-from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, ranking
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, rank_removable
 
 STAYS = "already in the vocabulary"
 LIKE_A_CONTINUATION = "a word that would be read as a continuation"
@@ -171,8 +171,8 @@ def _kept_longest(reduction: str) -> Callable[[AugmentationMaterials], Ranked]:
 def _turned_round(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
     target, counted = materials.target, REDUCTIONS[settings.heuristic].needs_counts
     assert target is not None
-    table = word_table(target, materials.counts or {}) if counted else None
-    leaving = [target.tokens[i] for i in ranking(target, settings, table)]
+    table = build_word_table(target, materials.counts or {}) if counted else None
+    leaving = [target.tokens[i] for i in rank_removable(target, settings, table)]
     leaves = frozenset(leaving)
     return [*(token for token in target.tokens if token not in leaves), *reversed(leaving)]
 
@@ -192,7 +192,7 @@ def _words(materials: AugmentationMaterials) -> Ranked:
 
 def _savings(materials: AugmentationMaterials) -> Ranked:
     """A stable sort, so that words of equal savings stay in the order of their counts."""
-    cut = materials.staying.cut
+    cut = materials.staying.tokenize
     saved = {word: count * (len(cut(word)) - 1) for word, count in materials.words}
     return sorted(saved, key=lambda word: -saved[word])
 
@@ -201,7 +201,7 @@ def _trained(trainer: str) -> Callable[[AugmentationMaterials], Ranked]:
     """Wordpieces trained on the words of the text, as long as they are asked for: the alphabet
     first, then merge by merge.
     """
-    return lambda materials: trained_tokens(
+    return lambda materials: generate_tokens(
         materials.counts or {}, TrainerSettings(trainer), materials.base.continuation
     )
 

@@ -22,7 +22,7 @@ from vocadapt.vocabulary.plan.augmentation import (
 )
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
-from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, dropped
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 
 MOST_ADDED = 20_000  # tokens that an extension adds where no cap is given
 OVER_THE_CAP = "less frequent than the cap"
@@ -124,7 +124,7 @@ def plan_from_words(
         )
     return VocabularyPlan(
         vocabulary,
-        tuple(AddedWord(word, vocabulary.cut(word), _count(domain, word)) for word in chosen),
+        tuple(AddedWord(word, vocabulary.tokenize(word), _count(domain, word)) for word in chosen),
         shared,
         {reason: words for reason, words in left_out.items() if words},
         settings,
@@ -256,7 +256,7 @@ def _going(vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings)
     """The tokens that a reduction takes out."""
     keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004
     chosen = ReductionSettings(settings.cut, keep, settings.seed, settings.count_marks)
-    return frozenset(dropped(vocabulary, chosen, sources.counts))
+    return frozenset(select_removed_tokens(vocabulary, chosen, sources.counts))
 
 
 def _extend(
@@ -298,7 +298,7 @@ def _proposed(
 
 def _added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
     count = None if sources.counts is None else sources.counts.get(token, 0)
-    return AddedWord(token, vocabulary.cut_token(token), count)
+    return AddedWord(token, vocabulary.tokenize_token(token), count)
 
 
 def _ordered(

@@ -1,28 +1,30 @@
-"""Which tokens leave a vocabulary that is to become smaller: the published heuristics, one of ours,
-and what never leaves.
+"""Select the tokens to remove from a vocabulary: published heuristics, one of our own, and the
+tokens that are never removed.
 
-`last`, `longest`, `freq` and `random` are those of the thesis on low-layer information integration
-(2023, section 4.4.4), which leaves some things open. Here: shares are of the whole vocabulary,
-which ends at exactly round(keep · V) tokens; a token's length is counted without its ##; of equals
-the higher id leaves first; special tokens and tokens of fewer than four characters stay, [unusedN]
-do not. `count_marks` counts the ## of a continuation as part of its length, as Fast 2023 does in
-section 3.3.3 ("all single characters with ## at the beginning" are among the tokens of 3
-characters); the presets reduced-* and combined-* do so.
+`last`, `longest`, `freq` and `random` are those of Fast 2023, section 4.4.4, which leaves some
+details open. Here:
+- fractions are of the whole vocabulary, which ends at exactly round(keep · V) tokens;
+- the length of a token is counted without its ##;
+- of equal tokens the one with the higher id is removed first;
+- special tokens and tokens of fewer than four characters are kept, [unusedN] are not.
+`count_marks` counts the ## of a continuation as part of its length, as Fast 2023 does in section
+3.3.3 ("all single characters with ## at the beginning" are among the tokens of 3 characters); the
+presets reduced-* and combined-* use it.
 
-How that compares with table 6.10 of Fast 2023, more tokens in % (here on the shared biomedical
-abstracts, 1.28 M words):
-- 8,512 of PubMedBERT's tokens must stay without ##, 6,414 with: only so can 75 % of it leave, as
-  the table has it.
+Comparison with table 6.10 of Fast 2023, more tokens in % (here on the shared biomedical abstracts,
+1.28 M words):
+- 8,512 of PubMedBERT's tokens must be kept without ##, 6,414 with: 75 % of it can only be removed
+  with ##, and the table has that cell.
 - last, 75 %: PubMedBERT 43.7 with ## (published 43.8); BERT 50.3 without, 45.4 with (published
   38.6).
-- longest, 75 %: neither reading reproduces it: BERT 56.3 without ##, 63.7 with (published 49.2);
+- longest, 75 %: not reproduced either way: BERT 56.3 without ##, 63.7 with (published 49.2);
   PubMedBERT 92.2 with (80.9).
 - random, 75 %: BERT 64.0 without ##, 109.6 with (published 58.4); PubMedBERT 161.2 with (84.4).
 Command: vocabulary study --model VOCAB.txt --corpus biomedical-abstracts.txt.gz --heuristics last
 longest random --count-marks.
 
-A token also stays where it is the only way to write one of its characters in that position: without
-it a word that could be read would become [UNK].
+A token is also kept if it is the only way to write one of its characters in that position: without
+it, a word that could be read would become [UNK].
 """
 
 import math
@@ -35,24 +37,25 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.growth.retokenization import Ints, WordTable, word_table
+from vocadapt.vocabulary.growth.retokenization import Ints, WordTable, build_word_table
 from vocadapt.vocabulary.overlap import body, position
 
-SHORTEST = 4  # characters of a token that may leave
-THESIS = "thesis on low-layer information integration (2023), section 4.4.4"
-SPECIAL, SHORT = "special tokens", f"shorter than {SHORTEST} characters"
+MIN_LENGTH = 4  # characters of a token that may be removed
+FAST_2023 = "Fast 2023, section 4.4.4"
+SPECIAL, SHORT = "special tokens", f"shorter than {MIN_LENGTH} characters"
 NEEDED = "with a character that nothing else spells there"
 
+# Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the words
+# of a text (None unless the heuristic needs them) and a seed.
 Order = Callable[[Vocabulary, Ints, WordTable | None, int], Ints]
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A heuristic: its order of leaving, in a sentence and its source, and whether it looks at the
-    words of a text.
+    """A removal heuristic with its explanation and source.
 
-    `order` takes the ids that may leave, rising, the words of a text laid out (where
-    `needs_counts`), and a seed.
+    order: sorts the ids that may be removed, first to be removed first.
+    needs_counts: whether it needs the word counts of a text.
     """
 
     about: str
@@ -63,8 +66,12 @@ class Reduction:
 
 @dataclass(frozen=True)
 class ReductionSettings:
-    """How a vocabulary is reduced: the heuristic, the share of tokens to keep, the seed of
-    `random`, how lengths count.
+    """Settings of a vocabulary reduction.
+
+    heuristic: name in REDUCTIONS.
+    keep: fraction of the tokens to keep.
+    seed: seed of the heuristic `random`.
+    count_marks: count the ## of a continuation as part of its length.
     """
 
     heuristic: str = "last"
@@ -81,224 +88,247 @@ class ReductionSettings:
         check_settings(self)
 
 
-def dropped(
+def select_removed_tokens(
     vocabulary: Vocabulary, settings: ReductionSettings, counts: Mapping[str, int] | None = None
 ) -> tuple[str, ...]:
-    """The tokens that leave, by id.
+    """Return the tokens that a reduction removes, by id.
 
-    `counts`: the words of a text as the model's splitter makes them. Raises InputError where the
-    heuristic needs them and they are not given, and where fewer tokens are to be kept than must
-    stay.
+    counts: words of a text as the model's splitter makes them, with their counts.
+    Raises InputError if the heuristic needs counts and there are none, and if fewer tokens are to
+    be kept than are protected.
     """
-    going = leaving(vocabulary, settings)
-    if not going:
+    n_removed = count_removed(vocabulary, settings)
+    if not n_removed:
         return ()
-    table = (
-        word_table(vocabulary, counts)
-        if counts and REDUCTIONS[settings.heuristic].needs_counts
-        else None
-    )
-    ranked = ranking(vocabulary, settings, table)
-    return tuple(vocabulary.tokens[i] for i in np.sort(ranked[:going]))
+    table = None
+    if counts and REDUCTIONS[settings.heuristic].needs_counts:
+        table = build_word_table(vocabulary, counts)
+    ranked = rank_removable(vocabulary, settings, table)
+    return tuple(vocabulary.tokens[i] for i in np.sort(ranked[:n_removed]))
 
 
-def ranking(vocabulary: Vocabulary, settings: ReductionSettings, table: WordTable | None) -> Ints:
-    """The ids of all tokens that may leave, first to leave first; `keep` plays no part. Raises
-    InputError as `dropped` does.
+def rank_removable(
+    vocabulary: Vocabulary, settings: ReductionSettings, table: WordTable | None
+) -> Ints:
+    """Return the ids of all tokens that may be removed, (n,) int64, in the order of removal.
+
+    `settings.keep` is not used. Raises InputError if the heuristic needs the words of a text and
+    `table` is None.
     """
     reduction = REDUCTIONS[settings.heuristic]
     if reduction.needs_counts and table is None:
         raise InputError(
-            f"The heuristic {settings.heuristic} needs the words of a text.",
-            "Give a text: --corpus TEXT.",
+            f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text."
         )
-    free = free_ids(vocabulary, settings.count_marks)
+    ids = list_removable_ids(vocabulary, settings.count_marks)
     if settings.heuristic == "longest" and settings.count_marks:
-        return _longest_with_marks(vocabulary, free, table, settings.seed)
-    return reduction.order(vocabulary, free, table, settings.seed)
+        return _sort_longest_with_marks(vocabulary, ids, table, settings.seed)
+    return reduction.order(vocabulary, ids, table, settings.seed)
 
 
-def free_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
-    """The ids that may leave, rising."""
-    staying = set().union(*protected(vocabulary, count_marks).values())
-    return np.array(
-        [i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64
-    )
+def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
+    """Return the ids that may be removed, (n,) int64, rising."""
+    protected = set().union(*group_protected_tokens(vocabulary, count_marks).values())
+    ids = [i for i, token in enumerate(vocabulary.tokens) if token not in protected]
+    return np.array(ids, dtype=np.int64)
 
 
-def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
-    """How many tokens leave; raises InputError where fewer are to be kept than must stay."""
+def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
+    """Count the tokens that a reduction removes; raises InputError if fewer tokens are to be kept
+    than are protected.
+    """
     size = round(settings.keep * len(vocabulary))
-    reasons = protected(vocabulary, settings.count_marks)
-    staying = sum(map(len, reasons.values()))
-    if size < staying:
+    reasons = group_protected_tokens(vocabulary, settings.count_marks)
+    n_protected = sum(map(len, reasons.values()))
+    if size < n_protected:
         why = ", ".join(f"{len(tokens):,} {reason}" for reason, tokens in reasons.items() if tokens)
-        least = math.ceil(1e4 * least_share(vocabulary, settings.count_marks)) / 1e4
+        least = math.ceil(1e4 * min_keep_fraction(vocabulary, settings.count_marks)) / 1e4
+        remedy = f"Keep {least} or more"
+        if not settings.count_marks:
+            remedy += ", or count the ## in the length of a token"
         raise InputError(
             f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and"
-            f" {staying:,} must stay: {why}.",
-            f"Keep {least} or more"
-            + ("." if settings.count_marks else ", or count the ## in the length of a token."),
+            f" {n_protected:,} must stay: {why}.",
+            f"{remedy}.",
         )
     return len(vocabulary) - size
 
 
-def least_share(vocabulary: Vocabulary, count_marks: bool = False) -> float:
-    """The smallest share of a vocabulary that can be kept."""
-    return sum(map(len, protected(vocabulary, count_marks).values())) / len(vocabulary)
+def min_keep_fraction(vocabulary: Vocabulary, count_marks: bool = False) -> float:
+    """Return the smallest fraction of a vocabulary that can be kept."""
+    groups = group_protected_tokens(vocabulary, count_marks)
+    return sum(map(len, groups.values())) / len(vocabulary)
 
 
 @lru_cache(maxsize=8)
-def protected(vocabulary: Vocabulary, count_marks: bool = False) -> Mapping[str, tuple[str, ...]]:
-    """The tokens that always stay, for each reason; a token has the first reason that holds."""
+def group_protected_tokens(
+    vocabulary: Vocabulary, count_marks: bool = False
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the tokens that are never removed, by reason; a token has the first that applies."""
     reasons: dict[str, list[str]] = {SPECIAL: [], SHORT: [], NEEDED: []}
     for token in vocabulary.tokens:
         place, text = position(token, vocabulary), body(token, vocabulary)
+        counted = token if count_marks else text
         if place == "special":
             reasons[SPECIAL].append(token)
-        elif len(token if count_marks else text) < SHORTEST:
+        elif len(counted) < MIN_LENGTH:
             reasons[SHORT].append(token)
-        elif place != "unused" and not _spelled(text, place == "continuation", vocabulary):
+        elif place != "unused" and not _is_spelled(text, place == "continuation", vocabulary):
             reasons[NEEDED].append(token)
     return {reason: tuple(tokens) for reason, tokens in reasons.items()}
 
 
-def _spelled(text: str, goes_on: bool, vocabulary: Vocabulary) -> bool:
-    """Whether single characters, which all stay, spell a text in its position."""
+def _is_spelled(text: str, continues: bool, vocabulary: Vocabulary) -> bool:
+    """Return whether single-character tokens, which are never removed, spell a text."""
     marks = [vocabulary.continuation] * len(text)
-    if not goes_on:
+    if not continues:
         marks[0] = ""
     return all(
         mark + character in vocabulary.ids for mark, character in zip(marks, text, strict=True)
     )
 
 
-def _last(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
-    return free[::-1]
+def _sort_last(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+    return ids[::-1]
 
 
-def _longest(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
-    return _by(free, [-len(body(vocabulary.tokens[i], vocabulary)) for i in free])
+def _sort_longest(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+    return _sort_by(ids, [-len(body(vocabulary.tokens[i], vocabulary)) for i in ids])
 
 
-def _longest_with_marks(
-    vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int
+def _sort_longest_with_marks(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int
 ) -> Ints:
-    return _by(free, [-len(vocabulary.tokens[i]) for i in free])
+    return _sort_by(ids, [-len(vocabulary.tokens[i]) for i in ids])
 
 
-def _freq(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
-    assert table is not None  # seen to in `ranking`
-    return _by(free, table.token_counts(table.cut())[free])
+def _sort_by_count(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+    assert table is not None  # checked by `rank_removable`
+    return _sort_by(ids, table.count_occurrences(table.tokenize())[ids])
 
 
-def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
-    return np.random.default_rng(seed).permutation(free)
+def _shuffle(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+    return np.random.default_rng(seed).permutation(ids)
 
 
-ROUND, FEWEST = (
-    0.06,
-    150,
-)  # share of the tokens still there, and their number, that leave before the losses are taken again
+# Tokens that `cost` removes before it computes the costs again: a fraction of those that are left,
+# but no fewer than this number.
+ROUND_FRACTION, ROUND_MIN = 0.06, 150
 
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where
-    `power` and `belief` come from.
+    """Assumptions of the heuristic `cost` about other texts than the given one.
 
-    power: counts of a text to this power foretell those of another; word2vec draws with such a one,
-    ¾ (Mikolov et al. 2013, section 2.2). belief: weight of the imagined text, as a share of the
-    real one's words. zipf: its tokens fall with their rank among the ids to this power, as measured
-    on general text under BERT's vocabulary.
+    `power` and `belief` were chosen by benchmarks/reduction.py --choose.
+
+    power: exponent of the word counts; damped counts predict those of another text better, as the
+    exponent ¾ of word2vec's negative sampling (Mikolov et al. 2013, section 2.2).
+    belief: weight of the prior text (see `rank_by_cost`), as a fraction of the words of the real
+    text.
+    zipf: the frequency of a token in the prior text falls with its id rank to this power, as
+    measured on general text under BERT's vocabulary.
     """
 
     power: float = bounded(0.8, 0, 10, "Exponent of the counts")
-    belief: float = bounded(0.01, 0, 1000, "Weight of the imagined text")
+    belief: float = bounded(0.01, 0, 1000, "Weight of the prior text")
     zipf: float = bounded(1.2, 0, 10, "Zipf exponent")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
 
-def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
-    assert table is not None  # seen to in `ranking`
-    return cost_order(vocabulary, free, table, CostSettings())
+def _sort_by_cost(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+    assert table is not None  # checked by `rank_removable`
+    return rank_by_cost(vocabulary, ids, table, CostSettings())
 
 
-def cost_order(
-    vocabulary: Vocabulary, free: Ints, table: WordTable, settings: CostSettings
+def rank_by_cost(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable, settings: CostSettings
 ) -> Ints:
-    """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those
-    that left before.
+    """Return the removable ids in the order of removal, (n,) int64: cheapest first, greedily.
 
-    The words of the text count to a power below one, so that its few commonest ones do not decide
-    alone what another text needs. Beside the real text stands an imagined one that holds each token
-    once, by itself, with a weight that falls with its id: what the vocabulary was made for. It
-    decides among tokens that the text does not hold, or hardly.
+    The cost of a token is the number of additional wordpieces if it is removed too. Costs change
+    as tokens are removed, so the ranking is made in rounds:
+
+    1. Damp the word counts by an exponent below one, so that a few very frequent words do not
+       decide alone.
+    2. Build a prior text for tokens that the real text (almost) never contains: each token once,
+       alone, weighted by its id, because low ids are frequent in what the vocabulary was made for.
+    3. Compute the cost of each token left, over both texts; remove the cheapest 6 %.
+    4. Repeat step 3 until no token is left.
+
+    Example: hypertension, 100 times in the text, is hyper ##tension. If ##ten and ##sion are in the
+    vocabulary, removing ##tension costs 100 wordpieces: hyper ##ten ##sion. Once ##ten is removed,
+    it costs more.
     """
-    imagined = _imagined(
-        vocabulary, free, settings.belief * float(table.counts.sum()), settings.zipf
-    )
-    table = _evened(table, settings.power)
-    gone, order = np.zeros(len(vocabulary), dtype=np.bool_), []
-    left = free
+    weight = settings.belief * float(table.counts.sum())
+    prior = _build_prior_text(vocabulary, ids, weight, settings.zipf)
+    table = _damp_counts(table, settings.power)
+    removed = np.zeros(len(vocabulary), dtype=np.bool_)
+    order: list[Ints] = []
+    left = ids
     while len(left):
-        loss = table.losses(gone) + imagined.losses(gone)
-        first = _by(left, loss[left])[: max(FEWEST, int(ROUND * len(left)))]
-        order.append(first)
-        gone[first] = True
-        left = left[~gone[left]]
+        cost = table.removal_costs(removed) + prior.removal_costs(removed)
+        n_round = max(ROUND_MIN, int(ROUND_FRACTION * len(left)))
+        cheapest = _sort_by(left, cost[left])[:n_round]
+        order.append(cheapest)
+        removed[cheapest] = True
+        left = left[~removed[left]]
     return np.concatenate([*order, left])
 
 
-def _evened(table: WordTable, power: float) -> WordTable:
-    """The same words in a text of the same length, their counts to a power."""
+def _damp_counts(table: WordTable, power: float) -> WordTable:
+    """Raise the counts of a table to a power, and scale them to the same total."""
     counts = table.counts**power
     return replace(table, counts=counts * (table.counts.sum() / max(counts.sum(), 1e-9)))
 
 
-def _imagined(vocabulary: Vocabulary, free: Ints, size: float, zipf: float) -> WordTable:
-    """A text of `size` words in all: each of the tokens by itself, save placeholders."""
-    tokens = [
-        vocabulary.tokens[i] for i in free if position(vocabulary.tokens[i], vocabulary) != "unused"
-    ]
+def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float, zipf: float) -> WordTable:
+    """Build a text of `size` words that contains each of the tokens alone, without placeholders."""
+    tokens = [vocabulary.tokens[i] for i in ids]
+    tokens = [token for token in tokens if position(token, vocabulary) != "unused"]
     weights = np.arange(1, len(tokens) + 1) ** -zipf
-    weighted = dict(zip(tokens, (weights * size / max(weights.sum(), 1e-9)).tolist(), strict=True))
-    goes_on = {token: position(token, vocabulary) == "continuation" for token in tokens}
-    return word_table(
-        vocabulary,
-        {token: weight for token, weight in weighted.items() if not goes_on[token]},
-        {body(token, vocabulary): weight for token, weight in weighted.items() if goes_on[token]},
-    )
+    weights = weights * size / max(weights.sum(), 1e-9)
+    starts: dict[str, float] = {}
+    continuations: dict[str, float] = {}
+    for token, weight in zip(tokens, weights.tolist(), strict=True):
+        if position(token, vocabulary) == "continuation":
+            continuations[body(token, vocabulary)] = weight
+        else:
+            starts[token] = weight
+    return build_word_table(vocabulary, starts, continuations)
 
 
-def _by(free: Ints, keys: object) -> Ints:
-    """Ids by rising key; of equals the higher id first."""
-    falling = free[::-1]
-    return falling[np.argsort(np.asarray(keys)[::-1], kind="stable")]
+def _sort_by(ids: Ints, keys: object) -> Ints:
+    """Sort ids by rising key; of equal ones the higher id comes first."""
+    descending = ids[::-1]
+    return descending[np.argsort(np.asarray(keys)[::-1], kind="stable")]
 
 
 REDUCTIONS: dict[str, Reduction] = {
     "last": Reduction(
-        "the tokens with the highest ids leave first: they were added last", THESIS, _last
+        "removes the tokens with the highest ids first: they were added last", FAST_2023, _sort_last
     ),
     "longest": Reduction(
-        "the longest tokens leave first: shorter ones can spell them; table 6.10 of Fast 2023 is"
+        "removes the longest tokens first: shorter ones can spell them; table 6.10 of Fast 2023 is"
         " not reproduced, whether the ## counts in a length or not",
-        THESIS,
-        _longest,
+        FAST_2023,
+        _sort_longest,
     ),
     "freq": Reduction(
-        "the tokens that stand least often in a text leave first", THESIS, _freq, needs_counts=True
+        "removes the tokens first that occur least often in a text",
+        FAST_2023,
+        _sort_by_count,
+        needs_counts=True,
     ),
-    "random": Reduction("tokens leave in random order", THESIS, _random),
+    "random": Reduction("removes tokens in random order", FAST_2023, _shuffle),
     "cost": Reduction(
-        "the tokens leave first whose loss lengthens a text least, taken again as others go; where"
-        " the text says little, low ids stay",
+        "removes the tokens first whose loss lengthens a text least, computed again as others are"
+        " removed; tokens that the text does not contain are removed by falling id",
         "vocadapt",
-        _cost,
+        _sort_by_cost,
         needs_counts=True,
     ),
 }
-PUBLISHED = tuple(name for name, reduction in REDUCTIONS.items() if reduction.source == THESIS)
+PUBLISHED = tuple(name for name, reduction in REDUCTIONS.items() if reduction.source == FAST_2023)

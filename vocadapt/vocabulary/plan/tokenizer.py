@@ -203,7 +203,7 @@ def departures(
     for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
         cut = splitter.words(piece)
         rule = tuple(
-            token for word in cut for token in ((word,) if word in added else before.cut(word))
+            token for word in cut for token in ((word,) if word in added else before.tokenize(word))
         )
         here = sum(word in added for word in cut)
         words += count * len(cut)
