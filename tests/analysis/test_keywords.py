@@ -63,7 +63,7 @@ def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
 
 
 def test_the_words_on_the_cards(pair):
-    found = find_keywords(pair.ledger, pair.ledger.of("fixed"), pair.words, TRAIN)
+    found = find_keywords(pair.ledger, pair.ledger.with_outcome("fixed"), pair.words, TRAIN)
     assert {one.word: one.entries for one in found.words} == {
         "fever": 2,
         "beta": 1,

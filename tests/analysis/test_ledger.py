@@ -35,7 +35,7 @@ def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
         ADDED: 1,
         KEPT: 1,
     }
-    assert [(entry.fate, entry.unit.text) for entry in found.entries] == [
+    assert [(entry.outcome, entry.unit.text) for entry in found.entries] == [
         ("fixed", "fever"),
         (ADDED, "today"),
         ("both wrong", "high fever"),
@@ -79,37 +79,37 @@ def test_gold_units_are_counted_as_fates_counts_them():
 def test_titles_say_document_and_sentence_and_the_search_finds_them():
     found = book()
     assert (
-        found.titled(found.entries[0]) == "10369876 · sentence 1"
-        and found.titled(found.entries[2]) == "10369876 · sentence 2"
+        found.title_of(found.entries[0]) == "10369876 · sentence 1"
+        and found.title_of(found.entries[2]) == "10369876 · sentence 2"
     )
-    assert {entry.place for entry in found.found(found.entries, "10369876")} == {0, 1}
-    assert [entry.unit.text for entry in found.found(found.entries, "ASPIRIN ")] == [
+    assert {entry.place for entry in found.search(found.entries, "10369876")} == {0, 1}
+    assert [entry.unit.text for entry in found.search(found.entries, "ASPIRIN ")] == [
         "aspirin",
         "helps",
     ]
-    assert found.found(found.entries, "nowhere") == ()
+    assert found.search(found.entries, "nowhere") == ()
 
 
 def test_what_each_cut_says_is_kept():
     cuts = {"base": FIRST, "adapted": SECOND, "pooled": SECOND}
-    first = book(cuts=cuts).entries[0]
-    assert {cut: claim.error for cut, claim in first.cuts.items()} == {
+    first = book(by_tokenization=cuts).entries[0]
+    assert {cut: claim.error for cut, claim in first.by_tokenization.items()} == {
         "base": "missed",
         "adapted": "",
         "pooled": "",
     }
-    added = book(cuts=cuts).entries[1]
-    assert {cut: claim.error for cut, claim in added.cuts.items()} == {
+    added = book(by_tokenization=cuts).entries[1]
+    assert {cut: claim.error for cut, claim in added.by_tokenization.items()} == {
         "base": "",
         "adapted": "spurious",
         "pooled": "spurious",
     }
-    assert book().entries[0].cuts == {} and book().vote(book().entries[0]) is None
+    assert book().entries[0].by_tokenization == {} and book().vote(book().entries[0]) is None
 
 
 def test_ids_hang_on_the_example_and_the_unit_alone():
     here, there = book(), book(SECOND, SECOND)
-    assert {entry.id for entry in there.of("both right")} & {here.entries[0].id}
+    assert {entry.id for entry in there.with_outcome("both right")} & {here.entries[0].id}
     assert len({entry.id for entry in here.entries}) == len(here.entries)
 
 
@@ -133,11 +133,11 @@ def test_questions():
         )
     )
     found = build_ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judge("qa"))
-    assert [(entry.fate, entry.event) for entry in found.entries] == [
+    assert [(entry.outcome, entry.event) for entry in found.entries] == [
         ("fixed", "disjoint mended"),
         (ADDED, ADDED),
     ]
-    assert found.titled(found.entries[0]) == "question q1"
+    assert found.title_of(found.entries[0]) == "question q1"
     other = [
         [("B-D",)],
         [("B-G",)],

@@ -188,19 +188,19 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     found = Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES)
     figures = {
         cut: (one.values["precision"], one.values["recall"])
-        for cut, one in found.by_cut("suffix").items()
+        for cut, one in found.by_tokenization("suffix").items()
     }
     assert figures == {"base": (1 / 2, 1 / 3), "adapted": (1.0, 1.0), "pooled": (0.0, 0.0)}
-    assert found.by_cut("suffix")["base"].by_label["D"]["predicted"] == 2
-    everything = {cut: one.to_dict() for cut, one in found.by_cut().items()}
+    assert found.by_tokenization("suffix")["base"].by_label["D"]["predicted"] == 2
+    everything = {cut: one.to_dict() for cut, one in found.by_tokenization().items()}
     assert everything == {
         cut: found.scorer.score(split.gold, own).to_dict() for cut, own in said.items()
     }
     assert everything["base"]["precision"] == 3 / 4 and everything["base"]["recall"] == 3 / 5
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
-    assert (suffix.first, suffix.second) == (found.by_cut("suffix")["base"].value, 0.0)
+    assert (suffix.first, suffix.second) == (found.by_tokenization("suffix")["base"].value, 0.0)
     assert (
-        Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_cut(
+        Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_tokenization(
             "suffix"
         )
         == {}
@@ -222,8 +222,8 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
         split, Side("a", said["base"]), Side("b", said["pooled"], said), Judge("classification")
     )
     found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
-    assert [one.value for one in found.by_cut("suffix").values()] == [0.5, 1.0, 0.5]
-    assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    assert [one.value for one in found.by_tokenization("suffix").values()] == [0.5, 1.0, 0.5]
+    assert [one.value for one in found.by_tokenization().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
 
 
 def test_every_slice_is_in_the_catalog_and_none_holds_what_has_no_words():

@@ -23,7 +23,7 @@ def logits(base, adapted):
 def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
     vote = find_vote(NER, rows, SENTENCE, {0, 1})
-    assert vote.at == "fever" and dict(vote.said) == {
+    assert vote.at == "fever" and dict(vote.predicted) == {
         "base": "O",
         "adapted": "B-D",
         "pooled": "B-D",
@@ -33,19 +33,19 @@ def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     )
     assert (
         vote.outvoted == ("base",)
-        and vote.line == "base cut outvoted by adapted cut (2.1 against 0.7 logits)"
+        and vote.line == "base tokenization outvoted by adapted tokenization (2.1 against 0.7 logits)"
     )
 
 
 def test_the_adapted_cut_can_be_outvoted_too():
     vote = find_vote(NER, logits([[3, 0, 0], [2.5, 0, 0]], [[3, 0, 0], [0, 1, 0]]), SENTENCE, {1})
-    assert vote.line == "adapted cut outvoted by base cut (2.5 against 1.0 logits)"
+    assert vote.line == "adapted tokenization outvoted by base tokenization (2.5 against 1.0 logits)"
 
 
 def test_a_mean_may_say_what_neither_does():
     vote = find_vote(NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, {1})
     assert (
-        vote.said["pooled"] == "I-D"
+        vote.predicted["pooled"] == "I-D"
         and vote.outvoted == ("base", "adapted")
         and vote.line.startswith("neither")
     )
@@ -72,7 +72,7 @@ def test_whole_texts_and_labels():
     several = Outputs("multilabel", ("a", "b"))
     vote = find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, label="a")
     assert (
-        vote.said["pooled"] == "not a"
+        vote.predicted["pooled"] == "not a"
         and vote.outvoted == ("base",)
         and vote.margins == {"base": 0.5, "adapted": 2.0}
     )
@@ -85,9 +85,9 @@ def test_answers_are_weighed_as_spans():
     base = [[4, 4], [1, 1], [0, 0]]  # Ann: 8
     adapted = [[0, 0], [0, 0], [3, 3]]  # Cid: 6
     vote = find_vote(Outputs("qa", ("start", "end")), logits(base, adapted), question)
-    assert vote.said["base"] == "Ann" and vote.said["adapted"] == "Cid"
+    assert vote.predicted["base"] == "Ann" and vote.predicted["adapted"] == "Cid"
     assert (
         vote.margins == {"base": 8.0, "adapted": 6.0}
-        and vote.said["pooled"] == "Ann"
+        and vote.predicted["pooled"] == "Ann"
         and vote.outvoted == ("adapted",)
     )

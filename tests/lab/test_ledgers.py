@@ -46,7 +46,7 @@ def test_two_runs(tmp_path):
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
     assert (
         found.cuts == ("base", "base")
-        and found.by_cut == {}
+        and found.by_tokenization == {}
         and found.train is None
         and not found.words.cuts
     )
@@ -57,7 +57,7 @@ def test_two_runs(tmp_path):
 def test_the_cuts_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
-    assert found.cuts == ("base", "pooled") and list(found.by_cut) == ["base", "adapted", "pooled"]
+    assert found.cuts == ("base", "pooled") and list(found.by_tokenization) == ["base", "adapted", "pooled"]
     assert (
         found.words.word("tachycardia").new == ("tachycardia",)
         and found.words.word("tachycardia").seen > 0
@@ -84,7 +84,7 @@ def test_the_cuts_of_one_run(trained):
     assert sum(counts[name] for name in ("fixed", "broken", "both wrong", "both right")) == gold
     for entry in found.ledger.entries:
         vote = found.ledger.vote(entry)
-        assert vote is None or set(vote.said) == {"base", "adapted", "pooled"}
+        assert vote is None or set(vote.predicted) == {"base", "adapted", "pooled"}
 
 
 def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_path):

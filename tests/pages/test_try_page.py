@@ -201,12 +201,12 @@ def test_probabilities_and_votes_by_hand():
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
     logits = {cut: np.array(own, dtype=np.float32) for cut, own in rows.items()}
     found = ExamplePrediction(Sentence(("fever", "now"), None), ner, logits)
-    assert found.cut == "pooled" and found.said == {
+    assert found.tokenization == "pooled" and found.predictions == {
         "base": ("O", "O"),
         "adapted": ("B", "O"),
         "pooled": ("B", "O"),
     }
-    assert found.shares("base")[0].tolist() == pytest.approx(
+    assert found.probabilities("base")[0].tolist() == pytest.approx(
         [np.e**2 / (np.e**2 + 1), 1 / (np.e**2 + 1)]
     )
     ((row, vote),) = found.votes
@@ -216,7 +216,7 @@ def test_probabilities_and_votes_by_hand():
         Outputs("multilabel", ("a", "b")),
         {"base": np.array([[0, 100]], dtype=np.float32)},
     )
-    assert many.shares("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.cut == "base"
+    assert many.probabilities("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.tokenization == "base"
 
 
 def test_pairs_and_questions_are_no_plain_text(tried):
@@ -267,4 +267,4 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
 def test_trying_is_predicting(tried):
     run = load_run(tried.root / "runs" / "classification")
     example = Text("1", "cancer disease", None)
-    assert predict_example(run, example).said["pooled"] == run.said([example])[0]
+    assert predict_example(run, example).predictions["pooled"] == run.said([example])[0]

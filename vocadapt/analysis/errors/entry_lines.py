@@ -70,7 +70,7 @@ def build_card(
     vote = book.vote(entry)
     return EntryCard(
         entry.id,
-        book.titled(entry),
+        book.title_of(entry),
         f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
         tuple(_build_lines(book, example, entry)),
         shown,
@@ -82,7 +82,7 @@ def build_card(
 
 def words_of_entry(example: Example, entry: Entry, words: WordIndex) -> tuple[TokenizedWord, ...]:
     """The words that an entry is about: those of what gold and either side mark; of a text all."""
-    units = [entry.unit, *entry.first.said, *entry.second.said]
+    units = [entry.unit, *entry.first.predicted, *entry.second.predicted]
     if isinstance(example, Sentence):
         return words.cut(
             example.words[min(unit.start for unit in units) : max(unit.end for unit in units)]
@@ -118,7 +118,7 @@ def format_claim(claim: Claim) -> str:
         " ".join(
             filter(None, (unit.text, f"({unit.label})" if unit.text and unit.label else unit.label))
         )
-        for unit in claim.said
+        for unit in claim.predicted
     )
 
 
@@ -138,7 +138,7 @@ def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
 def _describe_vote(entry: Entry, line: str, at: str) -> str:
     """Who was outvoted, where, and whether that was well."""
     where = f"at {at!r}: " if at else ""
-    pooled = entry.cuts.get(POOLED)
+    pooled = entry.by_tokenization.get(POOLED)
     verdict = "" if pooled is None else ", rightly" if not pooled.error else ", wrongly"
     return f"{where}{line}{verdict if 'outvoted' in line else ''}"
 
@@ -166,8 +166,8 @@ def _build_sentence_lines(
     def mark(unit: Unit, style: str) -> Mark:
         return Mark(begins[unit.start], begins[unit.end] - 1, style)
 
-    text, gold = " ".join(example.words), book.judging.units(example, example.tags or ())
-    touched = [mark(unit, OTHER) for unit in (entry.unit, *entry.first.said, *entry.second.said)]
+    text, gold = " ".join(example.words), book.judge.units(example, example.tags or ())
+    touched = [mark(unit, OTHER) for unit in (entry.unit, *entry.first.predicted, *entry.second.predicted)]
     first, last = (
         max(0, min(one.start for one in touched) - BEFORE),
         max(one.end for one in touched),
@@ -177,7 +177,7 @@ def _build_sentence_lines(
         "gold", text, styles, first, last + AFTER, "nothing here" if entry.alarm else ""
     )
     for name, claim in sides:
-        marks = [mark(unit, WRONG if claim.error else RIGHT) for unit in claim.said]
+        marks = [mark(unit, WRONG if claim.error else RIGHT) for unit in claim.predicted]
         end = max((one.end for one in marks), default=last)
         yield _clip_around_marks(name, text, marks, first, end + TAIL, claim.error)
 
@@ -189,7 +189,7 @@ def _build_question_lines(example: Question, entry: Entry, sides: Sides) -> Iter
     gold = entry.unit if not entry.alarm else None
     yield _build_answer_line("gold", example.context, gold, GOLD, also if gold else "no answer")
     for name, claim in sides:
-        said = claim.said[0] if claim.said else None
+        said = claim.predicted[0] if claim.predicted else None
         yield _build_answer_line(
             name, example.context, said, WRONG if claim.error else RIGHT, claim.error
         )
@@ -218,7 +218,7 @@ def _build_text_lines(example: Example, entry: Entry, sides: Sides) -> Iterable[
         yield _clip_line("second", example.pair)
     yield _clip_line("gold", "none" if entry.alarm else entry.unit.label, GOLD)
     for name, claim in sides:
-        said = ", ".join(unit.label for unit in claim.said)
+        said = ", ".join(unit.label for unit in claim.predicted)
         yield _clip_line(name, said, WRONG if claim.error else RIGHT, claim.error)
 
 

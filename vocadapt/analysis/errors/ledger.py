@@ -1,9 +1,8 @@
-"""The error ledger: two predictions for the same examples, unit by unit: fixed, broken, both wrong,
-both right, and why.
+"""The error ledger: two sets of predictions for the same examples, compared unit by unit.
 
-book = ledger(split, Side("base", said_a), Side("green-bert", said_b), Judging("ner"))
-book.counts            # {"fixed": 47, "broken": 31, …}
-book.of("fixed")       # its entries
+ledger = build_ledger(split, Side("base", a), Side("green-bert", b), Judge("ner"))
+ledger.counts                    # {"fixed": 47, "broken": 31, …}
+ledger.with_outcome("fixed")     # its entries
 """
 
 from collections import Counter
@@ -25,26 +24,25 @@ from vocadapt.training.tasks.kinds.qa import apply_word_rule
 
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
-    REMOVED: "only the first says it, where gold has nothing",
-    ADDED: "only the second says it, where gold has nothing",
-    KEPT: "both say it, where gold has nothing",
+    REMOVED: "predicted by the first only, where gold has nothing",
+    ADDED: "predicted by the second only, where gold has nothing",
+    KEPT: "predicted by both, where gold has nothing",
 }
 BETTER, WORSE = (FIXED, REMOVED), (BROKEN, ADDED)
-ID = 8  # bytes of an entry's id
+ID_BYTES = 8  # length of the digest in an entry's id
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two predictions: its name and its prediction of each example; of a run, also
-    predictions and logits by tokenization.
+    """One of two sets of predictions: its name and its prediction for each example.
 
-    `word_rule`: how a question's context was split into words, each of which has one pair of
-    logits.
+    A run also has predictions and logits by tokenization, and its `outputs`. `word_rule`: how a
+    question's context was split into words; each word has a pair of logits.
     """
 
     name: str
-    said: Sequence[Prediction]
-    cuts: Mapping[str, Sequence[Prediction]] = field(default_factory=dict)
+    predictions: Sequence[Prediction]
+    by_tokenization: Mapping[str, Sequence[Prediction]] = field(default_factory=dict)
     logits: Mapping[str, Sequence[Logits]] = field(default_factory=dict)
     outputs: Outputs | None = None
     word_rule: str = "code"
@@ -52,137 +50,123 @@ class Side:
 
 @dataclass(frozen=True)
 class Entry:
-    """One unit of one example (its place in the split, from 0): its fate, and what either side says
-    of it.
+    """One unit of one example: its outcome and the claims of both sides.
 
-    `cuts`: what the cuts of the second side's run say of it (of the first's, where the second has
-    one cut only). `id` depends on the example and the unit alone, so a note on it holds in every
-    comparison.
+    `place` is the index of the example in the split. `by_tokenization`: the claims of each
+    tokenization of the ledger's pooled side. `id` depends only on the example and the unit, so a
+    note on an entry appears in every comparison that contains it.
     """
 
     id: str
     place: int
-    fate: str
+    outcome: str
     unit: Unit
     first: Claim
     second: Claim
-    cuts: Mapping[str, Claim] = field(default_factory=dict)
+    by_tokenization: Mapping[str, Claim] = field(default_factory=dict)
 
     @property
     def alarm(self) -> bool:
-        """Whether it is a false alarm: no gold unit."""
-        return self.fate in ALARMS
+        """Whether it is a false alarm: there is no gold unit."""
+        return self.outcome in ALARMS
 
     @property
     def event(self) -> str:
-        """What happened, in words: "boundary mended", "missed now", "boundary, before missed"."""
+        """What changed, in words: "boundary mended", "missed now", "boundary, before missed"."""
         before, after = self.first.error, self.second.error
-        if self.alarm:
-            return self.fate
+        if self.alarm or not (before or after):
+            return self.outcome
         if before == after:
-            return f"{before} in both" if before else self.fate
-        return (
-            f"{before} mended"
-            if not after
-            else f"{after} now"
-            if not before
-            else f"{after}, before {before}"
-        )
+            return f"{before} in both"
+        if not after:
+            return f"{before} mended"
+        if not before:
+            return f"{after} now"
+        return f"{after}, before {before}"
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """All entries of two predictions for one split, in its order; `twofold` is the side whose cuts
-    are looked at, if any.
+    """All entries of two sets of predictions for one split, in the split's order.
+
+    `pooled_side`: the side with predictions under several tokenizations, if any.
     """
 
     split: Split
     first: Side
     second: Side
-    judging: Judge
+    judge: Judge
     entries: tuple[Entry, ...]
-    twofold: Side | None = None
+    pooled_side: Side | None = None
 
     @property
     def kind(self) -> str:
         """The kind of task."""
-        return self.judging.kind
+        return self.judge.kind
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many gold units had which fate, and false alarms apart from them."""
+        """Number of gold units with each outcome, and of each kind of false alarm."""
         return count_by_outcome(self.entries)
 
     @cached_property
     def by_label(self) -> dict[str, dict[str, int]]:
-        """The same for each type or class."""
-        labels = sorted({entry.unit.label for entry in self.entries})
-        return {
-            label: count_by_outcome(entry for entry in self.entries if entry.unit.label == label)
-            for label in labels
-        }
+        """The counts of each type or class."""
+        entries: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            entries.setdefault(entry.unit.label, []).append(entry)
+        return {label: count_by_outcome(entries[label]) for label in sorted(entries)}
 
     @cached_property
     def kinds(self) -> dict[str, dict[str, int]]:
-        """How many errors of which kind either side makes: kind → {"first": n, "second": n}, the
-        commonest first.
-        """
+        """Errors of each kind on both sides, most frequent first: {kind: {"first": n, …}}."""
         before = Counter(entry.first.error for entry in self.entries if entry.first.error)
         after = Counter(entry.second.error for entry in self.entries if entry.second.error)
         ordered = sorted({*before, *after}, key=lambda kind: (-before[kind] - after[kind], kind))
         return {kind: {"first": before[kind], "second": after[kind]} for kind in ordered}
 
-    def of(self, *fates: str) -> tuple[Entry, ...]:
-        """The entries of some fates."""
-        return tuple(entry for entry in self.entries if entry.fate in fates)
+    def with_outcome(self, *outcomes: str) -> tuple[Entry, ...]:
+        """Return the entries with one of these outcomes."""
+        return tuple(entry for entry in self.entries if entry.outcome in outcomes)
 
     def vote(self, entry: Entry) -> Vote | None:
-        """Who was outvoted on an entry; None where the cuts agree, or there are not two of them
-        with their logits.
-        """
-        side, place = self.twofold, entry.place
-        if (
-            side is None
-            or side.outputs is None
-            or not side.logits
-            or side.cuts[BASE][place] == side.cuts[ADAPTED][place]
-        ):
-            return None
-        touched = (
-            entry.unit,
-            *(
-                said
-                for claim in (entry.first, entry.second, *entry.cuts.values())
-                for said in claim.said
-            ),
-        )
-        places = (
-            {word for one in touched for word in range(one.start, one.end)}
-            if self.kind == "ner"
-            else set()
-        )
-        logits = {cut: own[place] for cut, own in side.logits.items()}
-        (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
-        return find_vote(side.outputs, logits, example, places, entry.unit.label)
+        """Return which tokenization was outvoted on an entry.
 
-    def titled(self, entry: Entry) -> str:
-        """Where an example stands: its document and its number there, "10369876 · sentence 4", or
-        in the split.
+        None if the tokenizations agree, or if there are not two of them with logits.
         """
+        side, place = self.pooled_side, entry.place
+        if side is None or side.outputs is None or not side.logits:
+            return None
+        if side.by_tokenization[BASE][place] == side.by_tokenization[ADAPTED][place]:
+            return None
+        logits = {name: own[place] for name, own in side.logits.items()}
+        (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
+        words = _claimed_words(entry) if self.kind == "ner" else set[int]()
+        return find_vote(side.outputs, logits, example, words, entry.unit.label)
+
+    def title_of(self, entry: Entry) -> str:
+        """Return the document of an example and its number there: "10369876 · sentence 4"."""
         document, number = self._numbers[entry.place]
         example = self.split.examples[entry.place]
-        what = {Sentence: "sentence", Question: "question"}.get(type(example), "example")
-        own = getattr(example, "id", "")
-        named = f"{what} {own}" if own and not own.isdigit() else f"{what} {number:,}"
-        return f"{document} · {named}" if document and document != own else named
+        kind = {Sentence: "sentence", Question: "question"}.get(type(example), "example")
+        own_id = getattr(example, "id", "")
+        if own_id and not own_id.isdigit():
+            title = f"{kind} {own_id}"
+        else:
+            title = f"{kind} {number:,}"
+        return f"{document} · {title}" if document and document != own_id else title
 
-    def found(self, entries: Iterable[Entry], query: str) -> tuple[Entry, ...]:
-        """The entries whose example, document, label or answers hold a text, whatever its case."""
+    def search(self, entries: Iterable[Entry], query: str) -> tuple[Entry, ...]:
+        """Return the entries whose example, document, label or predictions contain a text.
+
+        Case is ignored.
+        """
         wanted = query.strip().lower()
-        return tuple(entry for entry in entries if wanted in self._searched(entry))
+        return tuple(entry for entry in entries if wanted in self._searchable_text(entry))
 
     @cached_property
     def _numbers(self) -> list[tuple[str, int]]:
+        """Document of each example, and the example's number in it, from 1."""
         seen: Counter[str] = Counter()
         numbers = []
         for document in self.split.documents:
@@ -190,46 +174,47 @@ class Ledger:
             numbers.append((document, seen[document]))
         return numbers
 
-    def _searched(self, entry: Entry) -> str:
-        said = [
-            unit.text or unit.label for claim in (entry.first, entry.second) for unit in claim.said
+    def _searchable_text(self, entry: Entry) -> str:
+        predicted = [*entry.first.predicted, *entry.second.predicted]
+        parts = [
+            self.title_of(entry),
+            example_text(self.split.examples[entry.place]),
+            entry.unit.label,
+            *(unit.text or unit.label for unit in predicted),
         ]
-        return "\n".join(
-            [
-                self.titled(entry),
-                example_text(self.split.examples[entry.place]),
-                entry.unit.label,
-                *said,
-            ]
-        ).lower()
+        return "\n".join(parts).lower()
 
 
-def build_ledger(split: Split, first: Side, second: Side, judging: Judge) -> Ledger:
-    """Judge two predictions for the same examples; raises InputError where their numbers differ, or
-    nothing is labeled.
+def build_ledger(split: Split, first: Side, second: Side, judge: Judge) -> Ledger:
+    """Judge two sets of predictions for the same examples.
+
+    Raises InputError if their numbers differ, or if the split has no labels.
     """
     gold = split.gold
-    if not len(gold) == len(first.said) == len(second.said):
+    if not len(gold) == len(first.predictions) == len(second.predictions):
         problem = (
-            f"{len(gold):,} gold examples; {first.name}: {len(first.said):,}, {second.name}:"
-            f" {len(second.said):,}."
+            f"{len(gold):,} gold examples; {first.name}: {len(first.predictions):,},"
+            f" {second.name}: {len(second.predictions):,}."
         )
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
-    twofold = next((side for side in (second, first) if len(side.cuts) == len(CUTS)), None)
-    cuts = {cut: twofold.cuts[cut] for cut in CUTS} if twofold else {}
+    with_tokenizations = (one for one in (second, first) if len(one.by_tokenization) == len(CUTS))
+    pooled_side = next(with_tokenizations, None)
+    predictions = {name: pooled_side.by_tokenization[name] for name in CUTS} if pooled_side else {}
     entries: list[Entry] = []
-    for place, (example, right) in enumerate(zip(split.examples, gold, strict=True)):
-        judged = [judging.judge(example, right, side.said[place]) for side in (first, second)]
-        by_cut = {cut: judging.judge(example, right, said[place]) for cut, said in cuts.items()}
-        entries += _build_entries(place, example, judged[0], judged[1], by_cut)
-    return Ledger(split, first, second, judging, tuple(entries), twofold)
+    for place, (example, labels) in enumerate(zip(split.examples, gold, strict=True)):
+        before = judge.judge(example, labels, first.predictions[place])
+        after = judge.judge(example, labels, second.predictions[place])
+        by_tokenization = {
+            name: judge.judge(example, labels, own[place]) for name, own in predictions.items()
+        }
+        entries += _build_entries(place, example, before, after, by_tokenization)
+    return Ledger(split, first, second, judge, tuple(entries), pooled_side)
 
 
 def build_judge(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judge:
-    """How predictions are judged, in keeping with their score: which classes say "no relation",
-    whether all types are one.
+    """Return the judge that agrees with a score: same negative classes, same handling of types.
 
-    A score about one class (binary-f1) makes every other class none.
+    For a score of one class (binary-f1) every other class is negative.
     """
     negative = frozenset(rules.negative) if kind == "relations" else frozenset[str]()
     if "positive" in scorer.uses:
@@ -238,14 +223,14 @@ def build_judge(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judge:
 
 
 def count_by_outcome(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many entries have which fate."""
-    counts = Counter(entry.fate for entry in entries)
-    return {fate: counts[fate] for fate in (*OUTCOMES, *ALARMS)}
+    """Return the number of entries with each outcome, false alarms last."""
+    counts = Counter(entry.outcome for entry in entries)
+    return {outcome: counts[outcome] for outcome in (*OUTCOMES, *ALARMS)}
 
 
 def example_text(example: Example) -> str:
-    """The text of an example: words between blanks, a text with its pair, a question with its
-    context.
+    """Return the text of an example: a sentence's words, a text and its pair, or a question and
+    its context.
     """
     if isinstance(example, Sentence):
         return " ".join(example.words)
@@ -255,30 +240,44 @@ def example_text(example: Example) -> str:
     return f"{example.text}\n{example.pair}" if example.pair else example.text
 
 
-def _claim_on(judged: Judgment, unit: Unit) -> Claim:
-    """A claim on a gold unit; where gold has none, whether the alarm is given."""
-    return judged.units.get(unit) or (
-        Claim(SPURIOUS, (unit,)) if unit in judged.alarms else Claim(RIGHT)
-    )
+def _claimed_words(entry: Entry) -> set[int]:
+    """Return the word positions of an entry's unit and of all that was predicted for it."""
+    words = set(range(entry.unit.start, entry.unit.end))
+    for claim in (entry.first, entry.second, *entry.by_tokenization.values()):
+        for unit in claim.predicted:
+            words.update(range(unit.start, unit.end))
+    return words
+
+
+def _claim_on(judgment: Judgment, unit: Unit) -> Claim:
+    """Return the claim on a gold unit or on a possible false alarm."""
+    if unit in judgment.units:
+        return judgment.units[unit]
+    return Claim(SPURIOUS, (unit,)) if unit in judgment.alarms else Claim(RIGHT)
 
 
 def _build_entries(
-    place: int, example: Example, first: Judgment, second: Judgment, cuts: Mapping[str, Judgment]
+    place: int,
+    example: Example,
+    first: Judgment,
+    second: Judgment,
+    by_tokenization: Mapping[str, Judgment],
 ) -> Iterator[Entry]:
-    stem = blake2b(
-        f"{type(example).__name__}\0{example_text(example)}".encode("utf-8", "replace"),
-        digest_size=ID,
-    ).hexdigest()
+    """Yield the entries of one example: its gold units, then its false alarms."""
+    key = f"{type(example).__name__}\0{example_text(example)}".encode("utf-8", "replace")
+    digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
-        pair = (_claim_on(first, unit), _claim_on(second, unit))
-        fate = (
-            classify_outcome(not pair[0].error, not pair[1].error)
-            if unit in first.units
-            else _classify_alarm(*pair)
-        )
-        claims = {cut: _claim_on(judged, unit) for cut, judged in cuts.items()}
-        yield Entry(f"{stem}:{unit.name}", place, fate, unit, *pair, claims)
+        before, after = _claim_on(first, unit), _claim_on(second, unit)
+        if unit in first.units:
+            outcome = classify_outcome(not before.error, not after.error)
+        else:
+            outcome = _classify_alarm(before, after)
+        claims = {name: _claim_on(judgment, unit) for name, judgment in by_tokenization.items()}
+        yield Entry(f"{digest}:{unit.name}", place, outcome, unit, before, after, claims)
 
 
 def _classify_alarm(first: Claim, second: Claim) -> str:
-    return KEPT if first.error and second.error else REMOVED if first.error else ADDED
+    """Return which side raised a false alarm."""
+    if first.error and second.error:
+        return KEPT
+    return REMOVED if first.error else ADDED

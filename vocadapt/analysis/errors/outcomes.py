@@ -1,5 +1,5 @@
-"""Two sets of predictions for the same gold: what the second has right that the first had not
-(fixed), and so on.
+"""Outcomes of two sets of predictions for the same gold labels: fixed, broken, both wrong, both
+right.
 """
 
 from collections import Counter
@@ -13,16 +13,16 @@ from vocadapt.training.tasks.tags import spans_of, type_of
 
 FIXED, BROKEN, WRONG, RIGHT = "fixed", "broken", "both wrong", "both right"
 OUTCOMES = {
-    FIXED: "only the second has it right",
-    BROKEN: "only the first has it right",
-    WRONG: "neither has it right",
-    RIGHT: "both have it right",
+    FIXED: "only the second is right",
+    BROKEN: "only the first is right",
+    WRONG: "both are wrong",
+    RIGHT: "both are right",
 }
 
 
 @dataclass(frozen=True)
 class OutcomeCounts:
-    """How many units had which fate, and what a unit is."""
+    """Number of units with each outcome, and the name of the unit."""
 
     unit: str
     counts: dict[str, int]
@@ -33,8 +33,10 @@ class OutcomeCounts:
 
 
 def classify_outcome(first: bool, second: bool) -> str:
-    """The fate of a unit that the first and the second have right or not."""
-    return (RIGHT if second else BROKEN) if first else (FIXED if second else WRONG)
+    """Return the outcome of a unit from whether the first and the second prediction are right."""
+    if first:
+        return RIGHT if second else BROKEN
+    return FIXED if second else WRONG
 
 
 def count_outcomes(
@@ -44,42 +46,37 @@ def count_outcomes(
     second: Sequence[Any],
     untyped: bool = False,
 ) -> tuple[OutcomeCounts, ...]:
-    """Counts by example (all of it right), and for tagged words by gold entity, too (found with its
-    words and type).
+    """Count outcomes by example (all of it right) and, for ner, first by gold entity.
 
-    `untyped` makes one type of all. Raises InputError where the three are not of the same number.
+    A gold entity is right if its words and its type are predicted. `untyped`: ignore types. Raises
+    InputError if the three sequences differ in length.
     """
     if not len(gold) == len(first) == len(second):
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
+    examples = zip(gold, first, second, strict=True)
     if kind != "ner":
-        same = _is_accepted_answer if kind == "qa" else _has_same_labels
-        right = [
-            (same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)
-        ]
+        is_right = _is_accepted_answer if kind == "qa" else _has_same_labels
+        right = [(is_right(labels, a), is_right(labels, b)) for labels, a, b in examples]
         return (_count("example", right),)
-    kind_of = (lambda tag: "") if untyped else type_of
-    spans = [
-        tuple(frozenset(spans_of(tags, kind_of)) for tags in three)
-        for three in zip(gold, first, second, strict=True)
-    ]
-    entities = [(span in a, span in b) for ours, a, b in spans for span in ours]
-    return _count("gold entity", entities), _count(
-        "example", [(ours == a, ours == b) for ours, a, b in spans]
-    )
+    type_of_tag = (lambda tag: "") if untyped else type_of
+    entities, whole = [], []
+    for sequences in examples:
+        in_gold, a, b = (frozenset(spans_of(tags, type_of_tag)) for tags in sequences)
+        entities += [(span in a, span in b) for span in in_gold]
+        whole.append((in_gold == a, in_gold == b))
+    return _count("gold entity", entities), _count("example", whole)
 
 
-def _has_same_labels(gold: Sequence[str], said: Sequence[str]) -> bool:
-    return set(gold) == set(said)
+def _has_same_labels(gold: Sequence[str], predicted: Sequence[str]) -> bool:
+    return set(gold) == set(predicted)
 
 
-def _is_accepted_answer(gold: Sequence[str], said: str) -> bool:
-    """Whether an answer is one of those accepted, by SQuAD's rules; none is right where none is
-    accepted.
-    """
-    return any(exact(answer, said) for answer in gold or ("",))
+def _is_accepted_answer(gold: Sequence[str], predicted: str) -> bool:
+    """Whether an answer is accepted, by SQuAD's rules; without gold answers only "" is right."""
+    return any(exact(answer, predicted) for answer in gold or ("",))
 
 
 def _count(unit: str, right: Sequence[tuple[bool, bool]]) -> OutcomeCounts:
-    counts = Counter(classify_outcome(*both) for both in right)
-    return OutcomeCounts(unit, {fate: counts[fate] for fate in OUTCOMES})
+    counts = Counter(classify_outcome(first, second) for first, second in right)
+    return OutcomeCounts(unit, {outcome: counts[outcome] for outcome in OUTCOMES})

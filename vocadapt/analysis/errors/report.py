@@ -73,7 +73,7 @@ class Report:
     def entries(self) -> tuple[Entry, ...]:
         """The entries that are listed, by fate."""
         held = self.slicing.entries(self.slice)
-        return tuple(entry for fate in LISTED_OUTCOMES for entry in held if entry.fate == fate)
+        return tuple(entry for fate in LISTED_OUTCOMES for entry in held if entry.outcome == fate)
 
     @property
     def slices(self) -> tuple[SliceScore, ...]:
@@ -81,9 +81,9 @@ class Report:
         return self.slicing.scores()
 
     @property
-    def by_cut(self) -> dict[str, Score]:
+    def by_tokenization(self) -> dict[str, Score]:
         """Score of each tokenization over the listed slice."""
-        return self.slicing.by_cut(self.slice)
+        return self.slicing.by_tokenization(self.slice)
 
     @property
     def definition(self) -> str:
@@ -106,7 +106,7 @@ class Report:
             "by_label": book.by_label,
             "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
-            "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
+            "by_cut": {cut: dict(score.values) for cut, score in self.by_tokenization.items()},
             "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(held) - len(listed)},
@@ -130,7 +130,7 @@ class Report:
                 f"<p>Listed is the slice “{escape(self.slicing.title(self.slice))}” only.</p>"
             )
         for fate in LISTED_OUTCOMES:
-            held = [entry for entry in self.entries if entry.fate == fate]
+            held = [entry for entry in self.entries if entry.outcome == fate]
             views = [build_card(book, entry, words) for entry in held]
             body = (
                 error_html.render_cards(views, [self._note(entry) for entry in held])
@@ -141,7 +141,7 @@ class Report:
             parts.append(
                 f"<details{opened}><summary>{escape(fate)} {len(held):,}</summary>{body}</details>"
             )
-        left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
+        left = sum(entry.outcome == RIGHT for entry in self.slicing.entries(self.slice))
         parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
         parts.append(self._words(progress))
         if self.command:
@@ -168,12 +168,12 @@ class Report:
             "<h2>Where the change comes from</h2>",
             error_html.render_table(SLICE_HEADER, format_slices(self.slices)),
         ]
-        if self.by_cut:
+        if self.by_tokenization:
             title = f"Which cut was right: {self.slicing.title(self.slice)}"
             parts += [
                 f"<h2>{escape(title)}</h2>",
                 error_html.render_table(
-                    ("", *self.by_cut), format_tokenization_scores(self.by_cut)
+                    ("", *self.by_tokenization), format_tokenization_scores(self.by_tokenization)
                 ),
             ]
         kinds = [
@@ -230,9 +230,9 @@ class Report:
         vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
         return {
             "id": entry.id,
-            "where": book.titled(entry),
+            "where": book.title_of(entry),
             "example": entry.place + 1,
-            "fate": entry.fate,
+            "fate": entry.outcome,
             "event": entry.event,
             "label": entry.unit.label,
             "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
@@ -240,12 +240,12 @@ class Report:
             "second": {"said": format_claim(entry.second), "error": entry.second.error},
             "cuts": {
                 cut: {"said": format_claim(claim), "error": claim.error}
-                for cut, claim in entry.cuts.items()
+                for cut, claim in entry.by_tokenization.items()
             },
             "vote": (
                 {
                     "at": vote.at,
-                    "said": dict(vote.said),
+                    "said": dict(vote.predicted),
                     "margins": dict(vote.margins),
                     "outvoted": list(vote.outvoted),
                     "line": vote.line,
@@ -323,13 +323,13 @@ def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     ]
 
 
-def format_tokenization_scores(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
+def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Every figure under each cut."""
-    names = list(next(iter(by_cut.values())).values) if by_cut else []
+    names = list(next(iter(by_tokenization.values())).values) if by_tokenization else []
     return [
         (
             format_metric_name(name),
-            *(format_fraction(score.values[name]) for score in by_cut.values()),
+            *(format_fraction(score.values[name]) for score in by_tokenization.values()),
         )
         for name in names
     ]

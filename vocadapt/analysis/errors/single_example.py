@@ -1,4 +1,4 @@
-"""One example tried on a run: what each cut says of it, how surely, and where the cuts disagree."""
+"""The prediction of a run for one example: under each tokenization, with probabilities and votes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,27 +16,31 @@ from vocadapt.training.tasks.base import Example, Sentence
 
 @dataclass(frozen=True, eq=False)
 class ExamplePrediction:
-    """The logits of one example under every cut, rows being words or 1, and what they say."""
+    """The logits of one example under each tokenization, and the predictions they give.
+
+    logits: tokenization → (rows, outputs) float32; ner has a row for each word, others one row.
+    """
 
     example: Example
     outputs: Outputs
     logits: Mapping[str, Logits]
 
     @property
-    def cut(self) -> str:
-        """The cut that counts."""
+    def tokenization(self) -> str:
+        """The tokenization whose prediction counts."""
         return choose_main_tokenization(self.logits)
 
     @cached_property
-    def said(self) -> dict[str, Prediction]:
-        """What is predicted under every cut."""
-        return {cut: self.outputs.said(rows, self.example) for cut, rows in self.logits.items()}
+    def predictions(self) -> dict[str, Prediction]:
+        """The prediction under each tokenization."""
+        return {name: self.outputs.said(rows, self.example) for name, rows in self.logits.items()}
 
-    def shares(self, cut: str) -> NDArray[np.float64]:
-        """The probability of every output, (rows, outputs): of all outputs together 1, for
-        multilabel each by itself.
+    def probabilities(self, tokenization: str) -> NDArray[np.float64]:
+        """Return the probability of each output, (rows, outputs) float64.
+
+        The outputs of a row sum to 1; for multilabel each has a probability of its own.
         """
-        logits = self.logits[cut].astype(np.float64)
+        logits = self.logits[tokenization].astype(np.float64)
         if self.outputs.kind == "multilabel":
             return np.asarray(1 / (1 + np.exp(-logits)))
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -44,42 +48,43 @@ class ExamplePrediction:
 
     @cached_property
     def votes(self) -> tuple[tuple[int, Vote], ...]:
-        """Every place where the two cuts disagree: the number of the word (or 0), and who was
-        outvoted.
-        """
+        """Each disagreement of the two tokenizations: index of the word (or 0), and the vote."""
+        found: list[tuple[int, Vote | None]]
         if isinstance(self.example, Sentence):
-            asked = [
-                (row, find_vote(self.outputs, self.logits, self.example, [row]))
-                for row in range(len(self.example.words))
+            rows = range(len(self.example.words))
+            found = [
+                (row, find_vote(self.outputs, self.logits, self.example, [row])) for row in rows
             ]
         elif self.outputs.kind == "multilabel":
-            asked = [
+            labels = self.outputs.names
+            found = [
                 (0, find_vote(self.outputs, self.logits, self.example, label=label))
-                for label in self.outputs.names
+                for label in labels
             ]
         else:
-            asked = [(0, find_vote(self.outputs, self.logits, self.example))]
-        return tuple((row, vote) for row, vote in asked if vote is not None)
+            found = [(0, find_vote(self.outputs, self.logits, self.example))]
+        return tuple((row, vote) for row, vote in found if vote is not None)
 
 
 def predict_example(run: SavedRun, example: Example) -> ExamplePrediction:
-    """Predict one example under every cut of a run; raises InputError for what the run cannot
-    read.
+    """Predict one example under each tokenization of a run.
+
+    Raises InputError if the run cannot read the example.
     """
-    return ExamplePrediction(
-        example, run.outputs, {cut: rows[0] for cut, rows in run.logits([example]).items()}
-    )
+    logits = {name: rows[0] for name, rows in run.logits([example]).items()}
+    return ExamplePrediction(example, run.outputs, logits)
 
 
 def find_disagreement(run: SavedRun) -> Example | None:
-    """The first test example of a run of which its two cuts said different things, else the first
-    one; None without any.
+    """Return the first test example that the two tokenizations of a run predict differently.
+
+    If there is none, return the first test example; None if the run was not tested.
     """
     if not run.tested:
         return None
     kept = run.kept
-    names = [cut for cut in kept.said if cut != POOLED]
+    names = [name for name in kept.said if name != POOLED]
     for place, example in enumerate(kept.split.examples):
-        if len({str(kept.said[cut][place]) for cut in names}) > 1:
+        if len({str(kept.said[name][place]) for name in names}) > 1:
             return example
     return kept.split.examples[0]

@@ -169,7 +169,7 @@ class Slicing:
     @cached_property
     def definition(self) -> str:
         """Definition of the score; for binary tasks it names the positive class."""
-        sides = (self.ledger.first.said, self.ledger.second.said)
+        sides = (self.ledger.first.predictions, self.ledger.second.predictions)
         labels = sorted({label for said in sides for label in self._tally(said).labels})
         return self.scorer.defined(labels, self.rules)
 
@@ -221,7 +221,7 @@ class Slicing:
         chosen = tuple(names) or (*self.available, REST)
         return tuple(self._score(name) for name in chosen)
 
-    def by_cut(self, name: str = ALL) -> dict[str, Score]:
+    def by_tokenization(self, name: str = ALL) -> dict[str, Score]:
         """Score each tokenization over a slice, for the run with two tokenizations; empty if there
         is none.
 
@@ -234,10 +234,10 @@ class Slicing:
         1/2 (over all: 2/3, 2/3).
         """
         self.title(name)
-        side = self.ledger.twofold
+        side = self.ledger.pooled_side
         if side is None:
             return {}
-        scores = {cut: self._score_of(name, said) for cut, said in side.cuts.items()}
+        scores = {cut: self._score_of(name, said) for cut, said in side.by_tokenization.items()}
         return {cut: score for cut, score in scores.items() if score is not None}
 
     def words_of(self, place: int, unit: Unit) -> tuple[TokenizedWord, ...]:
@@ -272,9 +272,9 @@ class Slicing:
 
     def _score(self, name: str) -> SliceScore:
         title = self.title(name)
-        fates = [entry.fate for entry in self.entries(name) if entry.fate in OUTCOMES]
+        fates = [entry.outcome for entry in self.entries(name) if entry.outcome in OUTCOMES]
         scores = (
-            self._score_of(name, side.said) for side in (self.ledger.first, self.ledger.second)
+            self._score_of(name, side.predictions) for side in (self.ledger.first, self.ledger.second)
         )
         first, second = (None if score is None else score.value for score in scores)
         return SliceScore(
@@ -323,7 +323,7 @@ class Slicing:
 
     def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         pairs = zip(self.ledger.split.examples, tagged, strict=True)
-        return [self.ledger.judging.units(example, tags) for example, tags in pairs]
+        return [self.ledger.judge.units(example, tags) for example, tags in pairs]
 
     def _tally(self, said: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""

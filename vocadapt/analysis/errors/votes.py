@@ -1,5 +1,5 @@
-"""Two cuts of the same words by one run: what each of them says, what their mean says, and who was
-outvoted, by how much.
+"""Votes between the two tokenizations of a run: what each predicts, what their mean predicts, and
+which one is outvoted, by how many logits.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,41 +14,42 @@ from vocadapt.training.finetune.outputs import Logits, Outputs
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
 
-SHOWN = 60  # characters of an answer in a line
-Option = Any  # the place of an output; a pair of words
+MAX_ANSWER = 60  # characters of an answer in `Vote.line`
+Option = Any  # index of an output, or a pair of words (start, end)
 
 
 @dataclass(frozen=True)
 class Vote:
-    """What each cut says at one place (a word; "" for a whole text), and by how many logits it
-    prefers that to the other's.
+    """A disagreement of the base and the adapted tokenization at one place.
 
-    `margins` has the base and the adapted cut; where the two agree there is no vote.
+    `at`: the word, "" for a whole text. `predicted`: the prediction of base, adapted and pooled.
+    `margins`: by how many logits base and adapted prefer their own prediction to the other's.
     """
 
     at: str
-    said: Mapping[str, str]
+    predicted: Mapping[str, str]
     margins: Mapping[str, float]
 
     @property
     def outvoted(self) -> tuple[str, ...]:
-        """The cuts that did not have their way."""
-        return tuple(cut for cut in (BASE, ADAPTED) if self.said[cut] != self.said[POOLED])
+        """The tokenizations whose prediction differs from the pooled one."""
+        return tuple(
+            name for name in (BASE, ADAPTED) if self.predicted[name] != self.predicted[POOLED]
+        )
 
     @property
     def line(self) -> str:
-        """In words: "base cut outvoted by adapted cut (2.1 against 0.7 logits)"."""
+        """In words: "base tokenization outvoted by adapted tokenization (2.1 against …)"."""
         if len(self.outvoted) != 1:
-            said = self.said[POOLED] or "nothing"
-            return (
-                "neither cut had its way: their mean says"
-                f" {said if len(said) <= SHOWN else f'{said[:SHOWN]}…'}"
-            )
+            pooled = self.predicted[POOLED] or "nothing"
+            if len(pooled) > MAX_ANSWER:
+                pooled = f"{pooled[:MAX_ANSWER]}…"
+            return f"neither tokenization prevailed: their mean predicts {pooled}"
         loser = self.outvoted[0]
         winner = ADAPTED if loser == BASE else BASE
         return (
-            f"{loser} cut outvoted by {winner} cut ({self.margins[winner]:.1f} against"
-            f" {self.margins[loser]:.1f} logits)"
+            f"{loser} tokenization outvoted by {winner} tokenization"
+            f" ({self.margins[winner]:.1f} against {self.margins[loser]:.1f} logits)"
         )
 
 
@@ -59,38 +60,34 @@ def find_vote(
     places: Collection[int] = (),
     label: str = "",
 ) -> Vote | None:
-    """The vote on an example: for ner at the word among `places` where it was decided most firmly,
-    for multilabel on a label.
+    """Return the vote on an example, or None if the tokenizations agree or one is missing.
 
-    `logits`: cut → (rows, outputs) of this example. None where the cuts agree, and where there are
-    not two cuts and their mean.
+    ner: the vote with the largest margin among the words at `places`; multilabel: on `label`.
+    logits: tokenization → (rows, outputs) float32 of this example.
     """
-    if any(cut not in logits for cut in CUTS):
+    if any(name not in logits for name in CUTS):
         return None
     if isinstance(example, Question):
         return _vote_on_answer(logits, example)
     if outputs.kind == "multilabel":
         return _vote_on_label(outputs, logits, label)
-    rows = (
-        [row for row in sorted(places) if row < len(logits[POOLED])]
-        if outputs.kind == "ner"
-        else [0]
-    )
-    votes = [
-        vote for row in rows if (vote := _vote_at_row(outputs, logits, row, example)) is not None
-    ]
+    rows = [0]
+    if outputs.kind == "ner":
+        rows = [row for row in sorted(places) if row < len(logits[POOLED])]
+    candidates = (_vote_at_row(outputs, logits, row, example) for row in rows)
+    votes = [vote for vote in candidates if vote is not None]
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
 
 
 def _vote_at_row(
     outputs: Outputs, logits: Mapping[str, Logits], row: int, example: Any
 ) -> Vote | None:
-    best = {cut: int(logits[cut][row].argmax()) for cut in CUTS}
+    best = {name: int(logits[name][row].argmax()) for name in CUTS}
     at = example.words[row] if outputs.kind == "ner" else ""
     return _build_vote(
         at,
         best,
-        lambda cut, place: float(logits[cut][row, place]),
+        lambda name, place: float(logits[name][row, place]),
         lambda place: outputs.names[place],
     )
 
@@ -99,41 +96,42 @@ def _vote_on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -
     if label not in outputs.index:
         return None
     place = outputs.index[label]
-    values = {cut: float(logits[cut][0, place]) for cut in CUTS}
-    said = {cut: label if value > 0 else f"not {label}" for cut, value in values.items()}
-    if said[BASE] == said[ADAPTED]:
+    values = {name: float(logits[name][0, place]) for name in CUTS}
+    predicted = {name: label if value > 0 else f"not {label}" for name, value in values.items()}
+    if predicted[BASE] == predicted[ADAPTED]:
         return None
-    return Vote("", said, {cut: abs(values[cut]) for cut in (BASE, ADAPTED)})
+    return Vote("", predicted, {name: abs(values[name]) for name in (BASE, ADAPTED)})
 
 
 def _vote_on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
     bounds = word_bounds(example.context, example.word_rule)
     best: dict[str, Option] = {}
-    for cut in CUTS:
-        scores = logits[cut].astype(np.float64)
-        found = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
-        if not found:
+    for name in CUTS:
+        scores = logits[name].astype(np.float64)
+        spans = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
+        if not spans:
             return None
-        best[cut] = found[0][:2]
+        best[name] = spans[0][:2]
 
-    def score(cut: str, span: Option) -> float:
-        return float(logits[cut][span[0], 0]) + float(logits[cut][span[1], 1])
+    def score(name: str, span: Option) -> float:
+        return float(logits[name][span[0], 0]) + float(logits[name][span[1], 1])
 
-    return _build_vote(
-        "", best, score, lambda span: example.context[bounds[span[0], 0] : bounds[span[1], 1]]
-    )
+    def span_text(span: Option) -> str:
+        return example.context[bounds[span[0], 0] : bounds[span[1], 1]]
+
+    return _build_vote("", best, score, span_text)
 
 
 def _build_vote(
     at: str,
     best: Mapping[str, Option],
     score: Callable[[str, Option], float],
-    named: Callable[[Option], str],
+    describe: Callable[[Option], str],
 ) -> Vote | None:
-    """The vote between the option that the base cut likes best and the adapted cut's."""
-    said = {cut: named(best[cut]) for cut in CUTS}
-    if said[BASE] == said[ADAPTED]:
+    """Return the vote between the best options of the base and the adapted tokenization."""
+    predicted = {name: describe(best[name]) for name in CUTS}
+    if predicted[BASE] == predicted[ADAPTED]:
         return None
     others = {BASE: best[ADAPTED], ADAPTED: best[BASE]}
-    margins = {cut: score(cut, best[cut]) - score(cut, other) for cut, other in others.items()}
-    return Vote(at, said, margins)
+    margins = {name: score(name, best[name]) - score(name, other) for name, other in others.items()}
+    return Vote(at, predicted, margins)

@@ -117,7 +117,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     slicing.title(chosen)
     first, second = found.sides
     counted = count_outcomes(
-        found.kind, found.split.gold, first.said, second.said, found.rules.untyped
+        found.kind, found.split.gold, first.predictions, second.predictions, found.rules.untyped
     )
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
@@ -200,9 +200,9 @@ def _shown(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> 
         _kinds(book),
         _slices(report.slices),
     ]
-    if by_cut := report.by_cut:
+    if by_tokenization := report.by_tokenization:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
-        parts.append(table((title, *by_cut), format_tokenization_scores(by_cut)))
+        parts.append(table((title, *by_tokenization), format_tokenization_scores(by_tokenization)))
     if report.slice != ALL:
         held = [one for one in report.slicing.scores([report.slice])]
         parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")

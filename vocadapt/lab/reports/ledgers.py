@@ -81,7 +81,7 @@ class RunPair:
     def test(self) -> Comparison:
         """The paired test of the second against the first."""
         first, second = (
-            tally_of(self.split, side.said, self.scorer, self.rules) for side in self.sides
+            tally_of(self.split, side.predictions, self.scorer, self.rules) for side in self.sides
         )
         return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.asked.draws)
 
@@ -156,11 +156,11 @@ class RunPair:
         return {}
 
     @property
-    def by_cut(self) -> dict[str, Score]:
+    def by_tokenization(self) -> dict[str, Score]:
         """The score under each cut of the run whose cuts are looked at; empty where no run has
         two.
         """
-        return self.slicing().by_cut()
+        return self.slicing().by_tokenization()
 
 
 def open_pair(asked: PairSpec) -> RunPair:

@@ -100,7 +100,7 @@ def filtered(slicing: Slicing) -> tuple[Entry, ...]:
     """The entries of the chosen slice that hold what was typed."""
     held = slicing.entries(_chosen())
     return (
-        slicing.ledger.found(held, query)
+        slicing.ledger.search(held, query)
         if (query := str(st.session_state.get("errors_find") or "").strip())
         else held
     )
@@ -146,7 +146,7 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
         )
     )
     address.write("errors_fate", [fate])
-    held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
+    held = _of_kind([entry for entry in entries if entry.outcome == fate], shown.compared.kind)
     if not held:
         _none(fate, counts)
         return shown
@@ -209,7 +209,7 @@ def slices(shown: Shown, slicing: Slicing) -> None:
 
 def cuts(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
-    found = slicing.by_cut(_chosen())
+    found = slicing.by_tokenization(_chosen())
     if found:
         st.subheader("Which cut was right")
         if _chosen() != ALL:

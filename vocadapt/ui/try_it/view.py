@@ -230,10 +230,10 @@ def _marked(tried: ExamplePrediction, cut: str, example: Sentence) -> Marked:
     for word in example.words:
         ends.append((place, place + len(word)))
         place += len(word) + 1
-    spans = spans_of(tried.said[cut])
+    spans = spans_of(tried.predictions[cut])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = f"{len(spans)} entities" if len(spans) != 1 else "1 entity"
-    return Marked(f"{cut} says", found, written(example), marks, cut == tried.cut)
+    return Marked(f"{cut} says", found, written(example), marks, cut == tried.tokenization)
 
 
 def _words(tried: ExamplePrediction, example: Sentence) -> None:
@@ -241,11 +241,11 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
     and who was outvoted.
     """
     votes = dict(tried.votes)
-    shares = {cut: tried.shares(cut).max(axis=1) for cut in tried.logits}
+    shares = {cut: tried.probabilities(cut).max(axis=1) for cut in tried.logits}
     rows = [
         row
         for row in range(len(example.words))
-        if any(said[row] != "O" for said in tried.said.values())
+        if any(said[row] != "O" for said in tried.predictions.values())
     ]
     if not rows:
         st.markdown(
@@ -259,7 +259,7 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
     }
-    for cut, said in tried.said.items():
+    for cut, said in tried.predictions.items():
         table[cut] = [
             f"{markup.escape_invisible(said[row])}  {fraction(float(shares[cut][row]))}"
             for row in rows
@@ -277,16 +277,16 @@ def _labels(tried: ExamplePrediction) -> None:
     """The probability of every label under each cut, and who was outvoted."""
     markup.marked_texts(
         [
-            Marked(f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.cut)
-            for cut, said in tried.said.items()
+            Marked(f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.tokenization)
+            for cut, said in tried.predictions.items()
         ]
     )
     table: dict[str, list[object]] = {
         "label": [markup.escape_invisible(name) for name in tried.outputs.names]
     }
     for cut in tried.logits:
-        table[cut] = [fraction(float(share)) for share in tried.shares(cut)[0]]
-    table["probability"] = [float(share) for share in tried.shares(tried.cut)[0]]
+        table[cut] = [fraction(float(share)) for share in tried.probabilities(cut)[0]]
+    table["probability"] = [float(share) for share in tried.probabilities(tried.tokenization)[0]]
     st.dataframe(table, hide_index=True, height="content", column_config={"probability": _bar(" ")})
     for _, vote in tried.votes:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
@@ -298,12 +298,12 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
         cut: best_answers(rows, example.context, BEST, rule=example.word_rule)
         for cut, rows in tried.logits.items()
     }
-    if not best[tried.cut]:
+    if not best[tried.tokenization]:
         st.markdown(
             "**No answer**: no word of the context that the model reads fits into 500 characters."
         )
         return
-    first = best[tried.cut][0]
+    first = best[tried.tokenization][0]
     start, end = _round(example.context, first.start, first.end)
     shown = example.context[start:end]
     whole = len(shown) == len(example.context)
@@ -323,7 +323,7 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
                     if found[0].end > start and found[0].start < end
                     else []
                 ),
-                cut == tried.cut,
+                cut == tried.tokenization,
             )
             for cut, found in best.items()
             if found
