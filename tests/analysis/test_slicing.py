@@ -37,11 +37,11 @@ KNOWN = {
 class Words(WordIndex):
     """Cuts and counts given by hand."""
 
-    def word(self, word):
+    def tokenize(self, word):
         return KNOWN.get(word, TokenizedWord(word, (word,), (word,), (), 50))
 
     @property
-    def cuts(self):
+    def has_two_tokenizations(self):
         return True
 
 
@@ -124,7 +124,7 @@ def test_without_cuts_and_training_fewer_slices_are_told():
         "suffix",
         REST,
     ]
-    with pytest.raises(InputError, match="needs two cuts"):
+    with pytest.raises(InputError, match="needs two tokenizations"):
         found.entries("new-token")
     with pytest.raises(InputError, match="needs the training examples"):
         found.entries("unseen")
@@ -200,9 +200,9 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
     assert (suffix.first, suffix.second) == (found.by_tokenization("suffix")["base"].value, 0.0)
     assert (
-        Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")).by_tokenization(
-            "suffix"
-        )
+        Slicing(
+            book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")
+        ).by_tokenization("suffix")
         == {}
     )
 
@@ -223,7 +223,9 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
     )
     found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
     assert [one.value for one in found.by_tokenization("suffix").values()] == [0.5, 1.0, 0.5]
-    assert [one.value for one in found.by_tokenization().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    assert [one.value for one in found.by_tokenization().values()] == pytest.approx(
+        [2 / 3, 2 / 3, 2 / 3]
+    )
 
 
 def test_every_slice_is_in_the_catalog_and_none_holds_what_has_no_words():

@@ -33,13 +33,16 @@ def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     )
     assert (
         vote.outvoted == ("base",)
-        and vote.line == "base tokenization outvoted by adapted tokenization (2.1 against 0.7 logits)"
+        and vote.line
+        == "base tokenization outvoted by adapted tokenization (2.1 against 0.7 logits)"
     )
 
 
 def test_the_adapted_cut_can_be_outvoted_too():
     vote = find_vote(NER, logits([[3, 0, 0], [2.5, 0, 0]], [[3, 0, 0], [0, 1, 0]]), SENTENCE, {1})
-    assert vote.line == "adapted tokenization outvoted by base tokenization (2.5 against 1.0 logits)"
+    assert (
+        vote.line == "adapted tokenization outvoted by base tokenization (2.5 against 1.0 logits)"
+    )
 
 
 def test_a_mean_may_say_what_neither_does():

@@ -41,28 +41,28 @@ def test_before_and_after_an_adaptation(models):
         build_word_index(adapted, adapted, TRAIN),
         build_word_index(None, adapted, TRAIN),
     ):
-        word = book.word("Tachycardia")
+        word = book.tokenize("Tachycardia")
         assert (
             word.before == ("tachy", "##card", "##i", "##a")
             and word.after == ("tachycardia",) == word.new
         )
-        assert word.changed and word.seen == 2 and book.cuts
+        assert word.changed and word.seen == 2 and book.has_two_tokenizations
         assert (
-            book.word("pain").before == book.word("pain").after == ("pain",)
-            and not book.word("pain").new
+            book.tokenize("pain").before == book.tokenize("pain").after == ("pain",)
+            and not book.tokenize("pain").new
         )
-        assert book.word("heart").seen == 0
+        assert book.tokenize("heart").seen == 0
         assert book.seen_entity("TACHYCARDIA") and not book.seen_entity("again")
 
 
 def test_the_other_way_round_the_new_token_comes_first(models):
     before, adapted = models
-    word = build_word_index(adapted, before).word("tachycardia")
+    word = build_word_index(adapted, before).tokenize("tachycardia")
     assert word.before == ("tachycardia",) and len(word.after) == 4 and word.new == ()
 
 
 def test_a_model_that_was_not_adapted_cuts_alike(models):
-    word = build_word_index(models[0], models[0]).word("tachycardia")
+    word = build_word_index(models[0], models[0]).tokenize("tachycardia")
     assert not word.changed and word.seen is None
 
 
@@ -76,8 +76,12 @@ def test_provenance_of_new_tokens(models):
 
 def test_without_models_words_are_counted_in_lower_case():
     book = build_word_index(None, None, TRAIN)
-    assert not book.cuts and book.word("TACHYCARDIA").seen == 2 and book.word("x").before == ()
-    assert book.words_of("a b  c") == ("a", "b", "c") and WordIndex().word("a").seen is None
+    assert (
+        not book.has_two_tokenizations
+        and book.tokenize("TACHYCARDIA").seen == 2
+        and book.tokenize("x").before == ()
+    )
+    assert book.words_of("a b  c") == ("a", "b", "c") and WordIndex().tokenize("a").seen is None
 
 
 def test_training_words_of_every_kind_of_example():
@@ -175,14 +179,14 @@ def test_questions_and_texts_have_cards_too():
 
 def test_a_tokenizer_is_asked_once_for_each_word(models, monkeypatch):
     book = build_word_index(*models)
-    assert book.word("pain") is book.word("pain")
+    assert book.tokenize("pain") is book.tokenize("pain")
 
 
 def test_an_unadapted_copy_under_another_vocabulary_is_before(tmp_path, models):
     other = open_model(
         build_tiny_bert(tmp_path / "other", tokens=[*models[0].vocabulary.tokens, "euthymic"])
     )
-    word = build_word_index(models[0], other).word("euthymic")
+    word = build_word_index(models[0], other).tokenize("euthymic")
     assert (
         len(word.before) > 1 and word.after == ("euthymic",) and word.new == ()
     )  # known, but nothing says it was added

@@ -48,7 +48,7 @@ def test_two_runs(tmp_path):
         found.cuts == ("base", "base")
         and found.by_tokenization == {}
         and found.train is None
-        and not found.words.cuts
+        and not found.words.has_two_tokenizations
     )
     assert found.ending("ia") is None
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
@@ -57,10 +57,14 @@ def test_two_runs(tmp_path):
 def test_the_cuts_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
-    assert found.cuts == ("base", "pooled") and list(found.by_tokenization) == ["base", "adapted", "pooled"]
+    assert found.cuts == ("base", "pooled") and list(found.by_tokenization) == [
+        "base",
+        "adapted",
+        "pooled",
+    ]
     assert (
-        found.words.word("tachycardia").new == ("tachycardia",)
-        and found.words.word("tachycardia").seen > 0
+        found.words.tokenize("tachycardia").new == ("tachycardia",)
+        and found.words.tokenize("tachycardia").seen > 0
     )
     words = [
         (word, tag)

@@ -84,7 +84,7 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert (
         "10369876 · sentence 1" in body
         and "tachycardia (new token)" in body
-        and "holds a new token" in body
+        and "has a new token" in body
     )
     assert "fixed" in app.query_params["errors_fate"] and "all" in app.query_params["errors_slice"]
 

@@ -216,7 +216,11 @@ def test_probabilities_and_votes_by_hand():
         Outputs("multilabel", ("a", "b")),
         {"base": np.array([[0, 100]], dtype=np.float32)},
     )
-    assert many.probabilities("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.tokenization == "base"
+    assert (
+        many.probabilities("base")[0].tolist() == [0.5, 1.0]
+        and many.votes == ()
+        and many.tokenization == "base"
+    )
 
 
 def test_pairs_and_questions_are_no_plain_text(tried):

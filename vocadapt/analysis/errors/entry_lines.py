@@ -84,14 +84,14 @@ def words_of_entry(example: Example, entry: Entry, words: WordIndex) -> tuple[To
     """The words that an entry is about: those of what gold and either side mark; of a text all."""
     units = [entry.unit, *entry.first.predicted, *entry.second.predicted]
     if isinstance(example, Sentence):
-        return words.cut(
+        return words.tokenize_all(
             example.words[min(unit.start for unit in units) : max(unit.end for unit in units)]
         )
     if isinstance(example, Question):
-        return words.cut(
+        return words.tokenize_all(
             dict.fromkeys(word for unit in units for word in words.words_of(unit.text))
         )
-    return words.cut(dict.fromkeys(words.words_of(example_text(example))))
+    return words.tokenize_all(dict.fromkeys(words.words_of(example_text(example))))
 
 
 def describe_new_tokens(
@@ -167,7 +167,9 @@ def _build_sentence_lines(
         return Mark(begins[unit.start], begins[unit.end] - 1, style)
 
     text, gold = " ".join(example.words), book.judge.units(example, example.tags or ())
-    touched = [mark(unit, OTHER) for unit in (entry.unit, *entry.first.predicted, *entry.second.predicted)]
+    touched = [
+        mark(unit, OTHER) for unit in (entry.unit, *entry.first.predicted, *entry.second.predicted)
+    ]
     first, last = (
         max(0, min(one.start for one in touched) - BEFORE),
         max(one.end for one in touched),

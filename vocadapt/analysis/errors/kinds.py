@@ -197,10 +197,9 @@ def _judge_answer(example: Question, gold: Sequence[str], predicted: str) -> Jud
         given = (_locate_answer(example.context, predicted, first_start),)
     if not gold:
         return Judgment({}, given)
+    unit = Unit("", text=gold[0])
     if first:
         unit = Unit("", first_start, first_start + len(first.text), first.text)
-    else:
-        unit = Unit("", text=gold[0])
     return Judgment({unit: Claim(_classify_answer(example, gold, predicted), given)})
 
 
@@ -231,10 +230,10 @@ def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> 
 
 def _contains_either(gold_texts: Iterable[str], text: str) -> bool:
     """Whether the text contains an accepted answer, or is part of one (whole words)."""
-    for answer in filter(None, gold_texts):
-        if f" {answer} " in f" {text} " or f" {text} " in f" {answer} ":
-            return True
-    return False
+    padded = f" {text} "
+    return any(
+        f" {answer} " in padded or padded in f" {answer} " for answer in gold_texts if answer
+    )
 
 
 def _is_at_gold_position(example: Question, predicted: str) -> bool:

@@ -150,10 +150,9 @@ class Ledger:
         example = self.split.examples[entry.place]
         kind = {Sentence: "sentence", Question: "question"}.get(type(example), "example")
         own_id = getattr(example, "id", "")
+        title = f"{kind} {number:,}"
         if own_id and not own_id.isdigit():
             title = f"{kind} {own_id}"
-        else:
-            title = f"{kind} {number:,}"
         return f"{document} · {title}" if document and document != own_id else title
 
     def search(self, entries: Iterable[Entry], query: str) -> tuple[Entry, ...]:
@@ -268,10 +267,9 @@ def _build_entries(
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
         before, after = _claim_on(first, unit), _claim_on(second, unit)
+        outcome = _classify_alarm(before, after)
         if unit in first.units:
             outcome = classify_outcome(not before.error, not after.error)
-        else:
-            outcome = _classify_alarm(before, after)
         claims = {name: _claim_on(judgment, unit) for name, judgment in by_tokenization.items()}
         yield Entry(f"{digest}:{unit.name}", place, outcome, unit, before, after, claims)
 

@@ -1,8 +1,7 @@
-"""Where a change comes from: slices of a ledger by the words of its units, and the difference that
-each makes.
+"""Slices of an error ledger: groups of units with a property, and the score on each group.
 
-A slice is one function from a unit's words to yes or no, registered where it stands: it appears on
-the page, on the command line, in the report and in the tests by that.
+A slice is a function from the words of a unit to True or False, registered in SLICES; from there
+it appears on the page, in the command line, in the report and in the tests.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,8 +27,10 @@ ALL, REST = "all", "rest"
 
 @dataclass(frozen=True)
 class SliceSettings:
-    """The ending of a word, from how many pieces on a word counts as cut small, below how many
-    times one is seldom seen.
+    """Settings of the slices.
+
+    `suffix`: the word ending; `pieces`: minimum number of wordpieces of a word; `seldom`: a word
+    seen fewer times in training is rare.
     """
 
     suffix: str = "ia"
@@ -45,22 +46,32 @@ class SliceSettings:
 
 @dataclass(frozen=True)
 class SlicedUnit:
-    """The words of a unit with their cuts, and whether an entity of these words stood in training
-    (None: not known, or none).
+    """What a slice sees of a unit: its tokenized words, and whether it is an entity of training.
+
+    `entity_seen` is None if that is unknown, or if the unit is not an entity.
     """
 
     words: tuple[TokenizedWord, ...]
     entity_seen: bool | None = None
 
+    def any_word(self, condition: Callable[[TokenizedWord], bool]) -> bool:
+        """Whether any of the words meets a condition."""
+        return any(map(condition, self.words))
+
+    def rarest_count(self) -> int:
+        """Training count of the rarest word; 0 without words."""
+        return min((word.seen or 0 for word in self.words), default=0)
+
 
 @dataclass(frozen=True)
 class ErrorSlice:
-    """A slice: its name for people, the sentence that explains it, whether it holds a unit.
+    """A slice: its title, a sentence that explains it, and whether it contains a unit.
 
-    `needs`: "cuts" of two models, "training" words, "entities" (training words of a NER task).
+    `needs`: what must be known: "cuts" (two tokenizations), "training" (its words), or "entities"
+    (training words of a NER task).
     """
 
-    named: Callable[[SliceSettings], str]
+    title: Callable[[SliceSettings], str]
     about: str
     holds: Callable[[SlicedUnit, SliceSettings], bool]
     needs: str = ""
@@ -68,45 +79,45 @@ class ErrorSlice:
 
 SLICES: dict[str, ErrorSlice] = {
     "new-token": ErrorSlice(
-        lambda _: "holds a new token",
-        "a word of it is cut into a token that was added",
-        lambda unit, _: any(word.new for word in unit.words),
+        lambda _: "has a new token",
+        "one of its words contains an added token",
+        lambda unit, _: unit.any_word(lambda word: bool(word.new)),
         "cuts",
     ),
     "other-cut": ErrorSlice(
-        lambda _: "is cut otherwise",
-        "a word of it is cut otherwise than before",
-        lambda unit, _: any(word.changed for word in unit.words),
+        lambda _: "is tokenized differently",
+        "one of its words is tokenized differently than before",
+        lambda unit, _: unit.any_word(lambda word: word.changed),
         "cuts",
     ),
     "pieces": ErrorSlice(
-        lambda asked: f"cut into ≥ {asked.pieces} before",
-        "a word of it was cut into so many pieces or more before",
-        lambda unit, asked: any(len(word.before) >= asked.pieces for word in unit.words),
+        lambda settings: f"≥ {settings.pieces} wordpieces before",
+        "one of its words had at least this many wordpieces before",
+        lambda unit, settings: unit.any_word(lambda word: len(word.before) >= settings.pieces),
         "cuts",
     ),
     "suffix": ErrorSlice(
-        lambda asked: f"ends in -{asked.suffix}",
-        "a word of it ends so, whatever its case",
-        lambda unit, asked: any(word.word.lower().endswith(asked.suffix) for word in unit.words),
+        lambda settings: f"ends in -{settings.suffix}",
+        "one of its words has this ending, in any casing",
+        lambda unit, settings: unit.any_word(
+            lambda word: word.word.lower().endswith(settings.suffix)
+        ),
     ),
     "unseen": ErrorSlice(
         lambda _: "unseen word",
-        "a word of it stands nowhere in the training examples",
-        lambda unit, _: any(word.seen == 0 for word in unit.words),
+        "one of its words does not occur in the training examples",
+        lambda unit, _: unit.any_word(lambda word: word.seen == 0),
         "training",
     ),
     "seldom": ErrorSlice(
-        lambda asked: f"seen < {asked.seldom} times",
-        "its rarest word was seen in training, but so seldom",
-        lambda unit, asked: (
-            0 < min((word.seen or 0 for word in unit.words), default=0) < asked.seldom
-        ),
+        lambda settings: f"seen < {settings.seldom} times",
+        "its rarest word occurs in training, but fewer times than this",
+        lambda unit, settings: 0 < unit.rarest_count() < settings.seldom,
         "training",
     ),
     "unseen-entity": ErrorSlice(
         lambda _: "unseen entity",
-        "no entity of just these words stood in the training examples",
+        "no entity in the training examples has exactly these words",
         lambda unit, _: unit.entity_seen is False,
         "entities",
     ),
@@ -116,10 +127,9 @@ NAMES = {ALL: "everything", REST: "everything else"}
 
 @dataclass(frozen=True)
 class SliceScore:
-    """A slice of a ledger: gold units in it, the score of either side on it, how many units were
-    fixed and broken.
+    """One slice of a ledger: number of gold units, scores of both sides, units fixed and broken.
 
-    `first` and `second` are fractions, None where nothing was to be scored.
+    `first` and `second` are fractions, None if there is nothing to score.
     """
 
     name: str
@@ -132,8 +142,10 @@ class SliceScore:
 
     @property
     def difference(self) -> float | None:
-        """The second's score less the first's."""
-        return None if self.first is None or self.second is None else self.second - self.first
+        """Score of the second side minus score of the first."""
+        if self.first is None or self.second is None:
+            return None
+        return self.second - self.first
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -151,8 +163,9 @@ class SliceScore:
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """A ledger with the cuts of its words, ready to be sliced; `scorer` and `rules` score what has
-    no units of its own.
+    """A ledger and the tokenizations of its words, ready to be sliced.
+
+    `scorer` and `rules` are those of the task. Slices of ner are scored by entity instead.
     """
 
     ledger: Ledger
@@ -163,67 +176,65 @@ class Slicing:
 
     @property
     def metric(self) -> str:
-        """What the figure is called by which the sides and the slices are judged."""
+        """Name of the metric that the sides and slices are judged by."""
         return format_metric_name(self.scorer.headline)
 
     @cached_property
     def definition(self) -> str:
         """Definition of the score; for binary tasks it names the positive class."""
-        sides = (self.ledger.first.predictions, self.ledger.second.predictions)
-        labels = sorted({label for said in sides for label in self._tally(said).labels})
+        first, second = self.ledger.first, self.ledger.second
+        tallies = [self._tally(side.predictions) for side in (first, second)]
+        labels = sorted({*tallies[0].labels, *tallies[1].labels})
         return self.scorer.defined(labels, self.rules)
 
     @cached_property
     def available(self) -> tuple[str, ...]:
-        """The slices that what is known allows."""
-        trained, ner = self.words.trained is not None, self.ledger.kind == "ner"
-        there = {
+        """Names of the slices for which everything they need is known."""
+        has_training = self.words.trained is not None
+        known = {
             "": True,
-            "cuts": self.words.cuts,
-            "training": trained,
-            "entities": trained and ner,
+            "cuts": self.words.has_two_tokenizations,
+            "training": has_training,
+            "entities": has_training and self.ledger.kind == "ner",
         }
-        return tuple(name for name, one in SLICES.items() if there[one.needs])
+        return tuple(name for name, one in SLICES.items() if known[one.needs])
 
     def title(self, name: str) -> str:
-        """A slice's name for people; raises InputError for one that does not exist, or cannot be
-        told here.
+        """Return the title of a slice.
+
+        Raises InputError if there is no such slice, or if it needs something that is not known.
         """
         if name in NAMES:
             return NAMES[name]
         if name not in SLICES:
-            raise InputError(
-                f"There is no slice {name!r}.", f"Choose one of: {', '.join((ALL, *SLICES, REST))}."
-            )
+            names = ", ".join((ALL, *SLICES, REST))
+            raise InputError(f"There is no slice {name!r}.", f"Choose one of: {names}.")
         if name not in self.available:
-            lacking = (
-                "two cuts" if SLICES[name].needs == "cuts" else "the training examples of a run"
-            )
-            there = ", ".join((ALL, *self.available, REST))
-            raise InputError(f"The slice {name!r} needs {lacking}.", f"There are here: {there}.")
-        return SLICES[name].named(self.settings)
+            missing = "the training examples of a run"
+            if SLICES[name].needs == "cuts":
+                missing = "two tokenizations"
+            names = ", ".join((ALL, *self.available, REST))
+            raise InputError(f"The slice {name!r} needs {missing}.", f"Available here: {names}.")
+        return SLICES[name].title(self.settings)
 
     def entries(self, name: str = ALL) -> tuple[Entry, ...]:
-        """The entries of a slice, false alarms with them."""
+        """Return the entries of a slice, including false alarms."""
         self.title(name)
         return tuple(
             entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit)
         )
 
     def holds(self, name: str, place: int, unit: Unit) -> bool:
-        """Whether a slice holds a unit of the example at a place."""
-        return name == ALL or name in self._held(place, unit)
+        """Whether a slice contains a unit of the example with this index."""
+        return name == ALL or name in self._slices_of(place, unit)
 
     def scores(self, names: Sequence[str] = ()) -> tuple[SliceScore, ...]:
-        """The slices that were asked for, else all that there are, and everything else: what no
-        slice holds.
-        """
+        """Score slices: the given ones, or all available ones and the rest."""
         chosen = tuple(names) or (*self.available, REST)
-        return tuple(self._score(name) for name in chosen)
+        return tuple(self._score_slice(name) for name in chosen)
 
     def by_tokenization(self, name: str = ALL) -> dict[str, Score]:
-        """Score each tokenization over a slice, for the run with two tokenizations; empty if there
-        is none.
+        """Score each tokenization over a slice; empty if no run has two tokenizations.
 
         NER: recall is over the gold entities of the slice, precision over the predicted entities of
         the slice, each entity belonging to it by its own words. For the slice by suffix these are
@@ -237,104 +248,105 @@ class Slicing:
         side = self.ledger.pooled_side
         if side is None:
             return {}
-        scores = {cut: self._score_of(name, said) for cut, said in side.by_tokenization.items()}
-        return {cut: score for cut, score in scores.items() if score is not None}
+        predictions = side.by_tokenization.items()
+        scores = {key: self._score_predictions(name, predicted) for key, predicted in predictions}
+        return {key: score for key, score in scores.items() if score is not None}
 
     def words_of(self, place: int, unit: Unit) -> tuple[TokenizedWord, ...]:
-        """The words that a unit is sliced by: an entity's; all words of a text; a question's and
-        its answer's.
+        """Return the words that decide the slices of a unit.
+
+        Those of an entity; all words of a text; the words of a question and its answer.
         """
         example = self.ledger.split.examples[place]
         if isinstance(example, Sentence):
-            return self.words.cut(example.words[unit.start : unit.end])
-        text = (
-            f"{example.question} {unit.text}"
-            if isinstance(example, Question)
-            else example_text(example)
-        )
-        return self.words.cut(self.words.words_of(text))
+            return self.words.tokenize_all(example.words[unit.start : unit.end])
+        text = example_text(example)
+        if isinstance(example, Question):
+            text = f"{example.question} {unit.text}"
+        return self.words.tokenize_all(self.words.words_of(text))
 
     @cached_property
-    def _known(self) -> dict[tuple[int, Unit], frozenset[str]]:
+    def _slice_cache(self) -> dict[tuple[int, Unit], frozenset[str]]:
         return {}
 
-    def _held(self, place: int, unit: Unit) -> frozenset[str]:
-        """The slices that hold a unit; "rest" where none does."""
+    def _slices_of(self, place: int, unit: Unit) -> frozenset[str]:
+        """Return the names of the slices that contain a unit; {"rest"} if none does."""
         key = (place, unit)
-        if key not in self._known:
-            seen = self.words.seen_entity(unit.text) if self.ledger.kind == "ner" else None
+        if key not in self._slice_cache:
+            is_entity = self.ledger.kind == "ner"
+            seen = self.words.seen_entity(unit.text) if is_entity else None
             sliced = SlicedUnit(self.words_of(place, unit), seen)
             found = frozenset(
                 name for name in self.available if SLICES[name].holds(sliced, self.settings)
             )
-            self._known[key] = found or frozenset([REST])
-        return self._known[key]
+            self._slice_cache[key] = found or frozenset([REST])
+        return self._slice_cache[key]
 
-    def _score(self, name: str) -> SliceScore:
+    def _score_slice(self, name: str) -> SliceScore:
         title = self.title(name)
-        fates = [entry.outcome for entry in self.entries(name) if entry.outcome in OUTCOMES]
-        scores = (
-            self._score_of(name, side.predictions) for side in (self.ledger.first, self.ledger.second)
-        )
-        first, second = (None if score is None else score.value for score in scores)
-        return SliceScore(
-            name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN)
-        )
+        outcomes = [entry.outcome for entry in self.entries(name) if entry.outcome in OUTCOMES]
+        values = []
+        for side in (self.ledger.first, self.ledger.second):
+            score = self._score_predictions(name, side.predictions)
+            values.append(None if score is None else score.value)
+        fixed, broken = outcomes.count(FIXED), outcomes.count(BROKEN)
+        return SliceScore(name, title, len(outcomes), values[0], values[1], fixed, broken)
 
-    def _score_of(self, name: str, said: Sequence[Prediction]) -> Score | None:
-        """Score a prediction over a slice, None if it is empty; without a slice, the task's own
-        score.
+    def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
+        """Score predictions over a slice, None if it is empty; over everything by the task's score.
 
         A slice of a NER task is always scored by entity (entity-strict); that of another task by
         the task's score, over the examples that contain an entry of the slice.
         """
         if name != ALL and self.ledger.kind == "ner":
-            return self._entity_score(name, said)
-        tally = self._tally(said)
+            return self._score_entities(name, predictions)
+        tally = self._tally(predictions)
         if name != ALL:
             places = sorted({entry.place for entry in self.entries(name)})
             tally = Tally(tally.rows[places], tally.labels)
         return self.scorer.of(tally, self.rules) if len(tally.rows) else None
 
-    def _entity_score(self, name: str, said: Sequence[Prediction]) -> Score | None:
+    def _score_entities(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
         """Score the gold and predicted entities of a slice; each belongs to it by its own words."""
-        gold, predicted = (
-            [self._items(name, place, units) for place, units in enumerate(listed)]
-            for listed in (self._gold_units, self._units(said))
-        )
+        gold = self._select_items(name, self._gold_units)
+        predicted = self._select_items(name, self._predicted_units(predictions))
         if not any((*gold, *predicted)):
             return None
         return scorer_of("ner").of(count_items(gold, predicted), self.rules)
 
-    def _items(self, name: str, place: int, units: Iterable[Unit]) -> Items:
-        """Return the entities of one sentence that belong to a slice, in the scorer's form."""
-        held = [unit for unit in units if self.holds(name, place, unit)]
-        return frozenset((unit.label or BARE, (unit.start, unit.end)) for unit in held)
+    def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
+        """Return the entities of a slice, sentence by sentence, in the scorer's form."""
+        items: list[Items] = []
+        for place, units in enumerate(sentences):
+            held = [unit for unit in units if self.holds(name, place, unit)]
+            items.append(frozenset((one.label or BARE, (one.start, one.end)) for one in held))
+        return items
 
     @cached_property
     def _gold_units(self) -> list[tuple[Unit, ...]]:
         return self._entities(self.ledger.split.gold)
 
-    def _units(self, said: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
+    def _predicted_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         """Return the entities of a prediction of the ledger (cached)."""
-        if id(said) not in self._predicted:
-            self._predicted[id(said)] = self._entities(said)
-        return self._predicted[id(said)]
+        if id(predictions) not in self._unit_cache:
+            self._unit_cache[id(predictions)] = self._entities(predictions)
+        return self._unit_cache[id(predictions)]
 
     def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         pairs = zip(self.ledger.split.examples, tagged, strict=True)
         return [self.ledger.judge.units(example, tags) for example, tags in pairs]
 
-    def _tally(self, said: Sequence[Prediction]) -> Tally:
+    def _tally(self, predictions: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
-        if id(said) not in self._tallies:
-            self._tallies[id(said)] = self.scorer.tally(self.ledger.split.gold, said, self.rules)
-        return self._tallies[id(said)]
+        if id(predictions) not in self._tally_cache:
+            gold = self.ledger.split.gold
+            self._tally_cache[id(predictions)] = self.scorer.tally(gold, predictions, self.rules)
+        return self._tally_cache[id(predictions)]
 
     @cached_property
-    def _predicted(self) -> dict[int, list[tuple[Unit, ...]]]:
+    def _unit_cache(self) -> dict[int, list[tuple[Unit, ...]]]:
         return {}
 
     @cached_property
-    def _tallies(self) -> dict[int, Tally]:
+    def _tally_cache(self) -> dict[int, Tally]:
         return {}

@@ -1,5 +1,5 @@
-"""The words of an example as two models cut them: before and after, which tokens are new, what
-their rows are made of.
+"""Words as two models tokenize them: wordpieces before and after, which tokens are new, and how the
+embeddings of new tokens were initialized.
 """
 
 from collections import Counter
@@ -24,10 +24,9 @@ from vocadapt.vocabulary.initializers.materials import Provenance, provenance_li
 
 @dataclass(frozen=True)
 class TokenizedWord:
-    """A word as it is written, its wordpieces before and after, those of the latter that were
-    added, times in training.
+    """A word, its wordpieces before and after, the added tokens among the latter.
 
-    `seen` is None where the training examples are not known.
+    `seen`: occurrences in training, None if the training examples are not known.
     """
 
     word: str
@@ -38,15 +37,13 @@ class TokenizedWord:
 
     @property
     def changed(self) -> bool:
-        """Whether the two cuts differ."""
+        """Whether the two tokenizations differ."""
         return self.before != self.after
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """What a model saw in training: its words, as the model meets them, and its entities, with
-    their counts.
-    """
+    """Counts of the normalized words and entities of the training examples."""
 
     words: Counter[str]
     entities: Counter[str]
@@ -54,9 +51,7 @@ class TrainingCounts:
 
 @dataclass(frozen=True)
 class AddedToken:
-    """A token that an adaptation added: how its row was made, of which tokens with which weights,
-    its count in the corpus.
-    """
+    """A token that an adaptation added: how its embedding was made, and its corpus count."""
 
     token: str
     made: Provenance
@@ -71,8 +66,9 @@ class AddedToken:
 
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """Two cuts of words, the added tokens by name, and what was seen in training; every part may be
-    missing.
+    """Two tokenizations of words, the added tokens by name, and the training counts.
+
+    Every part may be missing.
     """
 
     before: Tokenizer | None = None
@@ -82,49 +78,46 @@ class WordIndex:
     trained: TrainingCounts | None = None
 
     @cached_property
-    def _known(self) -> dict[str, TokenizedWord]:
+    def _cache(self) -> dict[str, TokenizedWord]:
         return {}
 
     @property
-    def cuts(self) -> bool:
-        """Whether there are two cuts to look at."""
+    def has_two_tokenizations(self) -> bool:
+        """Whether both tokenizers are known."""
         return self.before is not None and self.after is not None
 
     def words_of(self, text: str) -> tuple[str, ...]:
-        """The words of a text, as they are written."""
+        """Split a text into words, as they are written."""
         if self.splitter is None:
             return tuple(text.split())
         return tuple(text[start:end] for _, start, end in self.splitter.spans(text))
 
-    def word(self, word: str) -> TokenizedWord:
-        """A word with its cuts; each distinct one is cut once."""
-        if word not in self._known:
-            before, after = (_tokenize(tokenizer, word) for tokenizer in (self.before, self.after))
+    def tokenize(self, word: str) -> TokenizedWord:
+        """Tokenize a word with both tokenizers (cached)."""
+        if word not in self._cache:
+            before, after = _tokenize(self.before, word), _tokenize(self.after, word)
             new = tuple(piece for piece in after if piece in self.added)
-            seen = (
-                None
-                if self.trained is None
-                else self.trained.words[normalize_word(word, self.splitter)]
-            )
-            self._known[word] = TokenizedWord(word, before, after, new, seen)
-        return self._known[word]
+            seen = None
+            if self.trained is not None:
+                seen = self.trained.words[normalize_word(word, self.splitter)]
+            self._cache[word] = TokenizedWord(word, before, after, new, seen)
+        return self._cache[word]
 
-    def cut(self, words: Iterable[str]) -> tuple[TokenizedWord, ...]:
-        """Words with their cuts, in order."""
-        return tuple(map(self.word, words))
+    def tokenize_all(self, words: Iterable[str]) -> tuple[TokenizedWord, ...]:
+        """Tokenize words, in order."""
+        return tuple(map(self.tokenize, words))
 
     def seen_entity(self, text: str) -> bool | None:
-        """Whether an entity of these words stood in training; None where that is not known."""
-        return (
-            None
-            if self.trained is None
-            else normalize_word(text, self.splitter) in self.trained.entities
-        )
+        """Whether the training examples have an entity of these words; None if not known."""
+        if self.trained is None:
+            return None
+        return normalize_word(text, self.splitter) in self.trained.entities
 
 
 def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
-    """The tokens whose rows lie nearest to a token's, with their cosines: "near bipolar .61,
-    remitted .55"; "" for a stranger.
+    """Return the k nearest neighbors of a token: "near bipolar .61, remitted .55".
+
+    "" if the space lacks the token.
     """
     if token not in space:
         return ""
@@ -140,89 +133,78 @@ def build_word_index(
     second: LanguageModel | None,
     train: Sequence[Example] | None = None,
 ) -> WordIndex:
-    """The cuts of the models of two runs.
+    """Build the word index of two runs from their models and the training examples.
 
-    Where the two tokenizers differ, before is the first's and after the second's; where they are
-    the same, the cuts are those before and after that model was adapted. `train`: what was trained
-    on.
+    "Before" is the first model's tokenization and "after" the second's. If both are the same, they
+    are the tokenizations before and after that model was adapted.
     """
     last = second or first
     if last is None:
-        return WordIndex(trained=None if train is None else count_training_words(train, None))
-    begin = (
-        first
-        if first is not None and first.vocabulary.tokens != last.vocabulary.tokens
-        else before_of(last) or last
-    )
-    added = {name: one for model in (begin, last) for name, one in read_added_tokens(model).items()}
-    seen = None if train is None else count_training_words(train, last.splitter)
-    return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, seen)
+        counts = None if train is None else count_training_words(train, None)
+        return WordIndex(trained=counts)
+    begin = _model_before(first, last)
+    added = read_added_tokens(begin) | read_added_tokens(last)
+    counts = None if train is None else count_training_words(train, last.splitter)
+    return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, counts)
+
+
+def _model_before(first: LanguageModel | None, last: LanguageModel) -> LanguageModel:
+    """Return the first model if its vocabulary differs, else the last one before its adaptation."""
+    if first is not None and first.vocabulary.tokens != last.vocabulary.tokens:
+        return first
+    return before_of(last) or last
 
 
 def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
-    """The tokens that an adapted model's record names, by what their rows are made of; none for any
-    other model.
-    """
+    """Read the added tokens from an adapted model's record; empty for any other model."""
     path = model.path / RECORD
     if not path.is_file():
         return {}
     record = read_json_object(path)
     plan, made = record.get("plan", {}), record.get("provenance", {})
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
-    ways = made.get("how", ())
-    return {
-        token: AddedToken(
-            token,
-            Provenance(ways[way], tuple((name, weight) for name, weight in donors)),
-            counts.get(token),
-        )
-        for token, (way, donors) in made.get("tokens", {}).items()
-        if token in counts
-    }
+    methods = made.get("how", ())
+    added = {}
+    for token, (method, donors) in made.get("tokens", {}).items():
+        if token in counts:
+            provenance = Provenance(methods[method], tuple((name, w) for name, w in donors))
+            added[token] = AddedToken(token, provenance, counts[token])
+    return added
 
 
 def count_training_words(examples: Iterable[Example], splitter: Splitter | None) -> TrainingCounts:
-    """Count the words and entities of training examples, as a model meets them; each distinct word
-    is split once.
-    """
+    """Count the normalized words and entities of training examples."""
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     for example in examples:
         if isinstance(example, Sentence):
             words.update(example.words)
-            entities.update(
-                " ".join(example.words[start:end]) for start, end, _ in spans_of(example.tags or ())
-            )
+            spans = spans_of(example.tags or ())
+            entities.update(" ".join(example.words[start:end]) for start, end, _ in spans)
+            continue
+        if isinstance(example, Question):
+            text = f"{example.question} {example.context}"
         else:
-            text = (
-                f"{example.question} {example.context}"
-                if isinstance(example, Question)
-                else _both(example)
-            )
-            words.update(splitter.words(text) if splitter else text.lower().split())
+            assert isinstance(example, Text)
+            text = f"{example.text} {example.pair}"
+        words.update(splitter.words(text) if splitter else text.lower().split())
     return TrainingCounts(_normalize_counts(words, splitter), _normalize_counts(entities, splitter))
 
 
 def normalize_word(text: str, splitter: Splitter | None) -> str:
-    """A word or phrase as a model meets it: its casing and its form, blanks between what it
-    splits.
-    """
+    """Normalize a word or phrase as the model's splitter does; spaces between its parts."""
     return " ".join(splitter.words(text)) if splitter else text.lower()
 
 
 def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:
-    folded: Counter[str] = Counter()
+    """Add up the counts of words that are equal once normalized; each one is split only once."""
+    normalized: Counter[str] = Counter()
     for text, count in counts.items():
-        folded[normalize_word(text, splitter)] += count
-    return folded
-
-
-def _both(example: Example) -> str:
-    assert isinstance(example, Text)
-    return f"{example.text} {example.pair}"
+        normalized[normalize_word(text, splitter)] += count
+    return normalized
 
 
 def _tokenize(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
-    return (
-        () if tokenizer is None else tuple(encode(tokenizer, word, add_special_tokens=False).tokens)
-    )
+    if tokenizer is None:
+        return ()
+    return tuple(encode(tokenizer, word, add_special_tokens=False).tokens)

@@ -277,7 +277,9 @@ def _labels(tried: ExamplePrediction) -> None:
     """The probability of every label under each cut, and who was outvoted."""
     markup.marked_texts(
         [
-            Marked(f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.tokenization)
+            Marked(
+                f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.tokenization
+            )
             for cut, said in tried.predictions.items()
         ]
     )
