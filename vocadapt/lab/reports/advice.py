@@ -1,6 +1,4 @@
-"""Advice on a text and a model: counts that the workspace keeps where it has them, else counted
-now, all of it or a sample.
-"""
+"""Vocabulary advice for a text and a model, from word counts of the workspace or new ones."""
 
 import shlex
 import time
@@ -31,8 +29,8 @@ UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
 
 @dataclass(frozen=True)
 class AdviceReport:
-    """An advice, whether its counts were kept already, the words of the task file, and the seconds
-    it took.
+    """The advice, whether saved word counts were used, the words of the task file, and the seconds
+    taken.
     """
 
     advice: Advice
@@ -47,8 +45,8 @@ def build_answer(
     model: str,
     settings: CorpusSettings | None = None,
 ) -> dict[str, Any]:
-    """The answer of `vocadapt advise --json`: the advice as plain values, with the command lines to
-    run on this text.
+    """Build the answer of `vocadapt advise --json`: the advice and the command lines that follow
+    it.
     """
     advice, task = asked.advice.as_json(), asked.task
     for entry, recipe in zip(advice["recipes"], asked.advice.recipes, strict=True):
@@ -67,7 +65,7 @@ def build_answer(
 def build_training_command(
     text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None
 ) -> str:
-    """The command line that every suggested recipe needs first: the word vectors of the text."""
+    """Build the command line that every recipe needs first: training word vectors on the text."""
     return shlex.join(
         [
             *PROGRAM,
@@ -84,7 +82,7 @@ def build_training_command(
 
 
 def build_adapt_command(recipe: Suggestion, model: str) -> str:
-    """The command line that follows a suggestion."""
+    """Build the command line of a suggested recipe."""
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
     if recipe.map:
         given = {"--normalize": recipe.map.unit, "--center": recipe.map.center}
@@ -96,7 +94,7 @@ def build_adapt_command(recipe: Suggestion, model: str) -> str:
 
 
 def build_advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
-    """The command line that gives the same advice."""
+    """Build the command line that gives the same advice."""
     return shlex.join(
         [
             *PROGRAM,
@@ -110,7 +108,7 @@ def build_advise_command(text: Sequence[str | Path], model: str, task: Path | No
 
 
 def _flags(settings: CorpusSettings | None) -> Iterator[str]:
-    """The options of a text that are not at their defaults."""
+    """Yield the flags of the text settings that differ from their defaults."""
     given, default = asdict(settings or CorpusSettings()), asdict(CorpusSettings())
     for path, flag in CORPUS_FLAGS.items():
         name = path.removeprefix("corpus.")
@@ -127,10 +125,10 @@ def advise_on(
     progress: Progress = silent,
     keep: bool = False,
 ) -> AdviceReport:
-    """Advise on a text; with `keep` what is counted is kept in the workspace at `root`.
+    """Advise on a text; with `keep` the word counts are saved in the workspace at `root`.
 
-    Of a text above about 250 MB a seeded sample of lines is counted. Raises InputError for text or
-    a task that cannot be read.
+    A seeded sample of lines is counted if the text is larger than about 250 MB. Raises InputError
+    if the text or the task cannot be read.
     """
     start = time.perf_counter()
     entities = read_entity_words(task, model.splitter) if task else None
@@ -148,26 +146,22 @@ def advise_on(
 
 
 def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
-    """The counts that the workspace at `root` keeps of a text, or of the sample that would be
-    counted; None for neither.
+    """Return the saved word counts of a text, or of the sample that would be counted; None if
+    neither exists.
     """
     places = list_count_paths(root, corpus, splitter) if root is not None and root.is_dir() else ()
     return next((WordCounts.read(path) for path in places if path.is_file()), None)
 
 
 def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
-    """Where the counts of a text, and of the sample of it that would be counted, are kept once they
-    are.
-    """
+    """List the paths at which the word counts of a text, and of its sample, are saved."""
     return tuple(
         counts_path(root, part, splitter) for part in dict.fromkeys((corpus, limit_corpus(corpus)))
     )
 
 
 def limit_corpus(corpus: Corpus) -> Corpus:
-    """The corpus, or where it is too large to be counted in seconds, a seeded sample of its
-    lines.
-    """
+    """Return the corpus, or a seeded sample of its lines if counting all would take too long."""
     wanted = estimate_text_bytes(corpus) * corpus.settings.sample
     if wanted <= MOST:
         return corpus
@@ -178,7 +172,7 @@ def limit_corpus(corpus: Corpus) -> Corpus:
 
 
 def estimate_text_bytes(corpus: Corpus) -> int:
-    """About how much text the files hold, unpacked."""
+    """Estimate the unpacked size of the files in bytes."""
     return sum(
         path.stat().st_size * (UNPACKED if path.suffix in (".gz", ".parquet") else 1)
         for path in corpus.files
@@ -186,8 +180,9 @@ def estimate_text_bytes(corpus: Corpus) -> int:
 
 
 def measure_model(model: LanguageModel) -> ModelSize:
-    """Width and parameters of a model; neither for a bare vocabulary, no parameters where the
-    weights are not safetensors.
+    """Return width and number of parameters of a model.
+
+    Both are unknown for a bare vocabulary; the parameters also if the weights are not safetensors.
     """
     if model.path.is_file():
         return ModelSize()
@@ -199,9 +194,7 @@ def measure_model(model: LanguageModel) -> ModelSize:
 
 
 def count_parameters(model: LanguageModel) -> int:
-    """Numbers in a model's weight files, from their headers; raises InputError where there are
-    none.
-    """
+    """Count the parameters in a model's safetensors headers; raises InputError if there are none."""
     from math import prod
 
     from safetensors import SafetensorError, safe_open
@@ -217,7 +210,7 @@ def count_parameters(model: LanguageModel) -> int:
 
 
 def find_workspace(paths: Sequence[str | Path]) -> Path | None:
-    """The workspace that a corpus lies in, where one of its corpora was given; None otherwise."""
+    """Return the workspace of a corpus artifact; None if the paths are anything else."""
     folder = check_path(paths[0]).resolve()
     inside = len(paths) == 1 and folder.parent.name == "corpora" and (folder / MANIFEST).is_file()
     return folder.parent.parent if inside else None

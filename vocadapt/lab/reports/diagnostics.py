@@ -1,5 +1,5 @@
-"""Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is
-called, and all figures.
+"""Diagnostics of spaces for command line and page: which tokens count, names of spaces, all
+figures.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -60,8 +60,8 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class ListScores:
-    """A list in one space: a score for each of its relations, and Spearman's correlation where
-    people judged its pairs.
+    """Scores of a list of word pairs in one space: one per relation, and Spearman's correlation if
+    people rated the pairs.
     """
 
     relations: tuple[RelationScore, ...]
@@ -69,8 +69,9 @@ class ListScores:
 
 
 def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
-    """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no
-    token is left.
+    """Select the tokens of a space by one of TOKENS; word vectors have words only.
+
+    Raises InputError if no token is left.
     """
     if tokens not in TOKENS:
         raise InputError(
@@ -87,8 +88,9 @@ def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
 
 
 def shorten_names(names: Sequence[str]) -> tuple[str, ...]:
-    """What spaces are called in tables: the end of each path that tells them apart; raises
-    InputError for one named twice.
+    """Shorten the names of spaces to the end of each path that makes them unique.
+
+    Raises InputError if a name occurs twice.
     """
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -140,7 +142,7 @@ def score_lists(
 
 
 def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
-    """Whether a token counts."""
+    """Return a function that tells whether a token counts."""
 
     def used(token: str) -> bool:
         return token not in vocabulary.special and not UNUSED.fullmatch(token)

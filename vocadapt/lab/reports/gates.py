@@ -1,6 +1,4 @@
-"""The gates of an exBERT on a text: lines drawn from it, read, and told of how many they were
-drawn.
-"""
+"""Gates of an exBERT on a sample of lines of a text."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +16,7 @@ LINES = 40
 
 @dataclass(frozen=True)
 class GateSettings:
-    """How many lines of a text are read at most (0: all), drawn at random with `seed`."""
+    """Number of lines to sample (0: all) and the seed."""
 
     lines: int = bounded(LINES, 0, 10_000_000, "Lines to read")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
@@ -29,8 +27,8 @@ class GateSettings:
 
 @dataclass(frozen=True, eq=False)
 class GateReport:
-    """The gates of a model on `lines` of the `of` lines of a text; `start`: the share they were
-    begun with, all about alike.
+    """Gate statistics on `lines` sampled of the `of` lines of a text; `start`: the initial
+    fraction.
     """
 
     shares: GateStatistics
@@ -49,8 +47,9 @@ def measure_gates_on_text(
     settings: GateSettings | None = None,
     progress: Progress = silent,
 ) -> GateReport:
-    """Draw lines of a text and read the gates on them; raises InputError for a model without a
-    gate, and for no text.
+    """Sample lines of a text and measure the gates on them.
+
+    Raises InputError if the model has no gates, or if there is no text.
     """
     from vocadapt.models.exbert.config import ExBertConfig
 
@@ -64,8 +63,9 @@ def measure_gates_on_text(
 def sample_lines(
     corpus: Corpus, settings: GateSettings, progress: Progress = silent
 ) -> tuple[list[str], int]:
-    """So many of the lines that hold something, each as likely as any other, in their order; and
-    how many there are.
+    """Sample non-empty lines uniformly, in their order; also return how many there are.
+
+    Reservoir sampling: the text is read once, and only the sample is kept in memory.
     """
     rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
     for passage in corpus.passages():

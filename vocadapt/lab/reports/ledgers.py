@@ -1,9 +1,8 @@
-"""Two predictions by name (a run's folder, or a file of predictions) → what an error ledger is made
-of.
+"""Open two sets of predictions (folders of runs, or prediction files) for error analysis.
 
-A run brings its test examples, what each of its cuts said, its logits, its tokenizers, and by its
-manifest what it was trained on; a file of predictions brings answers alone, and its gold is the
-run's beside it, or a gold file.
+A run provides its test examples, its predictions and logits by tokenization, its tokenizers and, by
+its manifest, its training examples. A prediction file provides predictions only; its gold labels
+are those of the run it is compared with, or of a gold file.
 """
 
 import os
@@ -43,12 +42,12 @@ WEIGHTS = "model.safetensors"
 
 @dataclass(frozen=True)
 class PairSpec:
-    """Which two predictions are compared: runs or files, under which cuts (""  pooled, or the only one), against which gold.
+    """Which two sets of predictions to compare: runs or files, their tokenizations, the gold
+    labels.
 
-    Without a second one the first is a run whose own cuts are compared: base with pooled. `kind` is
-    needed where both are files.
-    `negative`, `positive`: the classes of no relation, and the class of binary F1, instead of the
-    run's.
+    Tokenization "" is pooled, or the only one. Without `second`, `first` is a run whose
+    tokenizations are compared: base with pooled. `kind` is required if both are files. `negative`
+    (classes of "no relation") and `positive` (the class of binary F1) replace those of the run.
     """
 
     first: str
@@ -64,9 +63,7 @@ class PairSpec:
 
 @dataclass(frozen=True, eq=False)
 class RunPair:
-    """Two predictions for one split, the paired test between them, and the runs they came from
-    (None: a file).
-    """
+    """Two sets of predictions for one split, and the runs they come from (None for a file)."""
 
     asked: PairSpec
     kind: str
@@ -79,7 +76,7 @@ class RunPair:
 
     @cached_property
     def test(self) -> Comparison:
-        """The paired test of the second against the first."""
+        """Paired test of the second side against the first."""
         first, second = (
             tally_of(self.split, side.predictions, self.scorer, self.rules) for side in self.sides
         )
@@ -87,29 +84,30 @@ class RunPair:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Every unit with its fate."""
+        """The error ledger of the two sides."""
         return build_ledger(
             self.split, *self.sides, build_judge(self.kind, self.split, self.rules, self.scorer)
         )
 
     @cached_property
     def train(self) -> tuple[Example, ...] | None:
-        """What the second run was trained on (the first, where the second is a file); None where
-        that is not there any more.
+        """Training examples of the second run, or of the first if the second is a file.
+
+        None if they are not available any more.
         """
         run = self.runs[1] or self.runs[0]
         return None if run is None else load_training_examples(run)
 
     @cached_property
     def words(self) -> WordIndex:
-        """How words are cut, what new tokens are made of, what was seen in training."""
+        """Tokenizations of words, origin of new tokens, and training counts."""
         first, second = (
             None if run is None or not _has_tokenizer(run) else run.model for run in self.runs
         )
         return build_word_index(first, second, self.train)
 
     def slicing(self, settings: SliceSettings | None = None) -> Slicing:
-        """The ledger, ready to be sliced; what was found out under some settings is kept."""
+        """Return the ledger ready to be sliced (cached for each settings)."""
         settings = settings or SliceSettings()
         if settings not in self._sliced:
             self._sliced[settings] = Slicing(
@@ -122,8 +120,8 @@ class RunPair:
         return {}
 
     def ending(self, suffix: str) -> SuffixSlice | None:
-        """How the words of the training sentences that end so stand to entities; None where no
-        tagged sentences are known.
+        """Count how many training words with this ending are inside entities; None without tagged
+        sentences.
         """
         if suffix not in self._endings:
             tagged = self.train is not None and all(
@@ -137,8 +135,8 @@ class RunPair:
         return {}
 
     def near(self, token: str) -> str:
-        """What lies near a token's row in the run that has it, after its training; "" where its
-        rows are not there.
+        """Describe the nearest neighbors of a token in the fine-tuned model; "" if there are no
+        weights.
         """
         known = self._near
         if token not in known:
@@ -157,15 +155,13 @@ class RunPair:
 
     @property
     def by_tokenization(self) -> dict[str, Score]:
-        """The score under each cut of the run whose cuts are looked at; empty where no run has
-        two.
-        """
+        """Score of each tokenization of the run that has two; empty if no run has two."""
         return self.slicing().by_tokenization()
 
 
 def open_pair(asked: PairSpec) -> RunPair:
-    """Open two predictions; raises InputError where they are not for the same examples, and says
-    which one differs.
+    """Open two sets of predictions; raises InputError, naming the first difference, if their
+    examples differ.
     """
     alone = not asked.second
     if alone:
@@ -191,8 +187,9 @@ def open_pair(asked: PairSpec) -> RunPair:
 
 
 def _choose_rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
-    """Return the scoring rules of the run, overridden by those of the spec; raise InputError for a
-    class without examples.
+    """Return the scoring rules of the run, overridden by those of the spec.
+
+    Raises InputError for a class without examples.
     """
     given = [label for label in (*asked.negative, asked.positive) if label]
     there = sorted({label for labels in split.gold for label in labels}) if given else []
@@ -206,12 +203,12 @@ def _choose_rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
 
 
 def _has_tokenizer(run: SavedRun) -> bool:
-    """Whether a run's tokenizer lies in its folder: some keep predictions only."""
+    """Whether a run's folder has a tokenizer: some keep predictions only."""
     return (run.folder / "tokenizer.json").is_file()
 
 
 def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
-    """The kind of task and the examples; of two runs they must be the same."""
+    """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
     given = [
         (run, name)
         for run, name in zip(runs, (asked.first, asked.second), strict=True)
@@ -258,7 +255,7 @@ def _asked_for(asked: PairSpec) -> str:
 
 
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
-    """Raise InputError, with the first example that differs, where two splits are not the same."""
+    """Raise InputError, with the first example that differs, if two splits are not the same."""
     (ours, a), (theirs, b) = first, second
     problem = f"{a} and {b} were not tested on the same examples"
     remedy = "Fine-tune both with the same task, test file and --limit."
@@ -280,7 +277,7 @@ def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) ->
 
 
 def _unlabeled_fields(example: Example) -> tuple[object, ...]:
-    """What of an example is read, without its labels."""
+    """Return the fields of an example without its labels and its document."""
     return tuple(
         value
         for name, value in vars(example).items()
@@ -294,7 +291,7 @@ def _quote_example(example: Example) -> str:
 
 
 def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
-    """What a run says under a cut, with all that it kept."""
+    """Load the predictions of a run under a tokenization, with everything that the run kept."""
     said = run.kept.said
     chosen = select_tokenization(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
@@ -305,7 +302,7 @@ def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
 
 
 def _load_file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
-    """What a file of predictions says."""
+    """Load the predictions of a file."""
     path = Path(name)
     if not os.path.isfile(path):
         raise InputError(

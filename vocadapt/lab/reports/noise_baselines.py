@@ -1,9 +1,9 @@
-"""Where the null of a neighborhood change comes from: vectors of ours, made a second time from
-what their manifest names.
+"""Noise baselines of a neighborhood change: word vectors trained a second time from what their
+manifest names.
 
-What was made from a text that is still there can be made again with another seed, or with the lines
-of the text drawn anew. Vectors that were brought in, and the rows of a model, cannot: then two
-spaces that differ in the seed alone must be given.
+Vectors can be trained again, with another seed or on resampled lines, if their text is unchanged.
+Imported vectors and embeddings of a model cannot: then two spaces that differ only in the seed must
+be given.
 """
 
 from dataclasses import replace
@@ -27,9 +27,7 @@ SEED, BOOTSTRAP = "seed", "bootstrap"
 
 
 def rebuild_spec(artifact: Artifact) -> Spec:
-    """The step that made these vectors, as it was; raises InputError where it cannot be run
-    again.
-    """
+    """Rebuild the spec that made these vectors; raises InputError if it cannot be run again."""
     manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
     found = _read_step(artifact)
     if found is None:
@@ -57,7 +55,9 @@ def with_next_seed(spec: Spec) -> Spec:
 
 
 def with_resampled_lines(spec: Spec, seed: int) -> Spec:
-    """The same training on lines drawn anew; raises InputError for what is not trained on lines."""
+    """Return the spec with its lines resampled; raises InputError if it does not train word
+    vectors.
+    """
     if not isinstance(spec.settings, VectorsStep):
         raise InputError(
             "Only word vectors are trained on lines that can be drawn anew.",
@@ -69,10 +69,10 @@ def with_resampled_lines(spec: Spec, seed: int) -> Spec:
 def train_noise_baseline(
     artifact: Artifact, how: str = SEED, progress: Progress = silent
 ) -> BaselinePair:
-    """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
-    pair them.
+    """Train vectors again with another seed (`how` "seed"), or twice on resampled lines
+    ("bootstrap").
 
-    Nothing is kept. Raises InputError where the vectors cannot be made again.
+    Returns the pair; nothing is saved. Raises InputError if the vectors cannot be trained again.
     """
     spec = rebuild_spec(artifact)
     specs = (
@@ -103,16 +103,14 @@ def train_noise_baseline(
 
 
 def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> BaselinePair:
-    """The pair of vectors and the same with another seed."""
+    """Return the pair of vectors and the same trained with another seed."""
     return BaselinePair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
 
 
 def list_noise_baselines(
     artifact: Artifact, workspace: Workspace
 ) -> dict[str, tuple[Artifact, Artifact]]:
-    """The nulls that a workspace holds for these vectors, by the name they are shown under: with
-    other seeds, other lines.
-    """
+    """Return the noise baselines that a workspace has for these vectors: {title: (first, second)}."""
     found = {
         f"two seeds · {artifact.name}, {twin.name}": (artifact, twin)
         for twin in find_other_seeds(artifact, workspace)
@@ -127,9 +125,7 @@ def list_noise_baselines(
 
 
 def find_resampled(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
-    """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew,
-    newest first.
-    """
+    """Return the vectors trained like these, seed included, but on resampled lines; newest first."""
     mine = _key_without_resampling(artifact)
     drawn = [
         other for other in workspace.artifacts("vectors") if other.manifest.settings.get("resample")
@@ -138,7 +134,7 @@ def find_resampled(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
 
 
 def find_other_seeds(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
-    """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
+    """Return the vectors trained like these but for the seed, newest first."""
     mine = _key_without_seed(artifact)
     found = (
         other
@@ -149,7 +145,9 @@ def find_other_seeds(artifact: Artifact, workspace: Workspace) -> list[Artifact]
 
 
 def open_vectors_artifact(folder: str | Path) -> Artifact | None:
-    """The artifact of vectors at a folder; None for a model, a hub name, and what is not ours."""
+    """Open the vectors artifact at a folder; None for a model, a hub name or a folder of other
+    origin.
+    """
     try:
         found = open_artifact(expand_path(folder))
     except (InputError, OSError):
@@ -158,7 +156,7 @@ def open_vectors_artifact(folder: str | Path) -> Artifact | None:
 
 
 def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
-    """The step that made vectors, with its settings; None for vectors that were brought in."""
+    """Return the step that made vectors, with its settings; None for imported vectors."""
     settings = artifact.manifest.settings
     if "word2vec" in settings:
         return "vectors", settings_from(VectorsStep, settings, artifact.name)
@@ -184,8 +182,8 @@ def _describe_seed(settings: VectorsStep | ContextualStep) -> str:
 def _key_without_seed(
     artifact: Artifact,
 ) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
-    """Settings and stamps of inputs of vectors that were made here, under one and the same seed;
-    None for others.
+    """Return what vectors were made from, apart from the seed, to compare artifacts; None if
+    unknown.
     """
     try:
         found = _read_step(artifact)
@@ -203,9 +201,7 @@ def _key_without_seed(
 def _key_without_resampling(
     artifact: Artifact,
 ) -> tuple[VectorsStep, dict[str, str], int | None] | None:
-    """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn;
-    None for others.
-    """
+    """Return what word vectors were made from, apart from the resampling; None if unknown."""
     found = _key_without_seed(artifact)
     if found is None or not isinstance(found[0], VectorsStep):
         return None

@@ -1,5 +1,5 @@
-"""Further pretraining as a page sees it: the models that came of it, their curves, and which stages
-fit a model.
+"""Reports on continued pretraining: the trained models, their loss curves, and the stages of a
+model.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM
 
 @dataclass(frozen=True, eq=False)
 class PretrainedModel:
-    """A model that was pretrained further, as its manifest tells of it."""
+    """A model with continued pretraining, described by its manifest."""
 
     artifact: Artifact
 
@@ -36,15 +36,13 @@ class PretrainedModel:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """The report of its training; of a model that was adapted and trained at once, what is told
-        of the training.
-        """
+        """The training report, also if the model was adapted and trained in one step."""
         return read_training_report(self.artifact)
 
     @property
     def model(self) -> str:
-        """The model it was before, by its name on the hub or as its folder is called; "" where that
-        was not kept (the demo's).
+        """Name of the model it was trained from, on the hub or of its folder; "" if not known
+        (demo).
         """
         given = self.artifact.manifest.inputs.get("model")
         if given is None:
@@ -54,7 +52,7 @@ class PretrainedModel:
 
     @cached_property
     def curve(self) -> HeldOutCurve:
-        """How its held-out loss fell; empty where that was not kept."""
+        """The held-out loss during training; empty if it was not kept."""
         try:
             return HeldOutCurve.of_dict(self.numbers["held_out_curve"])
         except (KeyError, TypeError, ValueError):
@@ -62,9 +60,7 @@ class PretrainedModel:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What the words it was asked depend on: levels of loss compare only where that is the
-        same.
-        """
+        """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
         settings = manifest.settings
         training = (
@@ -78,14 +74,14 @@ class PretrainedModel:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The folders of the models that were saved on the way, for fine-tuning to begin from."""
+        """Folders of the intermediate models, which can be fine-tuned."""
         return tuple(
             str(self.artifact.folder / folder) for folder in self.numbers.get("checkpoints", ())
         )
 
 
 def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
-    """The models of a workspace that were pretrained further, newest first."""
+    """List the models of a workspace with continued pretraining, newest first."""
     found = (
         model
         for model in workspace.artifacts("models")
@@ -99,24 +95,22 @@ def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
 
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
-    """Whether these were asked the same held-out words, without which the levels of their losses do
-    not compare.
-    """
+    """Whether the held-out losses of models are comparable: the same tokens were masked."""
     digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
     return len(digests if "" not in digests else {one.asked for one in models}) <= 1
 
 
 def read_training_report(model: Artifact) -> dict[str, Any]:
-    """What is told of a model's training: all of its figures, or of one that was adapted at once a
-    part of them.
-    """
+    """Return the training report of a model, also if it was adapted and trained in one step."""
     numbers = model.manifest.numbers
     return dict(numbers.get("further", numbers))
 
 
 def list_stages(model: LanguageModel) -> dict[str, str]:
-    """The stages that fit a model, and what each trains; of a model without modules, whole is
-    continued by another name.
+    """Return the stages that fit a model, and what each trains.
+
+    "whole" equals "continued" if the model has no extension modules; then only "continued" is
+    listed.
     """
     found = {}
     for stage, about in STAGES.items():
@@ -131,7 +125,5 @@ def list_stages(model: LanguageModel) -> dict[str, str]:
 
 
 def has_mlm_head(model: LanguageModel) -> bool:
-    """Whether a model's config.json names a class with a masked-word head, without which it cannot
-    be pretrained.
-    """
+    """Whether a model's config.json names a class with a masked-language-model head."""
     return model.architecture in HEADS

@@ -1,6 +1,4 @@
-"""Results: the leaderboards of runs, one for each task, and means over groups of tasks. Page and
-command line call the same.
-"""
+"""Leaderboards of runs, one per task, and means over groups of tasks; for page and command line."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +28,8 @@ GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
 
 @dataclass(frozen=True)
 class Results:
-    """A leaderboard for each task, and model → group → mean over the tasks of Bio-LM's groups; none
-    with one task only.
+    """A leaderboard per task, and model → group → mean over the groups of Bio-LM (none for one
+    task).
     """
 
     boards: tuple[TaskLeaderboard, ...]
@@ -48,11 +46,10 @@ def build_results(
     scorer: str = "",
     draws: Draws | None = None,
 ) -> Results:
-    """The results of runs, the task of the first run first; `baseline`: the name or folder of one
-    of them, and a cut or "".
+    """Build the leaderboards of runs, the task of the first run first.
 
-    Raises InputError where no run is scored, for a baseline that is none of them, and for a score
-    that does not fit a task.
+    baseline: name or folder of a run, and a tokenization or "". Raises InputError if no run is
+    scored, if the baseline is unknown, or if the score does not fit a task.
     """
     scored = disambiguate_tasks([one for one in runs if one.cuts])
     if not scored:
@@ -77,8 +74,8 @@ def build_leaderboard(
     scorer: str = "",
     draws: Draws | None = None,
 ) -> TaskLeaderboard:
-    """The leaderboard of the runs of one task, by name, under the score of the first unless another
-    is named.
+    """Build the leaderboard of the runs of one task, under the first run's score unless `scorer` is
+    given.
     """
     first = next(iter(runs.values()))
     if odd := next((name for name, one in runs.items() if one.kind != first.kind), None):
@@ -92,10 +89,9 @@ def build_leaderboard(
 
 
 def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
-    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of
-    several folds, of all in turn.
+    """Return runs as an entry of a leaderboard; the examples of folds are concatenated.
 
-    Raises InputError where the seeds were not tested on the same examples.
+    Raises InputError if the seeds were not tested on the same examples.
     """
     first = [run.kept.split.examples for run in runs.of_seed(runs.seeds[0])]
     if any(
@@ -117,15 +113,13 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
 
 
 def unique_names(runs: Sequence[RunSet]) -> list[str]:
-    """A name for each: that of its folder, with the folder round it where two are called the
-    same.
-    """
+    """Return a unique name for each run set: its folder's name, with the parent folder if needed."""
     often = Counter(one.name for one in runs)
     return [one.name if often[one.name] == 1 else _name_with_parent(one.folder) for one in runs]
 
 
 def _find_baseline_name(given: str, names: Sequence[str]) -> str:
-    """Which of the names is meant by a name or a folder; raises InputError where none is."""
+    """Return the name that a name or a folder refers to; raises InputError if there is none."""
     for wanted in (given, Path(given).name, _name_with_parent(Path(given))):
         if wanted in names:
             return wanted
@@ -144,8 +138,8 @@ def _tally_run(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
 
 
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:
-    """Of every model and tokenization; of several runs on one task their mean, as of several
-    folds.
+    """Average over groups of tasks for each model and tokenization; several runs on a task are
+    averaged first.
     """
     found: dict[str, dict[str, list[RunStanding]]] = {}
     for board in boards:

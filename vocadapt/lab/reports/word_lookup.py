@@ -1,5 +1,6 @@
-"""A typed word or wordpiece → its lines in a text. A wordpiece stands in a text through the words
-whose cut holds it.
+"""Look up a word or a wordpiece in a text, with context.
+
+A wordpiece occurs in a text through the words whose tokenization contains it.
 """
 
 from pathlib import Path
@@ -31,12 +32,12 @@ def look_up(
     root: Path | None = None,
     progress: Progress = silent,
 ) -> Context:
-    """The lines of a word as the model's splitter makes it, or of a wordpiece: one that continues a
-    word, or any with `piece`.
+    """Return the occurrences of a word, or of a wordpiece, in context.
 
-    The words of a wordpiece are found in the counts of the text, which the workspace at `root`
-    keeps. Raises InputError for several words, for a wordpiece that the vocabulary lacks, and for
-    one asked without a vocabulary.
+    A continuation ("##ia") is always a wordpiece; with `piece` any token is. The words that contain
+    a wordpiece are found in the text's word counts, which are saved in the workspace at `root`.
+    Raises InputError for several words, for an unknown wordpiece, and for a wordpiece without a
+    vocabulary.
     """
     asked = asked.strip()
     continuation = vocabulary.continuation if vocabulary else CONTINUATION

@@ -1,6 +1,4 @@
-"""The step that makes an adapted model: which sources its recipe draws on, what is reported of it,
-its certificate.
-"""
+"""The step that adapts a model: its sources, its report and its certificate."""
 
 import shutil
 from collections.abc import Mapping
@@ -42,10 +40,9 @@ NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "tar
 
 
 def adapt_model(task: Task, settings: ModelStep) -> Numbers:
-    """A model + what its recipe draws on → the model with its new vocabulary, its recipe and
-    certificate.
+    """Adapt a model by a recipe: model and sources → adapted model, recipe, certificate.
 
-    Where the recipe goes on with masked-word training, it is the trained model that is left.
+    If the recipe has continued pretraining, the trained model is the result.
     """
     recipe = settings.recipe
     check_model_step(task, settings)
@@ -81,16 +78,14 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
 
 
 def _overall_stage_weights(recipe: Recipe) -> dict[str, float]:
-    """How long adapting, and the training that may follow, take beside each other."""
+    """Return the relative cost of adapting, training and certifying, for the progress bar."""
     if not recipe.further.stage:
         return {"adapting": 1.0}
     return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
 
 
 def _adapting_stage_weights(recipe: Recipe, given: Sources) -> dict[str, float]:
-    """How long the parts of adapting take beside each other: those of the walk, and what the step
-    does beside it.
-    """
+    """Return the relative cost of each stage of adapting, for the progress bar."""
     own = shares(recipe, given)
     counts, rest = (
         10.0 if "counts" in recipe.needs else 0.0,
@@ -111,11 +106,11 @@ def _continue_pretraining(
     before_it: Progress,
     told: Mapping[str, Progress],
 ) -> Numbers:
-    """Train the adapted model further, into the draft; certified is what was kept: all but new
-    rows, or all until then.
+    """Continue pretraining the adapted model and save it in the draft.
 
-    `before_it` is told of the certificate of what was adapted, `told` of the training and of the
-    certificate behind it.
+    The certificate covers what must not change: everything but the new embeddings. If training
+    changes more, the model is certified before the training. `before_it`: progress of that
+    certificate; `told`: progress of the training and of the certificate after it.
     """
     further, before = settings.recipe.further, open_model(adapted)
     rows_alone = further.stage == "embeddings" and bool(new_ids(before))
@@ -136,9 +131,7 @@ def _continue_pretraining(
 
 
 def check_model_step(task: Task, settings: ModelStep) -> None:
-    """Raises InputError, before anything long begins, for sources that lack or have no use, and for
-    a model that cannot be it.
-    """
+    """Raise InputError, before any long work, for missing or unused sources and unsuitable models."""
     recipe = settings.recipe
     _check_sources(task, recipe)
     kind = network_class(task.model)  # known to be loadable before anything long begins
@@ -154,9 +147,7 @@ def check_model_step(task: Task, settings: ModelStep) -> None:
 
 
 def _check_sources(task: Task, recipe: Recipe) -> None:
-    """Raises InputError where a source of the recipe lacks, and where one is given that it does not
-    use.
-    """
+    """Raise InputError if the recipe lacks a source, or does not use one that is given."""
     given, needs = {role for role in OPTIONS if role in task.spec.inputs}, recipe.needs
     if "vectors" in needs and not given & {"vectors", "text"}:
         raise InputError(
@@ -182,7 +173,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
 
 
 def _usable_roles(task: Task, needs: frozenset[str]) -> set[str]:
-    """The roles that a recipe with these needs may be given."""
+    """Return the inputs that a recipe with these needs may use."""
     roles = {
         "vectors": {"vectors", "text"},
         "counts": {"text"},
@@ -210,7 +201,7 @@ def _count_words(
 
 
 def _describe_source(task: Task) -> Numbers:
-    """What the new tokens came from, for the model's card."""
+    """Return what the new tokens came from, for the model card."""
     role = next((role for role in ("vectors", "target", "text") if role in task.spec.inputs), None)
     if role is None:
         return {}
@@ -222,9 +213,7 @@ def _describe_source(task: Task) -> Numbers:
 
 
 def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
-    """The figures of an adapted model that its card tells: how good the map is, how often the
-    tokenizer departs from its rule.
-    """
+    """Select the figures for the model card: quality of the alignment, departures of the tokenizer."""
     groups = {
         "quality": ("verdict", "p@5", "chance@5"),
         "departures": ("departures", "added_occurrences", NOT_COUNTED),
@@ -238,9 +227,7 @@ def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
 def _evaluate_alignment(
     task: Task, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
-    """Whether the map behind the rows does better than chance, by FOLDS folds; nothing where they
-    are too small for it.
-    """
+    """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few anchors."""
     try:
         judged = cross_validate(
             domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, progress
@@ -256,9 +243,7 @@ def _evaluate_alignment(
 
 
 def _find_text(task: Task, settings: ModelStep) -> Corpus | None:
-    """The text of the domain: the one given, or the one the vectors were trained on, where it is
-    still the same.
-    """
+    """Return the domain text: the given one, or the unchanged training text of the vectors."""
     if "text" in task.spec.inputs:
         return read_corpus(task.spec.inputs["text"], settings.corpus)
     return (

@@ -1,6 +1,4 @@
-"""The step that compares initializers before any training: what they draw on, the table that is
-kept, reading it again.
-"""
+"""The step that compares initializers before any training; the table is saved and read again."""
 
 import os
 import random
@@ -40,10 +38,10 @@ MAX_HELD_OUT_LINES = 200  # held-out lines that are asked, at most
 
 @dataclass(frozen=True)
 class InitializerComparison:
-    """A leaderboard, and the loss of the model as it was: `before` (nats per character), its
-    `words`, `characters`, and on how many `lines` `of` the held-out ones.
+    """A leaderboard of initializers, and the held-out loss of the unchanged model.
 
-    `masked` is None where the loss was not asked; `why_not` then tells why.
+    `masked`: "before" (nats per character), "words", "characters", and "lines" of "of" held-out
+    lines; None if the loss was not measured, with the reason in `why_not`.
     """
 
     board: Leaderboard
@@ -56,7 +54,7 @@ class InitializerComparison:
 
 
 def rank_initializers(task: Task, settings: LeaderboardStep) -> Numbers:
-    """A model + a target → the table of initializers, kept in the draft."""
+    """Compare initializers: model and target → table of initializers."""
     compared = compare_for_task(task, settings)
     strict_json.write(task.draft / BOARD, asdict(compared))
     board = compared.board
@@ -72,8 +70,8 @@ def rank_initializers(task: Task, settings: LeaderboardStep) -> Numbers:
 
 
 def compare_for_task(task: Task, settings: LeaderboardStep) -> InitializerComparison:
-    """Compare the initializers; raises InputError unless there is one target, or for a text that
-    nothing asks for.
+    """Compare the initializers; raises InputError unless there is one target, or for an unused
+    text.
     """
     _check_held_out(task, settings)
     told = parts(task.progress, _stage_weights(task, settings))
@@ -83,7 +81,7 @@ def compare_for_task(task: Task, settings: LeaderboardStep) -> InitializerCompar
 
 
 def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:
-    """How long the parts of a comparison take beside each other."""
+    """Return the relative cost of each stage, for the progress bar."""
     trained, fitted = (
         task.target is not None and task.target.path.is_file(),
         _needs_distillation(settings),
@@ -99,10 +97,10 @@ def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:
 def _with_distiller(
     task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool, progress: Progress
 ) -> Iterator[Materials]:
-    """The materials with what distils rows, where that is asked for by name: it takes long.
+    """Yield the materials, with a distiller if an initializer that needs one was requested by name.
 
-    `held_out`: rows are not fitted to the lines that were held out of the text; the same seed draws
-    the same ones again.
+    held_out: keep the held-out lines of the text out of the distillation; the same seed selects
+    them.
     """
     if not _needs_distillation(settings) or "text" not in task.spec.inputs:
         yield materials
@@ -180,7 +178,7 @@ def load_materials(
 
 
 def load_comparison(folder: Path) -> InitializerComparison:
-    """Read what the step kept; raises InputError where the folder holds no leaderboard."""
+    """Read a saved comparison; raises InputError if the folder has none."""
     if not os.path.isfile(folder / BOARD):
         raise InputError(
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
@@ -210,9 +208,7 @@ def _check_text_unused(task: Task, settings: LeaderboardStep, why: str) -> None:
 
 
 def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
-    """Raises InputError where the loss would be asked on a text that the vectors were trained on or
-    rows are fitted to.
-    """
+    """Raise InputError if the held-out text is the one that vectors or embeddings were trained on."""
     given = task.spec.inputs
     if "held_out" not in given:
         return
@@ -236,7 +232,7 @@ def _read_held_out_lines(task: Task, settings: LeaderboardStep) -> list[str]:
 def _build_held_out_loss(
     task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
 ) -> tuple[HeldOutLoss | None, str]:
-    """What the masked-word loss is asked on, else why it is not."""
+    """Return the held-out loss to measure, or None and the reason."""
     if not lines:
         return None, "no held-out text: give --text TEXT"
     chosen = random.Random(settings.leaderboard.seed).sample(

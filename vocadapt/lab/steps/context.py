@@ -1,4 +1,4 @@
-"""Task: what a step works with, and the small figures that several steps report."""
+"""Task: what a step works with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a step works with: its spec, the folder to fill, the workspace around it (None outside
-    one), and its Progress.
+    """What a step works with: its spec, the folder to fill, the workspace (None if outside),
+    progress.
 
-    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again
-    when its job is resumed. None outside a job.
+    `checkpoint`: a folder that survives a killed process, for a job that is resumed; None outside a
+    job.
     """
 
     spec: Spec
@@ -35,7 +35,7 @@ class Task:
 
     @cached_property
     def model(self) -> LanguageModel:
-        """The language model that was named."""
+        """The language model of the spec."""
         casing = (
             None if self.spec.one("target") else self.spec.lowercase
         )  # beside a target it is the target's
@@ -43,17 +43,17 @@ class Task:
 
     @cached_property
     def target(self) -> LanguageModel | None:
-        """The model whose vocabulary is taken over, where one was named."""
+        """The model whose vocabulary is taken over, if any."""
         name = self.spec.one("target")
         return open_model(name, self.spec.offline or None, self.spec.lowercase) if name else None
 
     @cached_property
     def space(self) -> EmbeddingSpace:
-        """The word vectors that were named."""
+        """The word vectors of the spec."""
         return load_space(Path(self.spec.inputs["vectors"][0]))
 
     def opened(self, role: str) -> OpenedSpace:
-        """Any space that was named in this role, a model's rows or word vectors; opened once."""
+        """Open the space of a role (embeddings of a model or word vectors); cached."""
         if role not in self._opened:
             self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
         return self._opened[role]
@@ -63,7 +63,7 @@ class Task:
         return {}
 
     def inputs(self) -> dict[str, Input]:
-        """The stamps of all inputs."""
+        """Return the stamps of all inputs."""
         opened: dict[str, Callable[[], list[Path]]] = {
             "model": lambda: [self.model.path],
             "target": lambda: [self.target.path] if self.target else [],
@@ -80,6 +80,6 @@ class Task:
 
 
 def summarize_space(space: EmbeddingSpace) -> Numbers:
-    """Words, width, and occurrences where they are counted."""
+    """Return number of words, dimension, and total count if the words are counted."""
     counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
     return {"words": len(space), "dim": space.dim, **counted}

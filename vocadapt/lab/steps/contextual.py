@@ -1,6 +1,4 @@
-"""The step that makes vectors in context: a text and a model in, word vectors like any other
-out.
-"""
+"""The step that makes contextual word vectors: text and model in, static vectors out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +16,7 @@ from vocadapt.text.words import write_sentences
 
 
 def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
-    """A text + a model → a vector for each word, what a layer makes of it, averaged over its
-    occurrences.
-    """
+    """Average a layer's output over the occurrences of each word: text and model → word vectors."""
     chosen = settings.contextual
     check_layer(task.model, chosen)  # before anything long begins
     text, wanted = (
@@ -50,7 +46,7 @@ def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
 
 
 def _read_wanted_words(task: Task, unit: str) -> Sequence[str] | None:
-    """The words that were asked for, as the model meets them; tokens as they are written."""
+    """Read the requested words, normalized by the model's splitter; tokens are taken literally."""
     file = task.spec.one("words")
     if file is None:
         return None
@@ -59,8 +55,6 @@ def _read_wanted_words(task: Task, unit: str) -> Sequence[str] | None:
 
 
 def _normalize_word(word: str, task: Task) -> str:
-    """Heart → heart under an uncased model; what is no single word stays, and is not found in the
-    text.
-    """
+    """Normalize a word: Heart → heart for an uncased model. Anything but one word is left as it is."""
     words = task.model.splitter.words(word)
     return words[0] if len(words) == 1 else word

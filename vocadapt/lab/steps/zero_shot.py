@@ -1,6 +1,6 @@
-"""Zero-shot questions, as Poerner et al. (2020) did it: a model learns to answer general questions,
-is then taught the words of a domain, and answers the domain's questions, none of which it was ever
-trained on.
+"""Zero-shot question answering (Poerner et al. 2020): a model is fine-tuned on general questions,
+its vocabulary is adapted to a domain, and it answers the domain's questions without training on
+them.
 """
 
 from dataclasses import dataclass, field
@@ -27,11 +27,7 @@ GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
 @dataclass(frozen=True)
 class ZeroShotSettings:
-    """A model, general questions to train on, the domain's word vectors (or text) and its
-    questions; how each step goes.
-
-    `limit` is of the test, 0 being all of it.
-    """
+    """Inputs and settings of the three steps; `limit`: number of test questions (0: all)."""
 
     model: str
     train: Path
@@ -49,12 +45,11 @@ class ZeroShotSettings:
 
 
 def run_zero_shot(asked: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
-    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives
+    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; return
     the scores.
 
-    Raises InputError, before anything is trained, where a question or a context of the test is
-    among those to train on, the recipe lacks a source, or a place is taken; and what the steps
-    refuse.
+    Raises InputError, before anything is trained, if a test question or its context is among the
+    training questions, if the recipe lacks a source, or if an output folder exists.
     """
     _check_questions(asked)
     _check_adapting(asked)
@@ -81,7 +76,7 @@ def run_zero_shot(asked: ZeroShotSettings, folder: Path, progress: Progress = si
 
 
 def _build_adapt_spec(asked: ZeroShotSettings, model: str) -> Spec:
-    """The step that teaches a model the words of the domain."""
+    """Build the spec of the step that adapts the model to the domain."""
     sources = {"text": asked.text, "vectors": (asked.vectors,) if asked.vectors else ()}
     given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
     return Spec("model", ModelStep(asked.recipe), given, asked.offline)
@@ -105,10 +100,10 @@ def _check_questions(asked: ZeroShotSettings) -> None:
 
 
 def _check_adapting(asked: ZeroShotSettings) -> None:
-    """What the second step would refuse of the model as it is, and of the domain's vectors or text.
+    """Raise InputError for anything that the second step would refuse.
 
-    A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no
-    head for them.
+    Recipes with continued pretraining are refused: the first step's model has no
+    masked-language-model head.
     """
     if asked.recipe.further.stage:
         problem = (
