@@ -39,7 +39,7 @@ page = st.navigation(
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],
         "See": [
-            st.Page("pages/see/map.py", title="Map", icon=":material/map:"),
+            st.Page("pages/see/projection.py", title="Projection", icon=":material/map:"),
             st.Page(
                 "pages/see/diagnostics.py",
                 title="Diagnostics",

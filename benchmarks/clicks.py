@@ -1,9 +1,9 @@
-"""How long after a click on the map, or after Enter behind a typed word, the neighbors stand on
+"""How long after a click on the projection, or after Enter behind a typed word, the neighbors stand on
 the page: under 300 ms.
 
     python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
 
-A server of its own on the demo workspace, a Chromium with software rendering, two maps: 4 000
+A server of its own on the demo workspace, a Chromium with software rendering, two projections: 4 000
 wordpieces of demo-bert, as the page begins, and all 20 000 words of demo-biomedical. The clock is
 the browser's: from the event itself to the change of the page, and to the end of the frame in which
 it is seen.
@@ -23,10 +23,10 @@ sys.path.insert(0, str(ROOT))
 from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: E402
 
 BOUND = 0.3
-MAPS = {
-    "4 000 wordpieces": "map_space=model+·+demo-bert",
+PROJECTIONS = {
+    "4 000 wordpieces": "projection_space=model+·+demo-bert",
     "20 000 words": (
-        "map_space=word+vectors+·+demo-biomedical&map_tokens=first&map_all=true&map_shortest=0"
+        "projection_space=word+vectors+·+demo-biomedical&projection_tokens=first&projection_all=true&projection_shortest=0"
     ),
 }
 WORDS = (
@@ -76,7 +76,7 @@ WATCH = """() => {
     requestAnimationFrame(() => setTimeout(() => { watched.painted = performance.now(); }));
   }).observe(document, {subtree: true, childList: true, characterData: true});
 }"""
-PLACES = """(ids) => {  // pixels of points of the map by their place in its first trace, those within its inner part
+PLACES = """(ids) => {  // pixels of points of the projection by their place in its first trace, those within its inner part
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
   const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
   return ids.map((i) => [xaxis.d2p(trace.x[i % trace.x.length]), yaxis.d2p(trace.y[i % trace.x.length])])
@@ -93,7 +93,7 @@ def main() -> int:
         "--times", type=int, default=12, help="words typed, and points clicked, in a round"
     )
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--maps", nargs="*", default=list(MAPS))
+    parser.add_argument("--projections", nargs="*", default=list(PROJECTIONS))
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -103,7 +103,7 @@ def main() -> int:
             chromium = driver.chromium.launch(
                 executable_path=shutil.which("chromium"), args=ARGUMENTS
             )
-            slowest = [measure(chromium, address, name, options) for name in options.maps]
+            slowest = [measure(chromium, address, name, options) for name in options.projections]
         finally:
             server.terminate()
             server.wait()
@@ -137,13 +137,13 @@ def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-d
 
 
 def measure(chromium, address: str, name: str, options: argparse.Namespace) -> float:  # type: ignore[no-untyped-def]
-    """Type and click on one map; prints the distribution, returns the slowest."""
+    """Type and click on one projection; prints the distribution, returns the slowest."""
     slowest = 0.0
     for turn in range(options.rounds):
         page = chromium.new_page(viewport={"width": 1440, "height": 980})
         page.set_default_timeout(60_000)
         page.add_init_script(f"({WATCH})()")
-        page.goto(f"{address}/map?{MAPS[name]}")
+        page.goto(f"{address}/projection?{PROJECTIONS[name]}")
         rest(page)
         typed = [typing(page, word) for word in WORDS[: options.times]]
         clicked = clicking(page, options.times)

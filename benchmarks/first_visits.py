@@ -39,7 +39,7 @@ PAGES = (
     "vocabulary",
     "initializers",
     "adapt",
-    "map",
+    "projection",
     "diagnostics",
     "change",
     "pretraining",

@@ -41,7 +41,7 @@ judged = methods.judged_maps(alignments)
 anchors = cache.anchors_of(vectors, name)
 offered = methods.offered(cache.space_of(vectors), model.space, anchors, judged)
 with controls:
-    chosen = pickers.pick_name("Map", list(offered), "alignment_map", next(iter(offered)))
+    chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
 detail = methods.detailed(alignments, settings)
 waiting = methods.slow(settings) and not detail

@@ -67,9 +67,9 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
     page.goto(f"{serve(root)}/alignment")
     drawn(page)
     word = page.get_by_role("textbox", name="Type a word")
-    shown_in(page, "Map").click()
+    shown_in(page, "Method").click()
     page.get_by_role("option", name="Procrustes", exact=True).click()
-    page.wait_for_url(re.compile("alignment_map=Procrustes"))
+    page.wait_for_url(re.compile("alignment_method=Procrustes"))
     drawn(page)
     for typed in (NEW[1], NEW[2]):
         word.fill(typed)
@@ -78,21 +78,21 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
     drawn(page)
     link = page.url
     assert (
-        "alignment_map=Procrustes" in link
+        "alignment_method=Procrustes" in link
         and "alignment_vectors=trials-vectors" in link
         and "alignment_model=" in link
     )
 
-    go(page, "Map")
-    page.wait_for_url(re.compile("map_view="))
+    go(page, "Projection")
+    page.wait_for_url(re.compile("projection_view="))
     drawn(page)
     page.go_back()
     page.get_by_role("heading", level=1, name="Alignment").wait_for()
     expect(word).to_have_value(NEW[2])
-    expect(shown_in(page, "Map")).to_have_value("Procrustes")
+    expect(shown_in(page, "Method")).to_have_value("Procrustes")
 
     other = browser.new_context().new_page()
     other.goto(link)
     expect(other.get_by_role("textbox", name="Type a word")).to_have_value(NEW[2], timeout=JOB)
-    expect(shown_in(other, "Map")).to_have_value("Procrustes")
+    expect(shown_in(other, "Method")).to_have_value("Procrustes")
     other.context.close()

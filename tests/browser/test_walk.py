@@ -133,13 +133,13 @@ def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(
-        f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_map=Procrustes&alignment_k=5&alignment_csls=true"
+        f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_method=Procrustes&alignment_k=5&alignment_csls=true"
     )
     from playwright.sync_api import expect
 
     page.get_by_text("k = 5").wait_for()
     expect(page.get_by_role("textbox", name="Type a word")).to_have_value(NEW[2])
-    expect(page.get_by_role("combobox", name=re.compile("Map"))).to_have_value("Procrustes")
+    expect(page.get_by_role("combobox", name=re.compile("Method"))).to_have_value("Procrustes")
     expect(
         page.get_by_test_id("neighbors").locator(".va-card").first.locator(".va-row")
     ).to_have_count(5)

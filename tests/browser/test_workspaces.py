@@ -18,7 +18,7 @@ PAGES = (
     "Vocabulary",
     "Initializers",
     "Adapt",
-    "Map",
+    "Projection",
     "Diagnostics",
     "Neighborhood change",
     "Pretraining",

@@ -21,8 +21,8 @@ from tests.pages.test_pages import (
     HOME,
     JOBS,
     LENS,
-    MAP,
     PRETRAINING,
+    PROJECTION,
     RESULTS,
     TRY,
     VECTORS,
@@ -48,7 +48,7 @@ PREFIXES = {
     VOCABULARY: "vocabulary",
     INITIALIZERS: "initializers",
     ADAPT: "adapt",
-    MAP: "map",
+    PROJECTION: "projection",
     DIAGNOSTICS: "diagnostics",
     CHANGE: "change",
     PRETRAINING: "pretraining",
@@ -58,7 +58,6 @@ PREFIXES = {
     TRY: "try",
 }
 FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
-    "projection": "map",
     "try_it": "try",
     "frame": "workspace",
 }
@@ -173,11 +172,16 @@ def test_no_file_binds_a_key_that_the_test_above_cannot_read():
 
 SETTINGS = {  # what is set on each page before the others are visited
     VECTORS: {"vectors_word": "aspirin"},
-    ALIGNMENT: {"alignment_word": "aspirin", "alignment_k": "5", "alignment_map": "Procrustes"},
+    ALIGNMENT: {"alignment_word": "aspirin", "alignment_k": "5", "alignment_method": "Procrustes"},
     LENS: {"lens_text": "aspirin for the heart"},
     VOCABULARY: {"vocabulary_heuristic": "random"},
     ADAPT: {"adapt_preset": "green-bert-random", "adapt_cap": "3"},
-    MAP: {"map_shortest": "0", "map_pieces": "true", "map_word": "heart", "map_near": "5"},
+    PROJECTION: {
+        "projection_shortest": "0",
+        "projection_pieces": "true",
+        "projection_word": "heart",
+        "projection_near": "5",
+    },
     DIAGNOSTICS: {"diagnostics_tokens": "words"},
     CHANGE: {"change_k": "4", "change_among": "all"},
     PRETRAINING: {"pretraining_budget": "tokens"},
@@ -232,7 +236,7 @@ def tour(pages):
     return list(pairwise(circuit))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, MAP, CHANGE, LENS, ADAPT, DIAGNOSTICS])
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, PROJECTION, CHANGE, LENS, ADAPT, DIAGNOSTICS])
 def test_a_copied_link_shows_the_same_when_newer_artifacts_are_there(
     page, open_page, seeded, tmp_path, tiny_bert
 ):
@@ -281,8 +285,8 @@ def test_what_may_stand_in_an_address(value, seeded):
     [
         (LENS, "lens_models"),
         (VOCABULARY, "vocabulary_models"),
-        (MAP, "map_space"),
-        (MAP, "map_other"),
+        (PROJECTION, "projection_space"),
+        (PROJECTION, "projection_other"),
         (CHANGE, "change_before"),
         (DIAGNOSTICS, "diagnostics_spaces"),
         (ALIGNMENT, "alignment_model"),
@@ -354,8 +358,8 @@ MENUS = [
     (INITIALIZERS, "initializers_model"),
     (INITIALIZERS, "initializers_target"),
     (ADAPT, "adapt_model"),
-    (MAP, "map_space"),
-    (MAP, "map_other"),
+    (PROJECTION, "projection_space"),
+    (PROJECTION, "projection_other"),
     (DIAGNOSTICS, "diagnostics_spaces"),
     (CHANGE, "change_before"),
     (CHANGE, "change_after"),
@@ -381,6 +385,6 @@ def test_every_model_of_the_workspace_stands_in_every_menu(
         one for kind in (app.selectbox, app.multiselect) for one in kind if one.key == key
     )
     for name in (
-        ("trials-model", "converted") if key != "map_other" else ("trials-model",)
+        ("trials-model", "converted") if key != "projection_other" else ("trials-model",)
     ):  # the first space is not offered
         assert any(option.split(" · ")[-1] == name for option in picker.options), picker.options

@@ -114,7 +114,7 @@ def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open
         "pages/start/home.py",
         "pages/start/jobs.py",
         "pages/words/vectors.py",
-        "pages/see/map.py",
+        "pages/see/projection.py",
     ):
         before = len(loaded), len(parsed)
         app = open_page(page, full)

@@ -18,7 +18,7 @@ from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed
 
 CHANGE = "pages/see/change.py"
-HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, MAP = (
+HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, PROJECTION = (
     "pages/start/home.py",
     "pages/start/advise.py",
     "pages/start/jobs.py",
@@ -27,7 +27,7 @@ HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, MAP = (
     "pages/vocabulary/lens.py",
     "pages/vocabulary/vocabulary.py",
     "pages/vocabulary/adapt.py",
-    "pages/see/map.py",
+    "pages/see/projection.py",
 )
 TITLES = {
     HOME: "vocadapt",
@@ -38,7 +38,7 @@ TITLES = {
     LENS: "Tokenizer lens",
     VOCABULARY: "Vocabulary",
     ADAPT: "Adapt",
-    MAP: "Map",
+    PROJECTION: "Projection",
     CHANGE: "Neighborhood change",
 }
 DIAGNOSTICS = "pages/see/diagnostics.py"
@@ -66,7 +66,7 @@ EMPTY = {
     LENS: "There is no model to look through yet.",
     VOCABULARY: "There is no model to look into yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
-    MAP: "There is no space to map yet.",
+    PROJECTION: "There is no space to map yet.",
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
@@ -92,7 +92,7 @@ FULL = {
     LENS: ["On a whole text", "Words that changed most"],
     VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
     ADAPT: ["Adapt another"],
-    MAP: ["Selected tokens"],
+    PROJECTION: ["Selected tokens"],
     CHANGE: ["Words, most changed first", "Against how often a word occurs"],
 }
 
@@ -125,13 +125,15 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     assert [heading.value for heading in app.subheader] == FULL[page]
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, MAP, CHANGE])
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])
 def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
     root = tmp_path / "broken"
     shutil.copytree(seeded.root, root)
     (root / "vectors" / "trials-vectors" / "vectors.safetensors").write_bytes(b"not a tensor")
     app = open_page(
-        page, root, **({"map_space": "word vectors · trials-vectors"} if page == MAP else {})
+        page,
+        root,
+        **({"projection_space": "word vectors · trials-vectors"} if page == PROJECTION else {}),
     )
     assert not app.exception
     assert any("did not work" in error.value for error in app.error)
@@ -153,7 +155,7 @@ def test_an_artifact_that_is_not_ours_is_passed_over(open_page, tmp_path):
     assert not app.exception and any(EMPTY[VECTORS] in text for text in texts(app))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, MAP, CHANGE])
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])
 def test_hostile_words_stay_words(page, open_page, hostile):
     app = open_page(page, hostile)
     assert not app.exception
@@ -264,7 +266,7 @@ def test_several_words_are_asked_to_be_one(open_page, seeded):
 def test_another_map_is_fitted_when_chosen(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
     first = markup(app)
-    app.selectbox(key="alignment_map").select("Procrustes").run()
+    app.selectbox(key="alignment_method").select("Procrustes").run()
     assert not app.exception and markup(app) != first
     assert any(button.label.startswith("Judge Procrustes") for button in app.button)
 
@@ -272,7 +274,7 @@ def test_another_map_is_fitted_when_chosen(open_page, seeded):
 def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
     app = open_page(ALIGNMENT, seeded)
     assert 'data-testid="neighbors"' in markup(app)
-    app.selectbox(key="alignment_map").select("Kernel ridge").run()
+    app.selectbox(key="alignment_method").select("Kernel ridge").run()
     assert not app.exception and not app.error
     assert any("Kernel ridge** is not fitted yet" in text for text in texts(app))
     assert [button.label for button in app.button if button.key == "judge_one"] == [
@@ -288,7 +290,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     given = {"vectors": (str(root / "vectors" / "trials-vectors"),), "model": (str(tiny_bert),)}
     run_step(Spec("alignment", step, given), root / "alignments" / "kernel")
     app = open_page(ALIGNMENT, root)
-    app.selectbox(key="alignment_map").select("Kernel ridge").run()
+    app.selectbox(key="alignment_method").select("Kernel ridge").run()
     assert not app.exception and not any("is not fitted yet" in text for text in texts(app))
     assert 'data-testid="neighbors"' in markup(app) and all(
         metric.value != "–" for metric in app.metric
@@ -309,7 +311,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page,
         methods.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
         for row in table
     }
-    app.selectbox(key="alignment_map").select("Procrustes").run()
+    app.selectbox(key="alignment_method").select("Procrustes").run()
     for label, score in (
         ("Held-out P@5", lambda held: held["p@5"]),
         ("With CSLS", lambda held: held["csls"]["p@5"]),
@@ -398,13 +400,15 @@ def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=[*KNOWN[:10], *NEW])
     app = open_page(ALIGNMENT, workspace)
     assert not app.exception and not app.error
-    picker = app.selectbox(key="alignment_map")
+    picker = app.selectbox(key="alignment_method")
     assert picker.value == "Ridge" and "Least squares" not in picker.options
     assert any("10 anchors for 16" in text for text in texts(app))
     assert "va-cards" in markup(app)
     assert any("Not in the table: least-squares" in text for text in texts(app))
     app = open_page(ADAPT, workspace)
-    assert not app.exception and not app.error and app.selectbox(key="adapt_map").value == "Ridge"
+    assert (
+        not app.exception and not app.error and app.selectbox(key="adapt_method").value == "Ridge"
+    )
 
 
 def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(

@@ -288,5 +288,5 @@ def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
         else "The default is the paper's."
     )
     return offered[
-        pickers.pick_name("Map", list(offered), "adapt_map", next(iter(offered)), help=about)
+        pickers.pick_name("Method", list(offered), "adapt_method", next(iter(offered)), help=about)
     ]

@@ -339,4 +339,4 @@ def _prefilled(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
         "adapt_preset": recipe.preset,
         "adapt_cap": str(recipe.max_added),
     }
-    return here() | chosen | ({"adapt_map": methods.label(recipe.map)} if recipe.map else {})
+    return here() | chosen | ({"adapt_method": methods.label(recipe.map)} if recipe.map else {})

@@ -1,7 +1,7 @@
 """Keep the selections of a page in its address (URL query), so that a link opens the same artifacts
 later.
 
-A setting's key is also its query parameter and begins with the name of its page (`map_space`); only
+A setting's key is also its query parameter and begins with the name of its page (`projection_space`); only
 the workspace is shared by all pages. Streamlit binds simple settings itself (`bind`). It cannot
 bind pickers of artifacts, models and spaces: it omits default values from the address, accepts any
 value from it, and may lose a value set by the server. For those, every run of a page does:

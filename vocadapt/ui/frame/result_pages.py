@@ -21,8 +21,8 @@ LENS, INITIALIZERS, ADAPT = (
     "pages/vocabulary/initializers.py",
     "pages/vocabulary/adapt.py",
 )
-MAP, PRETRAINING, RESULTS = (
-    "pages/see/map.py",
+PROJECTION, PRETRAINING, RESULTS = (
+    "pages/see/projection.py",
     "pages/train/pretraining.py",
     "pages/train/results.py",
 )
@@ -53,7 +53,11 @@ def _corpus(job: Job) -> Address:
 def _alignment(job: Job) -> Address:
     chosen = methods.label(job.spec.settings.alignment)
     vectors = Path(job.spec.one("vectors") or "").name
-    return {"alignment_vectors": vectors, **_model(job, "alignment_model"), "alignment_map": chosen}
+    return {
+        "alignment_vectors": vectors,
+        **_model(job, "alignment_model"),
+        "alignment_method": chosen,
+    }
 
 
 def _leaderboard(job: Job) -> Address:
@@ -62,13 +66,13 @@ def _leaderboard(job: Job) -> Address:
     return {**target, **_model(job, "initializers_model"), "initializers_board": job.target.name}
 
 
-def _map(job: Job) -> Address:
+def _projection(job: Job) -> Address:
     known, other = spaces_of(job.workspace), job.spec.one("other")
     space = label_of(job.spec.one("space") or "", known)
     return {
-        "map_space": space,
-        "map_other": label_of(other, known) if other else NONE,
-        "map_view": job.target.name,
+        "projection_space": space,
+        "projection_other": label_of(other, known) if other else NONE,
+        "projection_view": job.target.name,
     }
 
 
@@ -98,5 +102,5 @@ VIEWS: dict[str, tuple[str, Callable[[Job], Address]]] = {
     "further": (PRETRAINING, _named("pretraining_pretrained")),
     "finetune": (RESULTS, _run),
     "convert": (LENS, _named("lens_models")),
-    "map": (MAP, _map),
+    "map": (PROJECTION, _projection),
 }

@@ -96,11 +96,11 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
         ZOOMS,
         default=ZOOMS[0],
         required=True,
-        key="map_zoom",
+        key="projection_zoom",
         bind="query-params",
         help="Nearer to the word that was found, else to the middle. The wheel zooms too.",
     )
-    labels = st.toggle("Region names", key="map_labels", bind="query-params")
+    labels = st.toggle("Region names", key="projection_labels", bind="query-params")
     if len(shown.spaces) < 2:
         return labels, int(zoom[:-1]), False, 0.0
     layout = st.segmented_control(
@@ -108,7 +108,7 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
         LAYOUTS,
         default=LAYOUTS[0],
         required=True,
-        key="map_pair",
+        key="projection_pair",
         bind="query-params",
     )
     if layout != LAYOUTS[1]:
@@ -119,7 +119,7 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
         1.0,
         0.0,
         0.05,
-        key="map_move",
+        key="projection_move",
         bind="query-params",
         width=230,
     )
@@ -130,7 +130,7 @@ def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str]
     """Draw the map; `on_select` is called with the key of the chart that a lasso or a box was drawn
     on.
 
-    Clicks go another way, and so does what stands out: see map_marks.
+    Clicks go another way, and so does what stands out: see marks.js.
     """
     places = places_of(shown, look)
     standing.windows = []
@@ -154,7 +154,7 @@ def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str]
 
 def key_of(number: int) -> str:
     """The key of a chart; another turn makes it anew, with nothing drawn on it."""
-    return f"map_{number}_{st.session_state.setdefault('map_turn', 0)}"
+    return f"projection_{number}_{st.session_state.setdefault('projection_turn', 0)}"
 
 
 def places_of(shown: Shown, look: Look) -> list[Matrix]:

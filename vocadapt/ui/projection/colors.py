@@ -32,7 +32,7 @@ def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
     """
     offered = _offered(workspace, shown)
     chosen = st.selectbox(
-        "Color", list(offered), key="map_color", bind="query-params", help=HELP, width=210
+        "Color", list(offered), key="projection_color", bind="query-params", help=HELP, width=210
     )
     column = None
     with mistakes.shown():
@@ -55,22 +55,22 @@ def take_table(workspace: Workspace) -> None:
         ":small[A line for each token: token,value. Numbers become a scale, words up to eight"
         " colors.]"
     )
-    turn = st.session_state.setdefault("map_table_turn", 0)
+    turn = st.session_state.setdefault("projection_table_turn", 0)
     given = st.file_uploader(
         "A table of your own",
         type=["csv", "tsv", "txt"],
-        key=f"map_table_{turn}",
+        key=f"projection_table_{turn}",
         max_upload_size=20,
     )
     if given is not None:
         (saved,) = intake.save_uploads([given], workspace, TABLES)
-        st.session_state["map_table_turn"] = turn + 1
+        st.session_state["projection_table_turn"] = turn + 1
         try:
             token_columns.read_table(saved)
         except BaseException:
             saved.unlink()
             raise
-        st.session_state["map_color"] = f"table · {saved.name}"
+        st.session_state["projection_color"] = f"table · {saved.name}"
         st.rerun()
 
 

@@ -41,10 +41,13 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     known = pickers.spaces_of(workspace)
     drawn = _newest_drawn(workspace, known)
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
-    asked = {"map_space", "map_other"} & {*st.query_params, *st.session_state}
+    asked = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
     beside = drawn[1] if len(drawn) > 1 and not asked else NONE
     first = pickers.pick_space(
-        workspace, "Space", "map_space", default=list(known).index(drawn[0]) if drawn else model
+        workspace,
+        "Space",
+        "projection_space",
+        default=list(known).index(drawn[0]) if drawn else model,
     )
     if not first:
         return ()
@@ -53,7 +56,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
         workspace,
         "Compare with",
         others,
-        "map_other",
+        "projection_other",
         beside,
         help=HELP["other"],
         kinds=("vectors", "models"),
@@ -84,11 +87,11 @@ def pick_view(made: list[Artifact]) -> Artifact | None:
     """
     names = {AT_ONCE: None, **{artifact.name: artifact for artifact in made}}
     last = made[0].name if made else AT_ONCE
-    address.settle("map_view", Choice(names.__contains__, last, last))
+    address.settle("projection_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
-        "Map", list(names), key="map_view", persist_state="session", help=HELP["view"]
+        "Map", list(names), key="projection_view", persist_state="session", help=HELP["view"]
     )
-    address.write("map_view", [str(chosen or last)])
+    address.write("projection_view", [str(chosen or last)])
     return names.get(str(chosen or last))
 
 
@@ -108,7 +111,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         WAYS,
         default=WAYS[0],
         required=True,
-        key="map_tokens",
+        key="projection_tokens",
         bind="query-params",
         label_visibility="collapsed",
     )
@@ -116,31 +119,33 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     if way == "around a word":
         left, right = st.columns(2)
         values["around"] = left.text_input(
-            "Around the word", EXAMPLE, key="map_around", bind="query-params"
+            "Around the word", EXAMPLE, key="projection_around", bind="query-params"
         ).strip()
         values["nearest"] = int(
             right.number_input(
                 "Its nearest",
                 *limits(THESIS, "nearest"),
                 THESIS.nearest,
-                key="map_nearest",
+                key="projection_nearest",
                 bind="query-params",
             )
         )
     else:
         if way == "search":
             values["search"] = st.text_input(
-                "Tokens that hold", key="map_holding", bind="query-params"
+                "Tokens that hold", key="projection_holding", bind="query-params"
             )
         if way == "frequency":
             left, middle, right = st.columns(3)
-            values["band"] = left.selectbox("Band of", BANDS, key="map_band", bind="query-params")
+            values["band"] = left.selectbox(
+                "Band of", BANDS, key="projection_band", bind="query-params"
+            )
             values["low"] = int(
                 middle.number_input(
                     "from",
                     *limits(THESIS, "low"),
                     0,
-                    key="map_from",
+                    key="projection_from",
                     bind="query-params",
                 )
             )
@@ -151,12 +156,12 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                     0,
                     "the end",
                     right,
-                    key="map_to",
+                    key="projection_to",
                     bind="query-params",
                 )
             )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            every = st.toggle("All of them", key="map_all", bind="query-params")
+            every = st.toggle("All of them", key="projection_all", bind="query-params")
             highest = limits(THESIS, "first")[1]
             most = st.number_input(
                 "The first",
@@ -164,7 +169,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                 highest,
                 THESIS.first,
                 1000,
-                key="map_first",
+                key="projection_first",
                 bind="query-params",
                 disabled=every,
             )
@@ -176,11 +181,11 @@ def show_example() -> None:
     """Callback: the neighborhood of the example."""
     st.session_state.update(
         {
-            "map_view": AT_ONCE,
-            "map_tokens": WAYS[3],
-            "map_around": EXAMPLE,
-            "map_nearest": THESIS.nearest,
-            "map_word": EXAMPLE,
+            "projection_view": AT_ONCE,
+            "projection_tokens": WAYS[3],
+            "projection_around": EXAMPLE,
+            "projection_nearest": THESIS.nearest,
+            "projection_word": EXAMPLE,
         }
     )
 
@@ -191,14 +196,14 @@ def _filters() -> dict[str, object]:
         "Shortest, in characters",
         *bounds,
         THESIS.min_length,
-        key="map_shortest",
+        key="projection_shortest",
         bind="query-params",
         help="Counted without ##. 4: longer than three, as in the thesis.",
     )
     with st.container(horizontal=True):
         return {
             "min_length": int(length),
-            "continuations": st.toggle("Pieces (##)", key="map_pieces", bind="query-params"),
-            "specials": st.toggle("Special tokens", key="map_specials", bind="query-params"),
-            "unused": st.toggle("[unused]", key="map_unused", bind="query-params"),
+            "continuations": st.toggle("Pieces (##)", key="projection_pieces", bind="query-params"),
+            "specials": st.toggle("Special tokens", key="projection_specials", bind="query-params"),
+            "unused": st.toggle("[unused]", key="projection_unused", bind="query-params"),
         }

@@ -25,7 +25,7 @@ from vocadapt.ui.projection.sources import Named, Shown
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 STANDARD = ProjectionSettings()
-BEGUN = "map_begun"  # in the session: the form has just started a job
+BEGUN = "projection_begun"  # in the session: the form has just started a job
 
 
 def make_map(
@@ -39,7 +39,7 @@ def make_map(
         SLOW,
         default=SLOW[0],
         required=True,
-        key="map_method",
+        key="projection_method",
         bind="query-params",
         format_func=LABELS.__getitem__,
     )
@@ -54,7 +54,7 @@ def make_map(
         else ""
     )
     st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
-    name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
+    name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "projection_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
         _start(workspace, Spec("map", ProjectionStep(choice, settings), inputs), name)
@@ -115,9 +115,9 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
         return replace(
             settings,
             iterations=int(_optional("Iterations", "iterations", "method's default")),
-            metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
+            metric=str(st.selectbox("Metric", METRICS, key="projection_metric")),
             pca=int(_optional("Principal components before", "pca", "all dimensions")),
-            seed=int(_input("Seed", "seed", key="map_seed")),
+            seed=int(_input("Seed", "seed", key="projection_seed")),
         )
 
 

@@ -34,7 +34,7 @@ function mark(map, colors, onClick) {
     if (!frame || !found._fullLayout?.xaxis?.range || (found === chart && frame.contains(canvas))) return;
     leave();
     [chart, canvas, places] = [found, document.createElement("canvas"), placesOf(found)];
-    canvas.dataset.testid = "map-marks";
+    canvas.dataset.testid = "projection-marks";
     canvas.style.cssText = "position:absolute;pointer-events:none";
     frame.insertBefore(canvas, frame.querySelectorAll(".main-svg")[1] ?? null); // over the points, under the pointer's label
     chart.on("plotly_afterplot", redraw);

@@ -2,7 +2,7 @@
 regions; and clicks on points.
 
 They are no part of plotly's figure, which takes a browser half a second and more to draw anew: see
-map_marks.js.
+marks.js.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +16,9 @@ from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.selection import ids_of
 from vocadapt.ui.projection.sources import Shown
 
-KEY = "map_marks"
+KEY = "projection_marks"
 _over = st.components.v2.component(
-    "vocadapt_map_marks",
+    "vocadapt_projection_marks",
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-PICKED = "map_picked"  # query parameter: the selected ids
-BY_HAND = "map_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
+PICKED = "projection_picked"  # query parameter: the selected ids
+BY_HAND = "projection_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
 MOST_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
 
 

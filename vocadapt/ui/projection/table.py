@@ -43,7 +43,7 @@ class Selected:
 
 def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selected:
     """What is selected: the slice of the address where one is named, else what was pointed at."""
-    id = st.session_state.get("map_slice", st.query_params.get("map_slice"))
+    id = st.session_state.get("projection_slice", st.query_params.get("projection_slice"))
     if not id:
         return Selected(picked)
     try:
@@ -75,7 +75,7 @@ def show(
             "Slice",
             ids,
             index=None,
-            key="map_slice",
+            key="projection_slice",
             bind="query-params",
             placeholder="Show a slice",
             width=240,
@@ -181,7 +181,7 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
     """Callback: save the selection, and look at it as a slice from now on."""
     source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
-    st.session_state["map_slice"] = made.id
+    st.session_state["projection_slice"] = made.id
     clear_manual_selection()
 
 

@@ -127,20 +127,22 @@ def clear() -> None:
     it.
     """
     _let_go()
-    st.session_state["map_turn"] = st.session_state.get("map_turn", 0) + 1
+    st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
 
 
 def _ask_word() -> tuple[str, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input(
             "Find a token",
-            key="map_word",
+            key="projection_word",
             bind="query-params",
             placeholder="cancer",
             help=HELP["find"],
         )
         k = int(
-            st.number_input("Nearest", 1, 200, 10, key="map_near", bind="query-params", width=110)
+            st.number_input(
+                "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=110
+            )
         )
     return word.strip(), k
 
@@ -221,7 +223,7 @@ def _picked(shown: Shown) -> list[int]:
 
 def _ask_for(word: str) -> None:
     """Callback: a click on a point asks for its word."""
-    st.session_state["map_word"] = word
+    st.session_state["projection_word"] = word
 
 
 def _drawn_round(key: str, shown: Shown) -> None:
@@ -235,5 +237,5 @@ def _drawn_round(key: str, shown: Shown) -> None:
 
 def _let_go() -> None:
     """Forget what was selected, by slice or by hand."""
-    st.session_state["map_slice"] = None
+    st.session_state["projection_slice"] = None
     clear_manual_selection()

@@ -18,7 +18,7 @@ from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.projection.colors import TABLES
 
-MAP = "pages/see/map.py"
+PROJECTION = "pages/see/projection.py"
 VECTORS = "word vectors · trials-vectors"
 
 
@@ -41,7 +41,9 @@ def drawn_ids(spec):
 def marks(app):
     """What is marked on each chart, as it travels to the browser."""
     (found,) = (
-        one for one in app.get("bidi_component") if one.proto.component_name == "vocadapt_map_marks"
+        one
+        for one in app.get("bidi_component")
+        if one.proto.component_name == "vocadapt_projection_marks"
     )
     return json.loads(found.proto.json)
 
@@ -53,7 +55,7 @@ def decoded(array):
 
 
 def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS)
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS)
     assert not app.exception and not app.error
     (spec,) = charts(app)
     said = " ".join(texts(app))
@@ -67,7 +69,12 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
 
 def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, seeded):
     app = open_page(
-        MAP, seeded, map_space=VECTORS, map_word="aspirin", map_near="5", map_shortest="0"
+        PROJECTION,
+        seeded,
+        projection_space=VECTORS,
+        projection_word="aspirin",
+        projection_near="5",
+        projection_shortest="0",
     )
     assert not app.exception and not app.error
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
@@ -82,9 +89,9 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, map_shortest="0")
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_shortest="0")
     before = app.get("plotly_chart")[0].proto
-    app.text_input(key="map_word").set_value("aspirin").run()
+    app.text_input(key="projection_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
     assert (
         after.id == before.id and after.spec == before.spec
@@ -94,22 +101,27 @@ def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
 
 def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
     app = open_page(
-        MAP, seeded, map_space=VECTORS, map_shortest="0", map_word="aspirin", map_zoom="16×"
+        PROJECTION,
+        seeded,
+        projection_space=VECTORS,
+        projection_shortest="0",
+        projection_word="aspirin",
+        projection_zoom="16×",
     )
     before = charts(app)[0]["layout"]["xaxis"]["range"]
     far = next(word for word in ("sepsis", "ibuprofen", "the", "of") if word != "aspirin")
-    app.text_input(key="map_word").set_value(far).run()
+    app.text_input(key="projection_word").set_value(far).run()
     assert not app.exception and charts(app)[0]["layout"]["xaxis"]["range"] != before
 
 
 def test_regions_are_named_on_both_maps(open_page, seeded):
     app = open_page(
-        MAP,
+        PROJECTION,
         seeded,
-        map_space=VECTORS,
-        map_other="model · trials-model",
-        map_shortest="0",
-        map_labels="true",
+        projection_space=VECTORS,
+        projection_other="model · trials-model",
+        projection_shortest="0",
+        projection_labels="true",
     )
     first, second = (one["regions"] for one in marks(app))
     assert (
@@ -120,12 +132,12 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
 
 
 def test_a_word_of_no_space_is_said(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, map_word="nosuchword")
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="nosuchword")
     assert not app.exception and "nosuchword is none of its tokens" in markup(app)
 
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS)
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS)
     next(button for button in app.button if button.label == "cancer").click().run()
     assert not app.exception
     if app.error:  # the invented text may lack the word: then it is said
@@ -138,14 +150,20 @@ def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
 
 def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
     model = next(name for name in ("model · trials-model",))
-    app = open_page(MAP, seeded, map_space=VECTORS, map_other=model, map_shortest="0")
+    app = open_page(
+        PROJECTION,
+        seeded,
+        projection_space=VECTORS,
+        projection_other=model,
+        projection_shortest="0",
+    )
     assert not app.exception and not app.error
     first, second = charts(app)
     assert drawn_ids(first) == drawn_ids(second)
     assert sum("trustworthiness" in text for text in texts(app)) == 2
-    app.button_group(key="map_pair").set_value("overlaid").run()
+    app.button_group(key="projection_pair").set_value("overlaid").run()
     (start,) = charts(app)
-    app.slider(key="map_move").set_value(1.0).run()
+    app.slider(key="projection_move").set_value(1.0).run()
     (end,) = charts(app)
     assert (
         start["data"][0]["x"] == first["data"][0]["x"]
@@ -161,14 +179,17 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
         Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
         own.folder("maps", "mine"),
     )
-    app = open_page(MAP, own, map_space=VECTORS)
+    app = open_page(PROJECTION, own, projection_space=VECTORS)
     assert not app.exception and not app.error
-    assert app.selectbox(key="map_view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
+    assert (
+        app.selectbox(key="projection_view").value == "mine"
+        and len(drawn_ids(charts(app)[0])[0]) <= 60
+    )
     assert any(
         "vocadapt project" in code.value and "--method tsne" in code.value for code in app.code
     )
-    app.selectbox(key="map_view").select("PCA, at once").run()
-    assert not app.exception and app.selectbox(key="map_view").value == "PCA, at once"
+    app.selectbox(key="projection_view").select("PCA, at once").run()
+    assert not app.exception and app.selectbox(key="projection_view").value == "PCA, at once"
     assert any("vocadapt project" in code.value and "tsne" not in code.value for code in app.code)
 
 
@@ -181,22 +202,24 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
         given["other"] = str(own.folder("models", model))
     settings = ProjectionStep(TokenChoice(first=60), ProjectionSettings("pca"))
     run_step(Spec("map", settings, given), own.folder("maps", "mine"))
-    app = open_page(MAP, own)
+    app = open_page(PROJECTION, own)
     assert not app.exception and not app.error
     assert (
-        app.selectbox(key="map_space").value == VECTORS
-        and app.selectbox(key="map_view").value == "mine"
+        app.selectbox(key="projection_space").value == VECTORS
+        and app.selectbox(key="projection_view").value == "mine"
     )
-    assert app.selectbox(key="map_other").value == (f"model · {model}" if others else "no other")
-    app.selectbox(key="map_other").select("no other").run()
+    assert app.selectbox(key="projection_other").value == (
+        f"model · {model}" if others else "no other"
+    )
+    app.selectbox(key="projection_other").select("no other").run()
     assert (
-        app.selectbox(key="map_other").value == "no other"
-        and app.selectbox(key="map_space").value == VECTORS
+        app.selectbox(key="projection_other").value == "no other"
+        and app.selectbox(key="projection_space").value == VECTORS
     )
 
 
 def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS)
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS)
     assert any("tokens · about **" in text for text in texts(app))
     assert any(button.key == "make_map" for button in app.button)
 
@@ -204,7 +227,7 @@ def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
 def test_a_slice_is_a_link(open_page, own):
     words = ("aspirin", "sepsis", "not-a-token")
     saved = save_slice(own, "My <b>slice</b>", words, {"space": "here"})
-    app = open_page(MAP, own, map_space=VECTORS, map_slice=saved.id)
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_slice=saved.id)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(
@@ -218,13 +241,13 @@ def test_a_slice_is_a_link(open_page, own):
 
 
 def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
-    app = open_page(MAP, own, map_space=VECTORS, map_picked="3,5,x,99999999")
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_picked="3,5,x,99999999")
     assert app.dataframe[0].value["id"].tolist() == [3, 5]
     app.text_input(key="slice_name").set_value("Two of them").run()
     app.button(key="save_slice").click().run()
     assert not app.exception and not app.error
     assert len(load_slice(own, "two-of-them").tokens) == 2
-    assert app.selectbox(key="map_slice").value == "two-of-them"
+    assert app.selectbox(key="projection_slice").value == "two-of-them"
 
 
 @pytest.mark.parametrize(
@@ -236,21 +259,23 @@ def test_colors(color, open_page, own):
     (own.root / TABLES / "mine.csv").write_text(
         "token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8"
     )
-    app = open_page(MAP, own, map_space=VECTORS, map_color=color, map_shortest="0")
+    app = open_page(
+        PROJECTION, own, projection_space=VECTORS, projection_color=color, projection_shortest="0"
+    )
     assert not app.exception and not app.error
-    assert app.selectbox(key="map_color").value == color
+    assert app.selectbox(key="projection_color").value == color
     if color.startswith("table"):
         assert any("tokens on the map have a value" in text for text in texts(app))
 
 
 def test_origin_colors_the_adapted_model(open_page, seeded):
     app = open_page(
-        MAP,
+        PROJECTION,
         seeded,
-        map_space="model · trials-model",
-        map_color="origin · trials-model",
-        map_shortest="0",
-        map_pieces="true",
+        projection_space="model · trials-model",
+        projection_color="origin · trials-model",
+        projection_shortest="0",
+        projection_pieces="true",
     )
     assert not app.exception and not app.error
     names = [trace["name"].split(" · ")[0] for trace in charts(app)[0]["data"]]
@@ -260,27 +285,27 @@ def test_origin_colors_the_adapted_model(open_page, seeded):
 def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
     (own.root / TABLES).mkdir(parents=True)
     (own.root / TABLES / "torn.csv").write_bytes(b"\xff\xfe")
-    app = open_page(MAP, own, map_space=VECTORS, map_color="table · torn.csv")
+    app = open_page(PROJECTION, own, projection_space=VECTORS, projection_color="table · torn.csv")
     assert not app.exception and app.error and len(charts(app)) == 1
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        {"map_zoom": "<script>"},
-        {"map_color": "nothing"},
-        {"map_view": "../../etc"},
-        {"map_slice": "../../etc/passwd"},
-        {"map_tokens": "around a word", "map_around": "<script>alert(1)</script>"},
-        {"map_tokens": "search", "map_holding": "$x$"},
-        {"map_first": "2", "map_tokens": "first"},
-        {"map_other": "nowhere"},
-        {"map_near": "1e9"},
-        {"map_move": "7", "map_pair": "overlaid"},
+        {"projection_zoom": "<script>"},
+        {"projection_color": "nothing"},
+        {"projection_view": "../../etc"},
+        {"projection_slice": "../../etc/passwd"},
+        {"projection_tokens": "around a word", "projection_around": "<script>alert(1)</script>"},
+        {"projection_tokens": "search", "projection_holding": "$x$"},
+        {"projection_first": "2", "projection_tokens": "first"},
+        {"projection_other": "nowhere"},
+        {"projection_near": "1e9"},
+        {"projection_move": "7", "projection_pair": "overlaid"},
     ],
 )
 def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, **query)
+    app = open_page(PROJECTION, seeded, projection_space=VECTORS, **query)
     assert not app.exception
     assert "<script" not in markup(app) and not any(
         "<script" in code for code in texts(app) if not code.startswith("'")
@@ -289,12 +314,14 @@ def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
 
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
     view = {
-        "map_space": "word vectors · hostile",
-        "map_shortest": "0",
-        "map_specials": "true",
-        "map_labels": "true",
+        "projection_space": "word vectors · hostile",
+        "projection_shortest": "0",
+        "projection_specials": "true",
+        "projection_labels": "true",
     }
-    app = open_page(MAP, hostile, **view, map_word=HOSTILE[0], map_picked="0,1,2,3,4")
+    app = open_page(
+        PROJECTION, hostile, **view, projection_word=HOSTILE[0], projection_picked="0,1,2,3,4"
+    )
     assert not app.exception and not app.error
     spec = json.dumps(charts(app)[0], ensure_ascii=False)
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)

@@ -8,7 +8,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import controls, form, sources
-from vocadapt.ui.projection import view as map_view
+from vocadapt.ui.projection import view as projection_view
 
 workspace = frame.workspace()
 st.title("Map")
@@ -48,6 +48,6 @@ with making, mistakes.shown():
 with mistakes.shown():
     if view:
         pickers.stale_note(view, workspace)
-    map_view.explore(
+    projection_view.explore(
         workspace, sources.kept(spaces, view) if view else sources.at_once(spaces, choice)
     )

@@ -15,7 +15,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.browser
 
-ALL = "map_tokens=first&map_all=true&map_shortest=0"
+ALL = "projection_tokens=first&projection_all=true&projection_shortest=0"
 POINT = """(id) => {
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout;
   const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
@@ -23,7 +23,7 @@ POINT = """(id) => {
     if (trace.customdata[i] === id) return [plane.x + xaxis.d2p(trace.x[i]), plane.y + yaxis.d2p(trace.y[i])];
 }"""
 INKED = """() => {  // pixels of the marks that are not empty
-  const marks = document.querySelector('[data-testid="map-marks"]');
+  const marks = document.querySelector('[data-testid="projection-marks"]');
   const {data} = marks.getContext('2d').getImageData(0, 0, marks.width, marks.height);
   return data.filter((value, i) => i % 4 === 3 && value > 0).length;
 }"""
@@ -75,10 +75,10 @@ def lasso_everything(page):
 
 def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
-    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")
+    page.goto(f"{serve(root)}/projection?projection_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
     page.wait_for_url(
-        re.compile("map_view=PCA")
+        re.compile("projection_view=PCA")
     )  # what is looked at stands in the address, the default too
 
     page.evaluate("window.picture = document.querySelector('.js-plotly-plot .gl-canvas')")
@@ -92,11 +92,11 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     id = page.evaluate(LONELY)
     page.mouse.click(*point_at(page, id))
     page.wait_for_url(re.compile("word=(?!aspirin)"))
-    (clicked,) = parse_qs(urlsplit(page.url).query)["map_word"]
+    (clicked,) = parse_qs(urlsplit(page.url).query)["projection_word"]
     page.get_by_test_id("neighbors").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
     assert (
-        page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50
+        page.get_by_test_id("projection-marks").count() == 1 and page.evaluate(INKED) > 50
     )  # a star, rings and names
     assert page.evaluate(
         "window.picture.isConnected"
@@ -136,7 +136,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
 @pytest.mark.slow
 def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
-    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")
+    page.goto(f"{serve(root)}/projection?projection_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
     page.get_by_role("button", name="Make a map").click()
     page.get_by_role("button", name="Make the map").click()
@@ -149,7 +149,9 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
 
 def test_hostile_tokens_are_literal_under_the_pointer(serve, page, tmp_path, tiny_bert):
     root = seed_hostile(tmp_path / "hostile", tiny_bert).root
-    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+hostile&{ALL}&map_specials=true")
+    page.goto(
+        f"{serve(root)}/projection?projection_space=word+vectors+·+hostile&{ALL}&projection_specials=true"
+    )
     chart(page)
     seen = set()
     for id in range(len(HOSTILE)):
