@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -20,35 +20,36 @@ TEXT = f"files and folders: {READABLE}"
 
 
 def add_model(parser: Parser, required: bool = True, help: str = M) -> None:
-    """--model and --offline."""
+    """Add --model and --offline."""
     parser.add_argument("--model", metavar="M", required=required, help=help)
     add_offline(parser)
 
 
 def add_offline(parser: Parser) -> None:
-    """--offline."""
-    parser.add_argument("--offline", action="store_true", help="never ask the network for a model")
+    """Add --offline."""
+    parser.add_argument("--offline", action="store_true", help="do not download models")
 
 
 def add_casing(parser: Parser) -> None:
-    """--casing, for commands that take a bare vocab.txt."""
+    """Add --casing, for commands that accept a bare vocab.txt."""
     choices = tuple(filter(None, CASINGS))
     parser.add_argument(
         "--casing",
         default="",
         choices=choices,
-        help="of a bare vocab.txt (default: inferred from its tokens)",
+        help="casing of a bare vocab.txt (default: inferred from its tokens)",
     )
 
 
 def lowercase(options: Namespace) -> bool | None:
-    """What `add_casing` asked for."""
+    """Return whether to lowercase, from the option of `add_casing`; None if it was not given."""
     return bool(options.casing == "uncased") if options.casing else None
 
 
 def add_text(parser: Parser, own_seed: bool = True) -> None:
-    """The options of every command that reads text; --seed too, unless the command has another use
-    for it.
+    """Add the options of every command that reads text.
+
+    own_seed: also accept --seed, which must have no other meaning in the command.
     """
     default = CorpusSettings()
     parser.add_argument(
@@ -58,13 +59,13 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
         "--min-length",
         type=setting(default, "min_length"),
         default=default.min_length,
-        help="drop lines of fewer characters",
+        help="drop lines with fewer characters",
     )
     parser.add_argument(
         "--sample",
         type=setting(default, "sample"),
         default=default.sample,
-        help="share of the lines to read, drawn at random",
+        help="fraction of the lines to read, drawn at random",
     )
     names = ["--sample-seed", "--seed"] if own_seed else ["--sample-seed"]
     parser.add_argument(
@@ -77,7 +78,7 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
     parser.add_argument(
         "--language",
         action="store_true",
-        help="drop lines that do not look like the text's main language",
+        help="drop lines that are not in the text's main language",
     )
     longest = (
         f"maximum length of a line (or table record, article) in MB (default {default.max_line_mb})"
@@ -92,7 +93,7 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
 
 
 def corpus_settings(options: Namespace) -> CorpusSettings:
-    """What `add_text` asked for."""
+    """Build the corpus settings from the options of `add_text`."""
     seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
     seed = next(seed for seed in seeds if seed is not None)
     return CorpusSettings(
@@ -109,39 +110,40 @@ def add_word_rule(parser: Parser, default: str = "the run's") -> None:
     """Add the option for how the context of a question is split into words."""
     rules = "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
     help = (
-        "of questions: how to split the context into the words over which logits are pooled:"
-        f" {rules} (default: {default})"
+        "question answering: rule that splits the context into the words over which logits are"
+        f" pooled. {rules} (default: {default})"
     )
     parser.add_argument("--word-rule", choices=tuple(WORD_RULES), metavar="RULE", help=help)
 
 
 def add_out(parser: Parser, flag: str = "--out") -> None:
-    """Where a command writes."""
-    parser.add_argument(flag, metavar="DIR", dest="out", help="write here …")
+    """Add the options for where a command writes."""
+    parser.add_argument(flag, metavar="DIR", dest="out", help="output folder …")
     parser.add_argument(
         "--workspace",
         metavar="W",
         default="workspace",
-        help="… or into this workspace (default ./workspace)",
+        help="… or workspace to write to (default ./workspace)",
     )
-    parser.add_argument("--name", metavar="N", help="under this name")
+    parser.add_argument("--name", metavar="N", help="name of the result in the workspace")
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace what vocadapt wrote there before"
+        "--overwrite", action="store_true", help="replace an earlier result of vocadapt"
     )
 
 
 def add_checkpoints(parser: Parser) -> None:
-    """Where a training keeps what it goes on from."""
+    """Add the option for where a training stores its checkpoints."""
     help = (
-        "keep checkpoints here: after a kill the same command goes on from them (a job of the lab"
-        " keeps its own)"
+        "folder for checkpoints: if the command is interrupted, running it again resumes from them"
+        " (jobs keep their own)"
     )
     parser.add_argument("--checkpoints", metavar="DIR", help=help)
 
 
 def destination(options: Namespace, kind: str) -> Path | None:
-    """The folder to write, None where none was asked for; raises InputError for two, and for a name
-    that may not be one.
+    """Return the folder to write to, None if no output was requested.
+
+    Raises InputError for two destinations and for an invalid name.
     """
     if options.out is not None and options.name is not None:
         raise InputError(
@@ -153,10 +155,12 @@ def destination(options: Namespace, kind: str) -> Path | None:
 
 
 def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
-    """Run a step to where the options say; raises InputError where they do not say it."""
+    """Run a step and write its result; raise InputError if the options name no destination."""
     folder = destination(options, spec.kind)
     if folder is None:
-        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
+        raise InputError(
+            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
+        )
     keep = getattr(options, "checkpoints", None)
     return run_step(
         spec.absolute(), folder, progress, options.overwrite, keep=Path(keep) if keep else None
@@ -164,7 +168,7 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
 
 
 def written(artifact: Artifact, exit: int = 0) -> Answer:
-    """The answer of a command that wrote an artifact."""
+    """Build the answer of a command that wrote an artifact."""
     manifest = artifact.manifest
     place = {
         "out": str(artifact.folder),
@@ -180,8 +184,9 @@ def written(artifact: Artifact, exit: int = 0) -> Answer:
 
 
 def _flat(value: Any) -> Any:
-    """A figure for people: lists and tables of plain values in one line, nothing for what holds
-    more.
+    """Format a value for the text output: lists and tables of plain values in one line.
+
+    Returns None for nested values, which only the JSON output holds.
     """
     parts = [f"{name}: {one}" for name, one in value.items()] if isinstance(value, dict) else value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -18,7 +18,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="keep the workspace here (default: a folder that is removed again)",
+        help="folder in which to keep the workspace (default: a temporary folder)",
     )
 
 

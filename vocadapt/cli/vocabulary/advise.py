@@ -24,8 +24,8 @@ from vocadapt.progress import Progress
 from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 TASK = (
-    "word TAB tag on each line, blank lines between sentences: the words inside its entities are"
-    " looked at too"
+    "tagged sentences, word TAB tag on each line and blank lines between sentences: report on the"
+    " words of their entities, too"
 )
 
 
@@ -48,7 +48,7 @@ def _options(parser: Parser) -> None:
         "--workspace",
         metavar="W",
         default="workspace",
-        help="look here for kept counts (default ./workspace)",
+        help="workspace with stored word counts (default ./workspace)",
     )
     add_casing(parser)
     add_text(parser)

@@ -24,13 +24,13 @@ PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 def _options(parser: Parser) -> None:
     parser.description = (
-        "How many wordpieces to put behind the old ones: what the first N that adapt --preset"
-        " exbert-s… would add do to a text."
+        "Compare extension sizes: how the first N tokens that adapt --preset exbert-s… would add"
+        " change the tokenization of a text."
     )
     add_model(parser)
     add_casing(parser)
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
-    sizes = f"tokens added (default: {EXTENSION:,}, the published number, and halves of it)"
+    sizes = f"numbers of added tokens (default: {EXTENSION:,}, the published number, and repeated halves)"
     parser.add_argument(
         "--sizes",
         type=whole(1, limits(PlanSettings, "max_added")[1]),
@@ -42,7 +42,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument(
         "--workspace",
         metavar="W",
-        help="keep the word counts in this workspace, and use those that it keeps",
+        help="workspace that stores word counts for reuse",
     )
     add_text(parser)
 

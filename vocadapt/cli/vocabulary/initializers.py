@@ -48,19 +48,19 @@ COLUMNS = (
 def _options(parser: Parser) -> None:
     default = LeaderboardSettings()
     add_model(parser, help="hub name or model folder")
-    parser.add_argument("--target", metavar="B", help=f"whose vocabulary is taken over: {M}")
+    parser.add_argument("--target", metavar="B", help=f"model whose vocabulary is taken over: {M}")
     parser.add_argument(
-        "--vectors", metavar="DIR", help="or word vectors: the words that the model lacks are added"
+        "--vectors", metavar="DIR", help="word vectors; words that the model lacks are added"
     )
-    trained = f"what vectors of a bare vocab.txt's tokens are trained on: {TEXT}"
+    trained = f"text to train the vectors of a bare vocab.txt's tokens on: {TEXT}"
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", help=trained)
     parser.add_argument(
         "--text",
         nargs="+",
         metavar="TEXT",
-        help="text that nothing was trained on, for the masked-word loss",
+        help="held-out text for the masked-token loss",
     )
-    methods = f"these only, of {', '.join(INITIALIZERS)}"
+    methods = f"initializers to compare (default all): {', '.join(INITIALIZERS)}"
     parser.add_argument(
         "--methods", nargs="+", default=[], choices=INITIALIZERS, metavar="NAME", help=methods
     )
@@ -69,32 +69,32 @@ def _options(parser: Parser) -> None:
         type=setting(LeaderboardSettings, "held_out"),
         default=default.held_out,
         metavar="N",
-        help="common tokens to hide (500, or ¼)",
+        help="number of common tokens to hide (default 500, at most ¼)",
     )
     parser.add_argument(
         "--judged",
         type=setting(LeaderboardSettings, "judged"),
         default=default.judged,
         metavar="N",
-        help="new tokens to look at (1000)",
+        help="number of new tokens to evaluate (default 1000)",
     )
     parser.add_argument(
         "--neighbors",
         type=setting(RowSettings, "neighbors"),
         default=0,
         metavar="M",
-        help="of semantic and wechsel (default 3 and 10)",
+        help="neighbors used by semantic and wechsel (default 3 and 10)",
     )
     parser.add_argument(
         "--norm-matched",
         action="store_true",
-        help="judge each with its rows at the old rows' length, too",
+        help="also evaluate with embeddings scaled to the norm of the old ones",
     )
     parser.add_argument(
         "--seed",
         type=setting(LeaderboardSettings, "seed"),
         default=default.seed,
-        help="of what is hidden, and of random rows (default 1)",
+        help="random seed of hidden tokens and random embeddings (default 1)",
     )
     add_casing(parser)
     add_text(parser, own_seed=False)

@@ -63,7 +63,7 @@ class Compared:
 
 def _compare_options(parser: Parser) -> None:
     parser.add_argument(
-        "models", nargs="+", metavar="M", help=f"{M}; faulty ones are looked at, too"
+        "models", nargs="+", metavar="M", help=f"{M}; invalid ones are analyzed, too"
     )
     add_casing(parser)
     add_offline(parser)
@@ -184,7 +184,7 @@ def _study_options(parser: Parser) -> None:
         choices=list(REDUCTIONS),
         default=list(PUBLISHED),
         metavar="NAME",
-        help=f"{names} (default: the published ones, without cost)",
+        help=f"heuristics to compare: {names} (default: the published ones, without cost)",
     )
     parser.add_argument(
         "--keep",
@@ -192,7 +192,7 @@ def _study_options(parser: Parser) -> None:
         type=setting(ReductionSettings, "keep"),
         default=list(KEEPS),
         metavar="SHARE",
-        help="of the vocabulary, 0 to 1",
+        help="fractions of the vocabulary to keep, 0 to 1",
     )
     parser.add_argument(
         "--seeds",
@@ -200,13 +200,13 @@ def _study_options(parser: Parser) -> None:
         type=setting(ReductionSettings, "seed"),
         default=list(SEEDS),
         metavar="SEED",
-        help="of random (default 1 2 3)",
+        help="random seeds of the heuristic random (default 1 2 3)",
     )
     parser.add_argument("--count-marks", action="store_true", help=MARKS)
     parser.add_argument(
         "--workspace",
         metavar="W",
-        help="keep the word counts in this workspace, and use those that it keeps",
+        help="workspace that stores word counts for reuse",
     )
     add_text(parser, own_seed=False)
 
@@ -300,30 +300,30 @@ def _reduce_options(parser: Parser) -> None:
         choices=REDUCTIONS,
         default=default.heuristic,
         metavar="NAME",
-        help=", ".join(REDUCTIONS),
+        help=f"heuristic by which tokens are removed: {', '.join(REDUCTIONS)}",
     )
     parser.add_argument(
         "--keep",
         type=setting(ReductionSettings, "keep"),
         required=True,
         metavar="SHARE",
-        help="of the vocabulary, above 0 and up to 1",
+        help="fraction of the vocabulary to keep, above 0 and up to 1",
     )
     parser.add_argument(
-        "--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}"
+        "--corpus", metavar="TEXT", nargs="+", help=f"text to count tokens in: {TEXT}"
     )
     parser.add_argument(
         "--seed",
         type=setting(ReductionSettings, "seed"),
         default=default.seed,
-        help=f"of random (default {default.seed})",
+        help=f"random seed of the heuristic random (default {default.seed})",
     )
     parser.add_argument("--count-marks", action="store_true", help=MARKS)
     parser.add_argument(
         "--no-certificate",
         dest="certify",
         action="store_false",
-        help="do not check the result at once",
+        help="skip the certificate of the result",
     )
     add_text(parser, own_seed=False)
     add_out(parser)

@@ -54,7 +54,7 @@ def _map_options(parser: Parser) -> None:
         help="word vectors, as vectors train or import wrote them",
     )
     add_model(parser, help=ROWS)
-    methods = f"{', '.join(METHODS)} (default {default.method})"
+    methods = f"alignment method: {', '.join(METHODS)} (default {default.method})"
     parser.add_argument(
         "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
     )
@@ -69,32 +69,32 @@ def _map_options(parser: Parser) -> None:
         type=setting(AlignmentSettings, "ridge"),
         default=default.ridge,
         metavar="X",
-        help="penalty of the ridge map",
+        help="regularization strength of ridge",
     )
     parser.add_argument(
         "--weights",
         default=default.weights,
         choices=WEIGHTS,
-        help="count frequent anchors more (default none)",
+        help="weighting of anchors by frequency (default none)",
     )
     parser.add_argument(
         "--anchors-without",
         action="append",
         default=[],
         choices=WITHOUT,
-        help="leave these out; may be repeated",
+        help="kind of anchors to leave out; may be repeated",
     )
     parser.add_argument(
         "--min-count",
         type=setting(AnchorFilter, "min_count"),
         default=0,
-        help="leave rarer anchors out",
+        help="minimum count of an anchor",
     )
     parser.add_argument(
         "--seed",
         type=setting(AlignmentSettings, "seed"),
         default=default.seed,
-        help="of the random map (default 1)",
+        help="random seed of the random method (default 1)",
     )
 
 
@@ -121,7 +121,7 @@ def _align_options(parser: Parser) -> None:
         help="number of cross-validation folds (default 10)",
     )
     parser.add_argument(
-        "--all", action="store_true", help="judge all maps, not only the chosen one"
+        "--all", action="store_true", help="evaluate all alignment methods, not only the chosen one"
     )
     add_out(parser, "--save")
 
@@ -148,14 +148,15 @@ def _align(options: Namespace, progress: Progress) -> Answer:
 
 
 def _spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
-    """The word vectors and the model that were named."""
+    """Load the word vectors and the model named by the options."""
     model = open_model(options.model, options.offline or None)
     return load_space(Path(options.vectors)), model
 
 
 def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]) -> str:
-    """One row per map: its scores among all anchors and, under "all: …", all pieces, with n and
-    chance; then what is left out.
+    """Format the scores of each alignment, one row each.
+
+    Scores are among all anchors and, under "all: …", among all wordpieces, with n and chance.
     """
     among = ("P@5", "P@5 CSLS", "chance@5", "of")
     header = (
@@ -198,7 +199,7 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
 
 
 def _best(found: dict[str, Any], among: int) -> str:
-    """Which map is best, and whether that is more than luck."""
+    """Describe the best alignment and its paired test against the first."""
     against = found["against_first"]
     gain = (
         f"{against['difference']:+.3g} over the first, ahead in {against['won']} of"
@@ -218,16 +219,19 @@ def _named(found: dict[str, Any]) -> str:
 
 
 def _neighbors_options(parser: Parser) -> None:
-    parser.add_argument("words", nargs="+", metavar="WORD")
+    parser.add_argument("words", nargs="+", metavar="WORD", help="words to look up")
     _map_options(parser)
     parser.add_argument(
         "-k",
         type=setting(ListSettings, "k"),
         default=10,
-        help="neighbors in each list (default 10)",
+        help="number of neighbors per list (default 10)",
     )
     parser.add_argument(
-        "--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)"
+        "--metric",
+        default="cosine",
+        choices=METRICS,
+        help="similarity measure: cosine or euclidean (default cosine)",
     )
     parser.add_argument("--csls", action="store_true", help="use CSLS for cross-space neighbors")
 
@@ -253,7 +257,7 @@ def _neighbors(options: Namespace, progress: Progress) -> Answer:
 
 
 def _lists(word: str, lists: FourLists) -> str:
-    """The four lists of a word side by side; a star marks what stands in more than one."""
+    """Format the four lists of a word side by side; a star marks words of several lists."""
     marked = find_shared_neighbors(lists)
     columns = [_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
     return f"{word}\n" + table(list(TITLES.values()), list(zip_longest(*columns, fillvalue="")))

@@ -39,8 +39,8 @@ from vocadapt.spaces.neighbors.noise_baseline import (
 
 SHOWN = 30
 SPACE = (
-    "word vectors (a folder), or a model for its input rows (what the thesis calls contextual"
-    " embeddings)"
+    "folder of word vectors, or a model for its input embeddings (called contextual embeddings by"
+    " Fast 2023)"
 )
 
 
@@ -52,45 +52,49 @@ def _options(parser: Parser) -> None:
         " vectors in context of two layers."
     )
     parser.add_argument("--before", metavar="A", required=True, help=SPACE)
-    parser.add_argument("--after", metavar="B", required=True, help="the other space, of any width")
+    parser.add_argument(
+        "--after", metavar="B", required=True, help="space to compare with, of any dimension"
+    )
     parser.add_argument(
         "-k",
         type=setting(ChangeSettings, "k"),
         default=default.k,
-        help=f"neighbors, by cosine (default {default.k})",
+        help=f"number of neighbors, by cosine (default {default.k})",
     )
     among = "; ".join(f"{name}: {meaning}" for name, meaning in AMONG.items())
     parser.add_argument(
         "--among",
         choices=AMONG,
         default=default.among,
-        help=f"where neighbors are looked for; {among}",
+        help=f"candidates for neighbors. {among}",
     )
     parser.add_argument(
         "--without",
         action="append",
         default=[],
         choices=EXCLUDED_KINDS,
-        help="leave out special tokens, ##continuations, [unusedN]",
+        help="kind of tokens to leave out; may be repeated",
     )
     null = parser.add_mutually_exclusive_group()
     null.add_argument(
         "--noise-baseline",
         nargs=2,
         metavar=("X", "Y"),
-        help="two spaces that differ in the seed alone: what luck does",
+        help="noise baseline: two runs that differ only in the seed",
     )
     null.add_argument(
         "--noise-baseline-seed",
         action="store_true",
-        help="train A (or B) a second time, with another seed",
+        help="noise baseline: train A (or B) again with another seed",
     )
     null.add_argument(
         "--noise-baseline-bootstrap",
         action="store_true",
-        help="train A (or B) twice on lines drawn anew from its text",
+        help="noise baseline: train A (or B) on two bootstrap resamples of its text",
     )
-    parser.add_argument("--word", metavar="WORD", help="its neighbors before, in both, after")
+    parser.add_argument(
+        "--word", metavar="WORD", help="word whose neighbors before, in both and after are listed"
+    )
     parser.add_argument(
         "-n",
         type=whole(0, MAX_COUNT),

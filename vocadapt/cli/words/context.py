@@ -26,11 +26,15 @@ def _options(parser: Parser) -> None:
     parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece such as '##chy'")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     add_model(
-        parser, required=False, help=f"whose words count: {M} (default: BERT's words, uncased)"
+        parser,
+        required=False,
+        help=f"model whose word splitting applies: {M} (default: that of uncased BERT)",
     )
     add_casing(parser)
     parser.add_argument(
-        "--piece", action="store_true", help="take WORD as a wordpiece, also where it begins words"
+        "--piece",
+        action="store_true",
+        help="treat WORD as a wordpiece, also at the start of longer words",
     )
     parser.add_argument(
         "-n",
@@ -40,13 +44,13 @@ def _options(parser: Parser) -> None:
         help=f"lines to show (default {default.limit})",
     )
     parser.add_argument(
-        "--first", action="store_true", help="show the first lines, not some drawn at random"
+        "--first", action="store_true", help="show the first lines instead of a random sample"
     )
     parser.add_argument(
         "--seed",
         type=setting(ContextSettings, "seed"),
         default=default.seed,
-        help="of the draw (default 1)",
+        help="random seed of the sample (default 1)",
     )
     width = f"characters on either side (default {default.width})"
     parser.add_argument(

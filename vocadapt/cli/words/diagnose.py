@@ -41,10 +41,10 @@ from vocadapt.spaces.diagnostics.relations import (
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
     "mean_cosine": (
-        "mean cosine over all pairs of tokens, none with itself (thesis, table 3.2); null:"
+        "mean cosine over all pairs of tokens, none with itself (Fast 2023, table 3.2); null:"
         " different widths"
     ),
-    "mean_cosine_common": "mean cosine of the two rows of each common token (thesis, table 3.3)",
+    "mean_cosine_common": "mean cosine of the two rows of each common token (Fast 2023, table 3.3)",
     "isotropy": (
         "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on rows of length 1 (Mu and"
         " Viswanath 2018)"
@@ -74,7 +74,7 @@ def _tokens_option(parser: Parser) -> None:
         "--tokens",
         default="all",
         choices=tuple(TOKENS),
-        help=f"which tokens count (default all). {said}",
+        help=f"tokens to include (default all). {said}",
     )
 
 
@@ -82,7 +82,7 @@ def _diagnose_options(parser: Parser) -> None:
     parser.add_argument("spaces", nargs="+", metavar="A", help=SPACE)
     _tokens_option(parser)
     parser.add_argument(
-        "--no-hubness", action="store_true", help="leave out hubness, which takes seconds"
+        "--no-hubness", action="store_true", help="skip hubness, which takes seconds"
     )
     add_offline(parser)
 
@@ -211,23 +211,23 @@ def _relations_options(parser: Parser) -> None:
         "--draws",
         type=setting(PermutationSettings, "draws"),
         default=default.draws,
-        help=f"random re-pairings (default {default.draws})",
+        help=f"number of random re-pairings (default {default.draws})",
     )
     parser.add_argument(
         "--seed",
         type=setting(PermutationSettings, "seed"),
         default=default.seed,
-        help="of the re-pairings (default 1)",
+        help="random seed of the re-pairings (default 1)",
     )
-    parser.add_argument("--each", action="store_true", help="every pair with its cosine, too")
+    parser.add_argument("--each", action="store_true", help="also list every pair with its cosine")
     _tokens_option(parser)
     add_offline(parser)
 
 
 PAIRS = (
-    "pairs of words, with a relation or a score or none; analogy questions; paradigms under a"
-    " header that begins with lemma (default: the pairs of the thesis, Google's analogies,"
-    " SimLex-999, WordSim-353)"
+    "files of word pairs, with or without relations or scores; of analogy questions; or of"
+    " paradigms, under a header that begins with lemma (default: the pairs of Fast 2023, Google's"
+    " analogies, SimLex-999, WordSim-353)"
 )
 
 

@@ -39,7 +39,7 @@ def _options(parser: Parser) -> None:
         nargs="?",
         const=BUNDLED,
         metavar="FILE",
-        help="analogy questions; without FILE Google's",
+        help="file of analogy questions (without FILE: Google's)",
     )
 
 

@@ -22,36 +22,39 @@ from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings
 from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
 from vocadapt.spaces.projection.tsne import ENGINES
 
-FILE = re.compile(r"\.[A-Za-z]{2,8}")  # endings that a folder has not
+FILE = re.compile(r"\.[A-Za-z]{2,8}")  # suffixes of files, in contrast to folders
 
 CHOICE = {
-    "first": "tokens to show, the first ones; 0: all",
-    "min_length": "characters of a token or more, without ##",
-    "low": "frequency band: from this rank or count",
-    "high": "frequency band: to this rank or count; 0: open",
-    "nearest": "neighbors that come with --around",
+    "first": "number of tokens to show; 0: all",
+    "min_length": "minimum number of characters, without ##",
+    "low": "lower end of the frequency band, a rank or count",
+    "high": "upper end of the frequency band; 0: none",
+    "nearest": "number of neighbors shown with --around",
 }
 LAYOUT = {
-    "perplexity": "t-SNE: neighbors that count, about",
-    "exaggeration": "t-SNE: early exaggeration",
-    "iterations": "t-SNE: in all; UMAP: epochs; 0: the method's own",
-    "learning_rate": "t-SNE: in scikit-learn's units; 0: by the number of tokens",
-    "neighbors": "UMAP: neighbors that count",
-    "min_dist": "UMAP: how close points may lie",
-    "pca": "dimensions kept before t-SNE and UMAP; 0: all",
-    "seed": "of the layout",
+    "perplexity": "perplexity of t-SNE",
+    "exaggeration": "early exaggeration of t-SNE",
+    "iterations": "iterations of t-SNE, epochs of UMAP; 0: the method's default",
+    "learning_rate": "learning rate of t-SNE, in scikit-learn's units; 0: by the number of tokens",
+    "neighbors": "number of neighbors of UMAP",
+    "min_dist": "minimum distance of points of UMAP",
+    "pca": "dimensions kept by PCA before t-SNE and UMAP; 0: all",
+    "seed": "random seed of the layout",
 }
 
 
 def _options(parser: Parser) -> None:
     choice, layout = TokenChoice(), ProjectionSettings()
-    add_model(parser, required=False, help="hub name or model folder, whose wordpieces are shown")
-    parser.add_argument("--vectors", metavar="DIR", help="word vectors, which are shown")
+    add_model(parser, required=False, help="hub name or model folder whose wordpieces are shown")
+    parser.add_argument("--vectors", metavar="DIR", help="word vectors to show")
     parser.add_argument(
-        "--other", metavar="M|DIR", help="a second space, over the words that both share"
+        "--other", metavar="M|DIR", help="second space; only shared words are shown"
     )
     parser.add_argument(
-        "--method", default=layout.method, choices=METHODS, help=f"default {layout.method}"
+        "--method",
+        default=layout.method,
+        choices=METHODS,
+        help=f"projection method (default {layout.method})",
     )
     for name, meaning in CHOICE.items():
         _number(parser, name, choice, meaning)
@@ -59,26 +62,34 @@ def _options(parser: Parser) -> None:
         "--band",
         default=choice.band,
         choices=BANDS,
-        help="what --low and --high are (default rank)",
+        help="meaning of --low and --high (default rank)",
     )
     for name in ("specials", "continuations", "unused"):
         parser.add_argument(
             f"--{name}", action="store_true", help=f"show {name.replace('unused', '[unusedN]')} too"
         )
-    parser.add_argument("--search", default="", metavar="TEXT", help="only tokens that hold this")
     parser.add_argument(
-        "--around", default="", metavar="WORD", help="a word and its nearest instead of the first"
+        "--search", default="", metavar="TEXT", help="substring that tokens must contain"
+    )
+    parser.add_argument(
+        "--around",
+        default="",
+        metavar="WORD",
+        help="word to show with its nearest neighbors, instead of the first tokens",
     )
     for name, meaning in LAYOUT.items():
         _number(parser, name, layout, meaning)
     parser.add_argument(
-        "--metric", default=layout.metric, choices=METRICS, help=f"default {layout.metric}"
+        "--metric",
+        default=layout.metric,
+        choices=METRICS,
+        help=f"distance measure (default {layout.metric})",
     )
     parser.add_argument(
         "--engine",
         default=layout.engine,
         choices=("auto", *ENGINES),
-        help="of t-SNE (default: by size)",
+        help="implementation of t-SNE (default: by size)",
     )
     add_out(parser)
 
@@ -103,8 +114,8 @@ def _project(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     if bool(options.model) == bool(options.vectors):
         raise InputError(
-            "A map shows the wordpieces of a model or word vectors: give --model or --vectors, one"
-            " of them."
+            "A projection shows the wordpieces of a model or word vectors: give either --model or"
+            " --vectors."
         )
     space, step = options.model or options.vectors, _settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):

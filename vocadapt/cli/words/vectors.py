@@ -22,13 +22,13 @@ from vocadapt.progress import Progress
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 NUMBERS = {
-    "dim": "width of the vectors; 0: the model's, which a bare vocab.txt has not",
+    "dim": "dimension of the vectors; 0: the model's (a bare vocab.txt has none)",
     "epochs": "passes over the text",
-    "window": "words on either side",
+    "window": "context words on either side",
     "min_count": "drop words that occur less often",
     "negative": "negative samples for each word",
-    "seed": "of training, and of --sample",
-    "workers": "threads; 0: all cores, 1: the same bits again",
+    "seed": "random seed of training and of --sample",
+    "workers": "threads; 0: all cores, 1: bit-reproducible",
 }
 ONLY = "keep only the words of this text (needs --model)"
 
@@ -47,22 +47,22 @@ def _train_options(parser: Parser) -> None:
             metavar="N",
             help=f"{meaning} (default {value})",
         )
-    parser.add_argument("--skip-gram", action="store_true", help="skip-gram instead of CBOW")
+    parser.add_argument("--skip-gram", action="store_true", help="train skip-gram instead of CBOW")
     parser.add_argument(
         "--alpha",
         type=setting(Word2VecSettings, "alpha"),
         default=default.alpha,
-        help=f"first learning rate (default {default.alpha})",
+        help=f"initial learning rate (default {default.alpha})",
     )
     parser.add_argument(
         "--subsample",
         type=setting(Word2VecSettings, "sample"),
         default=default.sample,
-        help=f"thin out frequent words (default {default.sample})",
+        help=f"threshold above which frequent words are downsampled (default {default.sample})",
     )
     drawn = (
-        "train on as many lines drawn anew, with replacement, by this seed: a bootstrap (default 0:"
-        " the text as it is)"
+        "train on a bootstrap resample of the lines, drawn with this seed (default 0: no"
+        " resampling)"
     )
     parser.add_argument(
         "--resample", type=setting(VectorsStep, "resample"), default=0, metavar="SEED", help=drawn
@@ -84,32 +84,32 @@ def _train(options: Namespace, progress: Progress) -> Answer:
 
 
 IN_CONTEXT = {
-    "occurrences": "average over so many occurrences of a word at most, drawn by the seed",
-    "length": "wordpieces of a window: a line is a context, a longer one is cut",
-    "batch": "windows the model reads at a time",
+    "occurrences": "maximum number of occurrences to average over, drawn by the seed",
+    "length": "wordpieces of a window; longer lines are divided",
+    "batch": "windows per forward pass",
     "min_count": "drop words that occur less often",
-    "first": "only the N most frequent; 0: all",
-    "seed": "of the occurrences that are drawn, and of --sample",
+    "first": "number of most frequent words to keep; 0: all",
+    "seed": "random seed of the sampled occurrences and of --sample",
 }
 
 
 def _contextual_options(parser: Parser) -> None:
     default = ContextualSettings()
     parser.description = (
-        "Vectors in context: what a layer of a model makes of each word, averaged over its"
-        " occurrences in a text. They become word vectors like any other. Not to be mixed up with a"
-        " model's input rows (what the thesis calls contextual embeddings): those need no text, and"
-        " every command that takes vectors or a model reads them from the model."
+        "Compute contextual vectors: the output of a layer for each word, averaged over its"
+        " occurrences in a text. The result is used like any other word vectors. Do not confuse"
+        " them with a model's input embeddings (called contextual embeddings by Fast 2023), which"
+        " every command that takes vectors or a model reads from the model, without a text."
     )
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", required=True, help=TEXT)
     which = (
-        "0: the embedding output, position included; 1: what leaves the first layer; … last: the"
-        " top (default last)"
+        "layer to read. 0: the embedding output, with positions; 1: the output of the first layer;"
+        " … last: the output of the top layer (default last)"
     )
     parser.add_argument("--layer", type=_layer, default=default.layer, metavar="L", help=which)
     parser.add_argument(
-        "--words", metavar="FILE", help="only these words, one a line, however rare"
+        "--words", metavar="FILE", help="file of the words to include, one per line, however rare"
     )
     for name, meaning in IN_CONTEXT.items():
         value = getattr(default, name)
@@ -126,7 +126,7 @@ def _contextual_options(parser: Parser) -> None:
         "--token-unit",
         choices=UNITS,
         default=default.unit,
-        help=f"{units} (default {default.unit})",
+        help=f"unit of the vectors. {units} (default {default.unit})",
     )
     add_text(parser, own_seed=False)
     add_out(parser)
@@ -136,7 +136,7 @@ LAYER = setting(ContextualSettings, "layer")
 
 
 def _layer(text: str) -> Any:
-    """A layer by its number, or the word last."""
+    """Parse a layer: its number, or the word last."""
     return ContextualSettings().layer if text == "last" else LAYER(text)
 
 
@@ -154,9 +154,11 @@ def _import_options(parser: Parser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors",
+        help="vectors as word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors",
     )
-    parser.add_argument("--words", metavar="FILE", help="the words of a .npy matrix, one a line")
+    parser.add_argument(
+        "--words", metavar="FILE", help="file with the words of a .npy matrix, one per line"
+    )
     parser.add_argument(
         "--limit",
         type=setting(ImportStep, "limit"),
@@ -168,12 +170,12 @@ def _import_options(parser: Parser) -> None:
     parser.add_argument(
         "--fold-case",
         action="store_true",
-        help="fold cased words onto an uncased model (needs --model)",
+        help="lowercase the words for an uncased model (needs --model)",
     )
     parser.add_argument(
         "--collisions",
         default="first",
-        help="how spellings that fall together are merged (default first)",
+        help="rule for merging spellings that become equal (default first)",
     )
     add_model(parser, required=False)
     add_casing(parser)
