@@ -315,7 +315,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
             ),
             "unknown to train",
         ),
-        ("finetune --model {f}/adapted --task {f}/task.toml", "Say where to write"),
+        ("finetune --model {f}/adapted --task {f}/task.toml", "No output folder was given"),
         ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
         ("evaluate --run {f}/adapted", "expected a run"),
         ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' cut"),

@@ -498,7 +498,7 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "whole", "--train-heads"], "no use for --train-heads"),
         ("bert", ["--stage", "whole", "--layers", "3"], "--layers does not apply"),
         ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
-        ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
+        ("bert", ["--stage", "whole", "--from-scratch"], "Nothing to train was named"),
         (
             "bert",
             [

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
             message = message.replace(said, ours)
         raise InputError(
             f"{command}: {message}" + ("" if message.endswith("?") else "."),
-            f"{self.prog} --help tells more.",
+            f"{self.prog} --help lists its options.",
         )
 
     def _check_value(self, action: argparse.Action, value: object) -> None:

@@ -1,4 +1,4 @@
-"""From the arguments to a command, from its Answer to stdout."""
+"""Run the command that the arguments name, and print its answer."""
 
 import logging
 import sys
@@ -17,178 +17,181 @@ from vocadapt.cli.progress import ProgressLine
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 
-# Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to
-# show the help.
+# Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
         "lab.demo",
         "DEMO",
-        "walk the whole path on what comes with vocadapt, in a minute, each step really run",
+        "run the whole method on the bundled demo data, in about a minute",
     ),
     "advise": (
         "vocabulary.advise",
         "ADVISE",
-        "from word counts alone: is a new vocabulary worth a run, and which",
+        "advise whether and how to adapt a vocabulary, from word counts alone",
     ),
-    "words count": ("words.words", "COUNT", "count the words of a text as a model meets them"),
+    "words count": ("words.words", "COUNT", "count the words of a text as a model splits them"),
     "context": (
         "words.context",
         "CONTEXT",
-        "the lines of a text in which a word or a wordpiece stands",
+        "show the lines of a text that contain a word or a wordpiece",
     ),
     "vectors train": ("words.vectors", "TRAIN", "train word vectors on a text"),
-    "vectors import": ("words.vectors", "IMPORT", "take over word vectors of another program"),
-    "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgment"),
+    "vectors import": ("words.vectors", "IMPORT", "import word vectors of another program"),
+    "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgments"),
     "vectors contextual": (
         "words.vectors",
         "CONTEXTUAL",
-        "vectors of words in their context: what a layer of a model makes of them",
+        "compute contextual vectors: mean outputs of a layer for each word",
     ),
     "align": (
         "words.align",
         "ALIGN",
-        "fit a map from word vectors to a model's wordpieces, and judge it on held-out words",
+        "fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out words",
     ),
     "initializers": (
         "vocabulary.initializers",
         "COMPARE",
-        "initializers compared before any training",
+        "compare initializers of new embeddings before any training",
     ),
     "neighbors": (
         "words.align",
         "NEIGHBORS",
-        "what lies next to a word: in either space, and across through the map",
+        "list the nearest neighbors of words within and across spaces",
     ),
     "project": (
         "words.project",
         "PROJECT",
-        "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP",
+        "project the words of one or two spaces to the plane: PCA, t-SNE, UMAP",
     ),
     "diagnose": (
         "words.diagnose",
         "DIAGNOSE",
-        "the geometry of spaces: mean cosines within and between, isotropy, hubness, norms",
+        "measure the geometry of spaces: mean cosines, isotropy, hubness, norms",
     ),
     "relations": (
         "words.diagnose",
         "RELATIONS",
-        "how near the words of a relation lie, against the space's mean and random pairs",
+        "measure how similar related words are, against random pairs",
     ),
     "change": (
         "words.change",
         "CHANGE",
-        "which words have other neighbors in one space than in another",
+        "list the words whose neighbors differ most between two spaces",
     ),
     "vocabulary compare": (
         "vocabulary.vocabulary",
         "COMPARE",
-        "what vocabularies have in common, and each in figures",
+        "compare vocabularies: overlap, lengths, faults",
     ),
     "vocabulary study": (
         "vocabulary.vocabulary",
         "STUDY",
-        "how much longer a text becomes when a vocabulary is made smaller",
+        "measure how much longer a text becomes with a smaller vocabulary",
     ),
     "vocabulary reduce": (
         "vocabulary.vocabulary",
         "REDUCE",
-        "take a share of the tokens out of a model",
+        "remove a fraction of the tokens of a model",
     ),
     "vocabulary extension": (
         "vocabulary.extension",
         "EXTENSION_CURVE",
-        "how a text is cut with more and more wordpieces of its own",
+        "measure how a text is tokenized with more and more added wordpieces",
     ),
-    "adapt": ("vocabulary.adapt", "ADAPT", "teach a model the words of a domain"),
-    "certify": ("vocabulary.adapt", "CERTIFY", "check that an adapted model kept what it should"),
+    "adapt": ("vocabulary.adapt", "ADAPT", "adapt the vocabulary of a model to a domain"),
+    "certify": (
+        "vocabulary.adapt",
+        "CERTIFY",
+        "check that an adapted model changed only where it should",
+    ),
     "pretrain": (
         "training.pretrain",
         "PRETRAIN",
-        "train on a text: a model by stages, or a small one of one's own from scratch",
+        "continue pretraining of a model, or pretrain a small one from scratch",
     ),
     "gates": (
         "training.gates",
         "GATES",
-        "how much each layer of an exBERT listens to its extension, by kind of token",
+        "report the weight of the extension in each layer of an exBERT, by kind of token",
     ),
-    "tokenize": ("vocabulary.tokenize", "TOKENIZE", "how models cut a text"),
+    "tokenize": ("vocabulary.tokenize", "TOKENIZE", "show how models tokenize a text"),
     "lens": (
         "vocabulary.lens",
         "LENS",
-        "how models cut a text, in figures, and the words they cut otherwise",
+        "compare tokenizations of a text, and list the words that differ",
     ),
     "presets": (
         "vocabulary.adapt",
         "PRESETS",
-        "the built-in recipes, and everything a recipe can choose from",
+        "list the built-in recipes, and all options of a recipe",
     ),
-    "convert": ("vocabulary.adapt", "CONVERT", "turn a published .bin model into safetensors"),
+    "convert": ("vocabulary.adapt", "CONVERT", "convert a published .bin model to safetensors"),
     "tasks list": (
         "training.tasks",
         "LIST",
-        "the benchmarks of the papers (tasks alone does the same)",
+        "list the benchmarks of the papers (same as tasks alone)",
     ),
     "tasks card": (
         "training.tasks",
         "CARD",
-        "what is known of a benchmark: labels, sizes, metric, license, where to get it",
+        "show the card of a benchmark: labels, sizes, metric, license, source",
     ),
     "tasks download": (
         "training.tasks",
         "DOWNLOAD",
-        "fetch a benchmark that is free, checked, ready to train on",
+        "download a free benchmark, verified and ready for training",
     ),
     "score": (
         "analysis.score",
         "SCORE",
-        "score predictions of any program, each score under its exact definition",
+        "score the predictions of any program, each score with its definition",
     ),
     "finetune": (
         "training.finetune",
         "FINETUNE",
-        "train a model on a task, under its tokenizations, and score it",
+        "fine-tune a model on a task under its tokenizations, and score it",
     ),
     "evaluate": (
         "training.finetune",
         "EVALUATE",
-        "score a fine-tuned run again: other examples, another score",
+        "score a fine-tuned run again, on other examples or by another scorer",
     ),
     "predict": (
         "training.predict",
         "PREDICT",
-        "what a fine-tuned run says of other text, both tokenizations pooled",
+        "predict with a fine-tuned run on other text, pooling both tokenizations",
     ),
     "zero-shot": (
         "training.zero_shot",
         "ZERO_SHOT",
-        "general questions learned, words of a domain taught, its questions answered unseen",
+        "learn general questions, adapt to a domain, answer its unseen questions",
     ),
     "answer": (
         "training.answer",
         "ANSWER",
-        "questions on a text of any length, answered under each cut and pooled",
+        "answer questions on a text of any length, under each tokenization and pooled",
     ),
     "compare": (
         "analysis.compare",
         "COMPARE",
-        "two runs or predictions on the same examples: paired test, fixed, broken, and where from",
+        "compare two runs or predictions: paired test, fixed and broken examples, error kinds",
     ),
     "results": (
         "analysis.results",
         "RESULTS",
-        "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline",
+        "compare fine-tuned runs: mean ± sd over seeds, paired tests against a baseline",
     ),
     "jobs list": (
         "lab.jobs",
         "LIST",
-        "long steps beside the page: how each stands (jobs alone does the same)",
+        "list the background jobs and their states (same as jobs alone)",
     ),
-    "jobs show": ("lab.jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
-    "jobs cancel": ("lab.jobs", "CANCEL", "stop a job, and say how it ended"),
+    "jobs show": ("lab.jobs", "SHOW", "show a job: progress, command line, log, metrics"),
+    "jobs cancel": ("lab.jobs", "CANCEL", "cancel a job"),
     "jobs resume": (
         "lab.jobs",
         "RESUME",
-        "start a job again that was interrupted, canceled or failed",
+        "resume a job that was interrupted, canceled or failed",
     ),
     "app": ("lab.app", "APP", "open the lab in the browser"),
 }
@@ -201,7 +204,7 @@ HIDDEN = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found: as JSON values, as text for people, and the exit code."""
+    """Result of a command: JSON values, text for people, and the exit code."""
 
     json: Any
     text: str
@@ -233,11 +236,9 @@ def run(arguments: list[str]) -> int:
         prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
     )
     command.options(parser)
+    parser.add_argument("--json", action="store_true", help="print only strict JSON on stdout")
     parser.add_argument(
-        "--json", action="store_true", help="print strict JSON, and nothing else, on stdout"
-    )
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="progress, logs and warnings on stderr"
+        "-v", "--verbose", action="store_true", help="show progress, logs and warnings on stderr"
     )
     options = parser.parse(rest)
     return _answer(command, options)
@@ -258,9 +259,7 @@ def _answer(command: Command, options: Namespace) -> int:
 
 
 def find(arguments: list[str]) -> tuple[str, list[str]]:
-    """The command that the arguments name, and the rest; raises InputError, with the nearest name,
-    for any other.
-    """
+    """Split arguments into a command and the rest; raise InputError for an unknown command."""
     known = COMMANDS | HIDDEN
     for words in (2, 1):
         name = " ".join(arguments[:words])
@@ -269,11 +268,11 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
     if group:
         raise InputError(
-            f"{arguments[0]} needs to know what to do:"
+            f"{arguments[0]} needs one of its commands:"
             f" {', '.join(name.split()[1] for name in group)}."
         )
-    asked = " ".join(word for word in arguments[:2] if not word.startswith("-"))
-    near = get_close_matches(asked, COMMANDS, n=1, cutoff=0.5) or get_close_matches(
+    typed = " ".join(word for word in arguments[:2] if not word.startswith("-"))
+    near = get_close_matches(typed, COMMANDS, n=1, cutoff=0.5) or get_close_matches(
         arguments[0], COMMANDS, n=1, cutoff=0.5
     )
     advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
@@ -289,10 +288,8 @@ def _another_word(name: str, rest: list[str]) -> bool:
 
 
 def overview() -> str:
-    """What --help prints: every command with its sentence."""
+    """Return the text of --help: every command with its sentence."""
     width = max(map(len, COMMANDS)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in COMMANDS.items()]
-    usage = (
-        "usage: python -m vocadapt COMMAND …       (python -m vocadapt COMMAND --help tells more)"
-    )
+    usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
     return "\n".join([(about or "").strip(), "", usage, "", *lines])

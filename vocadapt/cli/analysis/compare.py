@@ -1,6 +1,4 @@
-"""compare: where two runs, the cuts of one, or two files of predictions differ on the same
-examples, and what it comes from.
-"""
+"""compare: differences of two runs, two tokenizations of a run, or two files of predictions."""
 
 import os
 import shlex
@@ -35,11 +33,11 @@ from vocadapt.training.tasks.base import KINDS
 
 def _options(parser: Parser) -> None:
     runs = (
-        "one or two: folders that finetune wrote, of one seed each, or files of predictions as"
-        " score reads them"
+        "one or two run folders written by finetune, of one seed each, or files of predictions in"
+        " the formats of score"
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
-    cut = "of both runs, or of A and of B (pooled); of one run alone base and pooled"
+    cut = "tokenization of both runs, or of each (default pooled; for a single run base and pooled)"
     parser.add_argument(
         "--tokenization",
         nargs="+",
@@ -48,13 +46,13 @@ def _options(parser: Parser) -> None:
         metavar="CUT",
         help=cut,
     )
+    parser.add_argument("--gold", metavar="F", default="", help="gold labels, if no run has them")
     parser.add_argument(
-        "--gold", metavar="F", default="", help="what is right, where no run says it"
+        "--kind", choices=tuple(KINDS), default="", help="kind of task, if no run names it"
     )
     parser.add_argument(
-        "--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it"
+        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
     )
-    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     negative = "negative classes, which the -positive scores exclude (default: the run's)"
     parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
     parser.add_argument(
@@ -63,44 +61,45 @@ def _options(parser: Parser) -> None:
         default="",
         help="positive class of binary-f1 (default: the run's)",
     )
-    slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
+    slices = f"slice to list: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     asked = SliceSettings()
     parser.add_argument(
         "--suffix",
         metavar="END",
-        help=f"of the slice by endings ({asked.suffix}); alone it chooses that slice",
+        help=f"ending that defines the slice suffix (default {asked.suffix}); alone it selects that slice",
     )
     parser.add_argument(
         "--pieces",
         type=setting(SliceSettings, "pieces"),
         default=asked.pieces,
-        help=f"of the slice by pieces before ({asked.pieces})",
+        help=f"minimum number of wordpieces for the slice pieces (default {asked.pieces})",
     )
     parser.add_argument(
         "--seldom",
         type=setting(SliceSettings, "seldom"),
         default=asked.seldom,
-        help=f"of the slice by times in training ({asked.seldom})",
+        help=f"maximum count in training for the slice seldom (default {asked.seldom})",
     )
-    parser.add_argument("--html", metavar="FILE", help="write a report that can be read anywhere")
-    corpus = "texts to look its words up in, beside the test and training examples"
+    parser.add_argument("--html", metavar="FILE", help="file for a self-contained HTML report")
+    corpus = "texts in which the report looks words up, besides test and training examples"
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", default=[], help=corpus)
-    parser.add_argument("--csv", metavar="FILE", help="write the entries, one a line")
+    parser.add_argument("--csv", metavar="FILE", help="file for the entries, one per line")
+    parser.add_argument("--overwrite", action="store_true", help="replace the files if they exist")
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace these files where they are there"
-    )
-    parser.add_argument(
-        "--workspace", metavar="W", help="put the notes of this workspace into the report"
+        "--workspace", metavar="W", help="workspace whose notes are included in the report"
     )
     parser.add_argument(
         "--rounds",
         type=setting(Draws, "rounds"),
         default=Draws().rounds,
-        help="draws of the paired test (1000)",
+        help="number of resamples of the paired test (default 1000)",
     )
     parser.add_argument(
-        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+        "--seed",
+        type=setting(Draws, "seed"),
+        default=Draws().seed,
+        help="random seed of the resamples (default 0)",
     )
 
 

@@ -38,40 +38,48 @@ EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
 
 def _options(parser: Parser) -> None:
     where = (
-        "folders that finetune wrote, or names of runs in the workspace (default: all of its runs)"
+        "run folders written by finetune, or names of runs in the workspace (default: all of them)"
     )
     parser.add_argument("runs", nargs="*", metavar="RUN", help=where)
     parser.add_argument(
         "--workspace",
         metavar="W",
         default="workspace",
-        help="folder of the project (default ./workspace)",
+        help="workspace folder (default ./workspace)",
     )
-    parser.add_argument("--task", default="", metavar="T", help="only the runs on this task")
+    parser.add_argument("--task", default="", metavar="T", help="task whose runs are listed")
     parser.add_argument(
         "--baseline",
         default="",
         metavar="RUN",
-        help="one of the runs: differences and tests are to it",
+        help="run to which differences and tests refer",
     )
     parser.add_argument(
         "--baseline-tokenization",
         choices=CUTS,
         default="",
-        help="of the baseline (pooled, or its only one)",
+        help="tokenization of the baseline (default pooled, or its only one)",
     )
-    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument(
-        "--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)"
+        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", *EXPORTS),
+        default="table",
+        help="format of the text output (default table)",
     )
     parser.add_argument(
         "--rounds",
         type=setting(Draws, "rounds"),
         default=Draws().rounds,
-        help="draws of intervals and tests (1000)",
+        help="number of resamples for intervals and tests (default 1000)",
     )
     parser.add_argument(
-        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+        "--seed",
+        type=setting(Draws, "seed"),
+        default=Draws().seed,
+        help="random seed of the resamples (default 0)",
     )
 
 

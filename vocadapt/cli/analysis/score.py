@@ -43,45 +43,44 @@ def _options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     fitting = (f"  {name:<19}{', '.join(scorer.kinds)}" for name, scorer in SCORERS.items())
     parser.epilog = FORMS + "\n".join(fitting)
-    parser.add_argument("--gold", metavar="F", required=True, help="what is right")
-    parser.add_argument("--predicted", metavar="F", required=True, help="what was predicted")
-    parser.add_argument("--kind", choices=tuple(KINDS), required=True, help="the kind of task")
+    parser.add_argument("--gold", metavar="F", required=True, help="gold labels")
+    parser.add_argument("--predicted", metavar="F", required=True, help="predictions")
+    parser.add_argument("--kind", choices=tuple(KINDS), required=True, help="kind of task")
     parser.add_argument(
         "--scorer",
         nargs="+",
         metavar="S",
         default=[],
-        help="by name, the headline one first (the kind's usual)",
+        help="scorers by name, the headline one first (default: the kind's own)",
     )
     parser.add_argument(
         "--against",
         metavar="F",
-        help="other predictions: a paired test of --predicted against them",
+        help="other predictions for a paired test against --predicted",
     )
     parser.add_argument(
         "--negative",
         nargs="+",
         metavar="LABEL",
         default=DEFAULT_RULES.negative,
-        help="classes of no relation",
+        help="negative classes, which the -positive scores exclude",
     )
     parser.add_argument(
         "--positive",
         metavar="LABEL",
         default=DEFAULT_RULES.positive,
-        help="the class of binary-f1 (1)",
+        help="positive class of binary-f1 (default 1)",
     )
-    parser.add_argument("--untyped", action="store_true", help="make one type of all entity types")
+    parser.add_argument("--untyped", action="store_true", help="ignore entity types")
     unit = (
-        "what is drawn, and for example-f1 judged, as one (example; for example-f1 document, where"
-        " known)"
+        "unit of resampling and of example-f1 (default example; for example-f1 document, if known)"
     )
     parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
     parser.add_argument(
         "--rounds",
         type=setting(Draws, "rounds"),
         default=Draws().rounds,
-        help="draws for intervals and tests (1000; 0: none)",
+        help="number of resamples for intervals and tests (default 1000; 0: none)",
     )
     parser.add_argument(
         "--confidence-level",
@@ -90,7 +89,10 @@ def _options(parser: Parser) -> None:
         help="confidence level of intervals (default .95)",
     )
     parser.add_argument(
-        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+        "--seed",
+        type=setting(Draws, "seed"),
+        default=Draws().seed,
+        help="random seed of the resamples (default 0)",
     )
 
 

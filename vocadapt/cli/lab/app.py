@@ -19,10 +19,13 @@ def _app_options(parser: Parser) -> None:
         "--workspace",
         metavar="W",
         default="workspace",
-        help="folder of the project (default ./workspace)",
+        help="workspace folder (default ./workspace)",
     )
     parser.add_argument(
-        "--port", type=whole(1, 65_535), metavar="N", help="default 8501, or the next free one"
+        "--port",
+        type=whole(1, 65_535),
+        metavar="N",
+        help="port to serve on (default 8501, or the next free one)",
     )
     parser.add_argument(
         "--address",
@@ -32,13 +35,13 @@ def _app_options(parser: Parser) -> None:
     parser.add_argument(
         "--files-root",
         metavar="DIR",
-        help="with another --address: folder whose files the pages may open",
+        help="folder whose files the pages may open, with another --address",
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 
 def _app(options: Namespace, progress: Progress) -> Answer:
-    """Become the server's process: the pages are not this floor's to import."""
+    """Replace this process with the server; the CLI does not import the pages."""
     command = [
         sys.executable,
         "-m",
@@ -57,7 +60,7 @@ def _app(options: Namespace, progress: Progress) -> Answer:
 
 
 def _job_options(parser: Parser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="the folder of a job")
+    parser.add_argument("folder", metavar="FOLDER", help="folder of a job")
 
 
 def _job(options: Namespace, progress: Progress) -> Answer:

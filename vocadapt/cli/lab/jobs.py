@@ -32,12 +32,12 @@ def _list_options(parser: Parser) -> None:
         "--workspace",
         metavar="W",
         default="workspace",
-        help="folder of the project (default ./workspace)",
+        help="workspace folder (default ./workspace)",
     )
 
 
 def _job_options(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="of a job, as jobs list shows it")
+    parser.add_argument("id", metavar="ID", help="id of a job, as listed by jobs list")
     _list_options(parser)
 
 
@@ -48,7 +48,7 @@ def _show_options(parser: Parser) -> None:
         type=whole(1, MAX_COUNT),
         default=LINES,
         metavar="N",
-        help=f"of the log (default {LINES})",
+        help=f"number of lines of the log (default {LINES})",
     )
 
 

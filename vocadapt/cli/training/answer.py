@@ -27,20 +27,22 @@ NONE = (
 
 
 def _options(parser: Parser) -> None:
-    model = "a run that finetune wrote, or any model folder with a head for questions"
+    model = "run folder written by finetune, or a model folder with a question-answering head"
     parser.add_argument("--model", metavar="DIR", required=True, help=model)
     parser.add_argument(
         "--context",
         metavar="FILE",
         required=True,
-        help="the text in which the answers stand, of any length",
+        help="text file that contains the answers, of any length",
     )
-    parser.add_argument("--question", metavar="Q", nargs="+", required=True, help="one or several")
+    parser.add_argument(
+        "--question", metavar="Q", nargs="+", required=True, help="questions to answer"
+    )
     parser.add_argument(
         "--tokenization",
         choices=CHOICES,
         default="",
-        help="this cut only; mixed and both mean pooled (all)",
+        help="tokenization to use; mixed and both mean pooled (default all)",
     )
     parser.add_argument(
         "-n",
@@ -48,7 +50,7 @@ def _options(parser: Parser) -> None:
         default=1,
         metavar="N",
         dest="most",
-        help="answers to each question and cut (1)",
+        help="number of answers per question and tokenization (default 1)",
     )
     add_word_rule(parser)
 

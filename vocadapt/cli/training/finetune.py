@@ -1,4 +1,4 @@
-"""finetune, evaluate: a task trained on and scored under each cut."""
+"""finetune, evaluate: fine-tune a model on a task and score it under each tokenization."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ from vocadapt.training.tasks.folds import of_fold
 
 CHANGES = {
     "epochs": "passes over the training examples",
-    "batch": "examples a step",
-    "lr": "highest learning rate",
-    "chunk": "words of a chunk of a tagged sentence (0: as many as fit)",
-    "warm_up": "share of the steps in which the learning rate rises",
-    "weight_decay": "AdamW's",
-    "clip": "longest gradient",
-    "patience": "epochs without a better dev score after which to stop (0: never early)",
-    "length": "wordpieces read at once",
+    "batch": "examples per step",
+    "lr": "peak learning rate",
+    "chunk": "words per chunk of a tagged sentence (0: as many as fit)",
+    "warm_up": "fraction of the steps with a rising learning rate",
+    "weight_decay": "weight decay of AdamW",
+    "clip": "maximum norm of the gradient",
+    "patience": "epochs without a better dev score before stopping early (0: never)",
+    "length": "maximum number of wordpieces per input",
 }
 FORMS = """
 files, by the kind of task (gzipped or not):
@@ -52,7 +52,10 @@ files, by the kind of task (gzipped or not):
          header two sentences; label and id are recognized if that is unambiguous
   qa     SQuAD's JSON
 """
-SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}
+SWITCHES = {
+    "with_dev": "also train on the dev split",
+    "ungrouped": "do not group batches by length",
+}
 
 
 def _options(parser: Parser) -> None:
@@ -60,12 +63,14 @@ def _options(parser: Parser) -> None:
     parser.epilog = FORMS
     add_model(parser, help="hub name or model folder")
     task = (
-        "a task's .toml or folder, the name of one in the workspace, or a kind of task"
+        "task file (.toml) or folder, name of a task in the workspace, or a kind of task"
         f" ({', '.join(KINDS)}) with its files"
     )
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
     for split in SPLITS:
-        parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
+        parser.add_argument(
+            f"--{split}", metavar="F", help=f"{split} examples, with a kind of task"
+        )
     presets = "; ".join(
         f"{name}: {preset.about}" for name, preset in FINETUNING_PRESETS.items()
     ).replace("%", "%%")
@@ -73,12 +78,15 @@ def _options(parser: Parser) -> None:
         "--settings",
         choices=tuple(FINETUNING_PRESETS),
         default="quick",
-        help=f"{presets} (default quick)",
+        help=f"named settings. {presets} (default quick)",
     )
     cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
-    usual = "default mixed, or base where the model was not adapted"
+    usual = "default mixed; base if the model was not adapted"
     parser.add_argument(
-        "--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})"
+        "--tokenization",
+        choices=tuple(TOKENIZATIONS),
+        default="",
+        help=f"tokenizations to train on. {cuts} ({usual})",
     )
     for name, meaning in CHANGES.items():
         flag = "--max-length" if name == "length" else flag_of(name)
@@ -90,7 +98,9 @@ def _options(parser: Parser) -> None:
             help=f"{meaning} (default: the settings')",
         )
     freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
-    parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
+    parser.add_argument(
+        "--freeze", metavar="HOW", help=f"weights to train. {freeze} (default: the settings')"
+    )
     add_word_rule(parser, "code")
     parser.add_argument(
         "--lr-scheduler",
@@ -107,21 +117,21 @@ def _options(parser: Parser) -> None:
         type=setting(FinetuneStep, "seeds"),
         nargs="+",
         metavar="N",
-        help="a run for each (default: the settings', mostly 1)",
+        help="random seeds, one run each (default: the settings', mostly 1)",
     )
-    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument(
+        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
+    )
     parser.add_argument(
         "--fold",
         type=_fold,
         default=0,
         metavar="N",
-        help="of a k-fold task (1 is the first), or all",
+        help="fold of a k-fold task, 1 being the first, or all",
     )
-    unit = (
-        "of multilabel files: document makes one example of all sentences of a document (example)"
-    )
+    unit = "unit of multilabel examples: example, or document to join all sentences of a document"
     parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
-    limit = "examples of each split at most, drawn at random (0: all)"
+    limit = "maximum number of examples per split, drawn at random (0: all)"
     parser.add_argument(
         "--limit", type=setting(FinetuneStep, "limit"), default=0, metavar="N", help=limit
     )
@@ -184,30 +194,32 @@ def _evaluate_options(parser: Parser) -> None:
         "--run",
         metavar="DIR",
         required=True,
-        help="a folder that finetune wrote, of one seed or several",
+        help="run folder written by finetune, of one or several seeds",
     )
     parser.add_argument(
         "--test",
         metavar="F",
-        help="other examples (default: the run's own test split, as it was predicted)",
+        help="test examples (default: the run's stored predictions of its own test split)",
     )
     parser.add_argument(
         "--tokenization",
         choices=CHOICES,
         default="",
-        help="this cut only; mixed and both mean pooled (all)",
+        help="tokenization to score; mixed and both mean pooled (default all)",
     )
-    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument(
+        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
+    )
     parser.add_argument(
         "--limit",
         type=setting(EvaluateSettings, "limit"),
         default=0,
         metavar="N",
-        help="of the --test examples at most, drawn at random",
+        help="maximum number of --test examples, drawn at random",
     )
     unseen = (
-        "zero-shot: refuse examples of which the run was trained on any (of questions: on their"
-        " context, or the question)"
+        "require zero-shot examples: fail if the run was trained on any of them (for questions, on"
+        " their context or the question)"
     )
     add_word_rule(parser)
     parser.add_argument("--unseen", action="store_true", help=unseen)

@@ -1,4 +1,4 @@
-"""gates."""
+"""gates: weights of the extension modules of an exBERT."""
 
 import json
 import time
@@ -16,40 +16,38 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 
 MEANING = (
-    "Each figure is the extension's share of what a layer gives: 0 is BERT's own layer alone, 1 the"
-    " extension module alone."
+    "Each figure is the weight of the extension in the output of a layer: 0 is BERT's own layer"
+    " alone, 1 the extension module alone."
 )
 
 
 def _options(parser: Parser) -> None:
     parser.description = (
-        "How much each layer of an exBERT listens to its extension, by kind of token: 1 minus the"
-        " gate, which weights BERT's own layer. A gate that was never trained gives about what it"
-        " was begun with, .5 as published, in single fields up to a tenth more or less."
+        "Report the weight of the extension module in each layer of an exBERT, by kind of token:"
+        " 1 minus the gate, which weights BERT's own layer. An untrained gate gives about its"
+        " initial value, .5 as published, with deviations of up to a tenth."
     )
     add_model(
         parser,
-        help="an exBERT: the folder that adapt --preset exbert-… wrote, or pretrain after it",
+        help="exBERT folder written by adapt --preset exbert-… or by pretrain",
     )
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
-    lines = f"lines of the text to read, drawn at random; 0: all (default {LINES})"
+    lines = f"number of lines to read, drawn at random; 0: all (default {LINES})"
     parser.add_argument(
         "--lines", type=setting(GateSettings, "lines"), default=LINES, metavar="N", help=lines
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="write the table here: .json as with --json, else columns between tabs",
+        help="output file: .json as with --json, else tab-separated columns",
     )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the file where it is there"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
     add_text(parser, own_seed=False)
     parser.add_argument(
         "--seed",
         type=setting(GateSettings, "seed"),
         default=GateSettings().seed,
-        help="of the lines that are drawn (default 1)",
+        help="random seed of the sampled lines (default 1)",
     )
 
 

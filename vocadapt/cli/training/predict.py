@@ -1,4 +1,4 @@
-"""predict: what fine-tuned runs say."""
+"""predict: predictions of a fine-tuned run on other text."""
 
 from argparse import Namespace
 from dataclasses import replace
@@ -20,30 +20,30 @@ from vocadapt.training.tasks.task_file import read_split
 
 def _predict_options(parser: Parser) -> None:
     parser.add_argument(
-        "--model", metavar="RUN", required=True, help="a folder that finetune wrote, of one seed"
+        "--model", metavar="RUN", required=True, help="run folder written by finetune, of one seed"
     )
     parser.add_argument(
         "file", metavar="FILE", help="examples of the run's kind of task, with or without labels"
     )
     parser.add_argument(
-        "--plain", action="store_true", help="FILE is text, a sentence or example on each line"
+        "--plain",
+        action="store_true",
+        help="read FILE as plain text, one sentence or example per line",
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
         required=True,
-        help="write here: a word and its tag a line, else JSON lines",
+        help="output file: a word and its tag per line for NER, else JSON lines",
     )
     parser.add_argument(
         "--tokenization",
         choices=CHOICES,
         default="",
-        help="under this cut; mixed and both mean pooled (pooled)",
+        help="tokenization to use; mixed and both mean pooled (default pooled)",
     )
     add_word_rule(parser)
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the file where it is there"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
 
 
 def _predict(options: Namespace, progress: Progress) -> Answer:

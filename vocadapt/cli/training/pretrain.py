@@ -1,4 +1,4 @@
-"""pretrain."""
+"""pretrain: continued pretraining of a model, or pretraining from scratch."""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -30,25 +30,25 @@ from vocadapt.training.schedules import SCHEDULES
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 
 SIZES = {
-    "vocabulary": "wordpieces, at most",
-    "layers": "layers",
-    "hidden": "width, a multiple of 64",
+    "vocabulary": "maximum number of wordpieces",
+    "layers": "number of layers",
+    "hidden": "hidden size, a multiple of 64",
 }
 TRAINING = {
-    "length": "wordpieces of a block",
-    "batch": "blocks a step",
-    "parts": "parts that a step is read in, where memory is short",
-    "lr": "highest learning rate",
-    "warm_up": "share of the steps over which the learning rate rises",
-    "share": "share of the words that is asked",
-    "dropout": "share of the activations that is dropped while it trains",
-    "save_minutes": "minutes between the checkpoints of --checkpoints, or of a job",
-    "seed": "of all that is drawn",
+    "length": "wordpieces per block",
+    "batch": "blocks per step",
+    "parts": "number of gradient accumulation steps per batch, to save memory",
+    "lr": "peak learning rate",
+    "warm_up": "fraction of the steps with a rising learning rate",
+    "share": "fraction of tokens to mask",
+    "dropout": "dropout probability during training",
+    "save_minutes": "minutes between checkpoints, of --checkpoints or of a job",
+    "seed": "random seed",
 }
 BUDGET = {
     "epochs": "passes over the text",
-    "tokens": "wordpieces to read",
-    "hours": "time, turned into steps by the pace of the first ones",
+    "tokens": "wordpieces to train on",
+    "hours": "time budget, converted to steps by the speed of the first ones",
 }
 REPORTED = (
     "tokens",
@@ -72,43 +72,43 @@ NESTED = (
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
-NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
+NEW = ("trainer", "cased", "random_rows", *SIZES)  # settings of a new model only
 
 
 def _options(parser: Parser) -> None:
     parser.add_argument(
         "--from-scratch",
         action="store_true",
-        help="build a new model, small, with a vocabulary of its own …",
+        help="train a new, small model with a vocabulary of its own …",
     )
     parser.add_argument(
         "--model",
         metavar="M",
-        help="… or train this one further: hub name or model folder, with its head",
+        help="… or continue pretraining of a model with its head: hub name or folder",
     )
     stages = "; ".join(f"{name}: {about}" for name, about in STAGES.items())
     parser.add_argument(
-        "--stage", choices=STAGES, metavar="STAGE", help=f"of --model, what is trained. {stages}"
+        "--stage", choices=STAGES, metavar="STAGE", help=f"what to train of --model. {stages}"
     )
     parser.add_argument(
         "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
     )
     _training_options(parser)
     heads, kept = (
-        "of the stage extension: the heads are trained too",
-        "save a model on the way every so many minutes",
+        "also train the heads in the stage extension",
+        "minutes between models saved during training of --model",
     )
     parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
     pairs = (
-        "of --model: pairs of sentences: does the second follow the first? (documents: empty lines,"
-        " else each line)"
+        "add next-sentence prediction for --model (documents are separated by empty lines, or are"
+        " single lines)"
     )
     parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
     parser.add_argument(
         "--keep-minutes",
         type=setting(ContinuedSettings, "keep_minutes"),
         metavar="X",
-        help=f"of --model: {kept} (default none)",
+        help=f"{kept} (default none)",
     )
     _scratch_options(parser)
     add_offline(parser)
@@ -126,7 +126,7 @@ def _training_options(parser: Parser) -> None:
         "--settings",
         choices=PRETRAINING_PRESETS,
         metavar="NAME",
-        help=f"of --model (default quick). {presets}",
+        help=f"named settings for --model (default quick). {presets}",
     )
     budget = parser.add_mutually_exclusive_group()
     for name, meaning in BUDGET.items():
@@ -139,7 +139,7 @@ def _training_options(parser: Parser) -> None:
         )
     for name, meaning in TRAINING.items():
         first, then = getattr(new, name), getattr(further, name)
-        default = f"{first}" if first == then else f"{first}; of --model {then}"
+        default = f"{first}" if first == then else f"{first}; with --model {then}"
         parser.add_argument(
             flag_of(name),
             dest=name,
@@ -152,26 +152,29 @@ def _training_options(parser: Parser) -> None:
         "--lr-scheduler",
         dest="schedule",
         choices=SCHEDULES,
-        help=f"of the learning rate (default {new.schedule}). {schedules}",
+        help=f"learning-rate schedule (default {new.schedule}). {schedules}",
     )
 
 
 def _scratch_options(parser: Parser) -> None:
     sizes = ScratchSettings()
     for name, meaning in SIZES.items():
-        help = f"of a new model: {meaning} (default {getattr(sizes, name)})"
+        help = f"{meaning} of a new model (default {getattr(sizes, name)})"
         parser.add_argument(f"--{name}", type=setting(sizes, name), metavar="N", help=help)
     trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
-    help = f"of the wordpieces of a new model; {trainers} (default {sizes.trainer})"
+    help = f"WordPiece trainer of a new model. {trainers} (default {sizes.trainer})"
     parser.add_argument("--trainer", choices=TRAINERS, help=help)
     parser.add_argument(
-        "--cased", action="store_true", default=None, help="a new model keeps capitals and accents"
+        "--cased",
+        action="store_true",
+        default=None,
+        help="keep capitals and accents in a new model",
     )
     parser.add_argument(
         "--random-rows",
         action="store_true",
         default=None,
-        help="a new model starts from random rows",
+        help="initialize embeddings of a new model randomly",
     )
     parser.add_argument("--half", action="store_true", help="save a new model in float16")
 
@@ -179,15 +182,15 @@ def _scratch_options(parser: Parser) -> None:
 def _pretrain(options: Namespace, progress: Progress) -> Answer:
     if options.from_scratch == bool(options.model):
         raise InputError(
-            "Say what is to be trained.",
-            "A new model: --from-scratch. One there is: --model M --stage S.",
+            "Nothing to train was named.",
+            "For a new model give --from-scratch, for an existing one --model M --stage S.",
         )
     spec = _new(options) if options.from_scratch else _further(options)
     return _answer(write(spec, options, progress))
 
 
 def _new(options: Namespace) -> Spec:
-    """A model from scratch."""
+    """Build the step of a pretraining from scratch."""
     _refuse(
         options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings"
     )
@@ -199,11 +202,12 @@ def _new(options: Namespace) -> Spec:
 
 
 def _further(options: Namespace) -> Spec:
-    """A model trained further."""
+    """Build the step of a continued pretraining."""
     _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
     if options.stage is None:
         raise InputError(
-            "Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}."
+            "A model needs a stage of continued pretraining: --stage.",
+            f"One of: {', '.join(STAGES)}.",
         )
     training = pretraining_preset(options.settings or "quick", **_training(options))
     further = ContinuedSettings(
@@ -219,13 +223,13 @@ def _further(options: Namespace) -> Spec:
 
 
 def _training(options: Namespace) -> dict[str, Any]:
-    """How it is trained, as far as that was said; raises InputError for a budget of nothing."""
+    """Collect the training settings that were given; raise InputError for a budget of 0."""
     check_budget(options)
     return _given(options, *TRAINING, *BUDGET, "schedule")
 
 
 def check_budget(options: Namespace) -> None:
-    """Raises InputError for a budget that is given and buys nothing."""
+    """Raise InputError for a budget that is not above 0."""
     for name in BUDGET:
         if (value := getattr(options, name)) is not None and not value > 0:
             raise InputError(
@@ -239,7 +243,7 @@ def _given(options: Namespace, *names: str) -> dict[str, Any]:
 
 
 def _refuse(options: Namespace, remedy: str, *names: str) -> None:
-    """Raises InputError where one of these options is given."""
+    """Raise InputError if one of these options is given."""
     for name in names:
         if getattr(options, name) not in (None, False):
             raise InputError(f"{flag_of(name)} does not apply here.", remedy)

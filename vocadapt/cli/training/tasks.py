@@ -15,11 +15,11 @@ from vocadapt.progress import Progress
 from vocadapt.training.tasks.base import KINDS
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
 
-NAME = "a benchmark: family/name, or the name where only one family has it"
+NAME = "benchmark as family/name, or its name alone if that is unambiguous"
 
 
 def _list_options(parser: Parser) -> None:
-    parser.add_argument("--kind", choices=tuple(KINDS), help="only tasks of this kind")
+    parser.add_argument("--kind", choices=tuple(KINDS), help="kind of tasks to list")
 
 
 def _list(options: Namespace, progress: Progress) -> Answer:
@@ -75,7 +75,7 @@ def _sizes(card: Card) -> str:
 
 def _download_options(parser: Parser) -> None:
     parser.add_argument("benchmark", metavar="NAME", help=NAME)
-    place = "a mirror's address or a folder, instead of the card's own place"
+    place = "address of a mirror or folder to read instead of the original source"
     parser.add_argument("--from", dest="source", metavar="PLACE", default="", help=place)
     add_out(parser)
 

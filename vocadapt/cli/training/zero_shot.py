@@ -21,8 +21,8 @@ from vocadapt.training.finetune.settings import (
 
 CHANGES = {
     "epochs": "passes over the general questions",
-    "batch": "examples a step",
-    "lr": "highest learning rate",
+    "batch": "examples per step",
+    "lr": "peak learning rate",
 }
 
 
@@ -35,7 +35,7 @@ def _options(parser: Parser) -> None:
         "--test",
         metavar="F",
         required=True,
-        help="the domain's questions, none of which may be among those",
+        help="questions of the domain, none of which may occur in --train",
     )
     parser.add_argument("--vectors", metavar="V", default="", help="word vectors of the domain")
     parser.add_argument(
@@ -46,13 +46,16 @@ def _options(parser: Parser) -> None:
         help="text of the domain, in place of vectors",
     )
     parser.add_argument(
-        "--preset", default="green-bert", metavar="P", help="the recipe (green-bert)"
+        "--preset",
+        default="green-bert",
+        metavar="P",
+        help="recipe of the adaptation (default green-bert)",
     )
     parser.add_argument(
         "--settings",
         choices=tuple(FINETUNING_PRESETS),
         default="quick",
-        help="of the fine-tuning (quick)",
+        help="named settings of the fine-tuning (default quick)",
     )
     for name, meaning in CHANGES.items():
         parser.add_argument(
@@ -68,17 +71,20 @@ def _options(parser: Parser) -> None:
         type=setting(ZeroShotSettings, "seed"),
         default=1,
         metavar="N",
-        help="of the fine-tuning (1)",
+        help="random seed of the fine-tuning (default 1)",
     )
     parser.add_argument(
         "--limit",
         type=setting(ZeroShotSettings, "limit"),
         default=0,
         metavar="N",
-        help="of the domain's questions at most, drawn at random",
+        help="maximum number of the domain's questions, drawn at random",
     )
     parser.add_argument(
-        "--out", metavar="DIR", required=True, help="write general/, adapted/ and scores.json here"
+        "--out",
+        metavar="DIR",
+        required=True,
+        help="output folder for general/, adapted/ and scores.json",
     )
 
 

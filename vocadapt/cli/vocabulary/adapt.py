@@ -51,8 +51,8 @@ FURTHER = (
     "lr",
 )  # of the training that follows, what can be said on the command line beside its budget
 CHANCE = (
-    "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the"
-    " model's language."
+    "Chance: the alignment behind the new embeddings is no better than chance. Give more text, or"
+    " text of the model's language."
 )
 UNTRAINABLE = (
     "Without a masked-word head the extension cannot be pretrained, and what it adds is random"
@@ -72,12 +72,12 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="a built-in recipe (default green-bert); the command presets lists them",
+        help="built-in recipe (default green-bert); the command presets lists them",
     )
     parser.add_argument(
         "--recipe",
         metavar="FILE",
-        help="a recipe in TOML; presets --toml NAME prints one to begin with",
+        help="recipe file in TOML; presets --toml NAME prints one to start from",
     )
     add_model(parser, help="hub name or model folder")
     parser.add_argument(
@@ -85,7 +85,7 @@ def _adapt_options(parser: Parser) -> None:
         metavar="B",
         help="model, or vocab.txt, whose vocabulary is taken over (transfer, combined)",
     )
-    parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
+    parser.add_argument("--vectors", metavar="DIR", help="word vectors of the domain …")
     parser.add_argument(
         "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
     )
@@ -93,28 +93,28 @@ def _adapt_options(parser: Parser) -> None:
         "--remove-by",
         choices=REDUCTIONS,
         metavar="HEURISTIC",
-        help=f"tokens go by: {', '.join(REDUCTIONS)}",
+        help=f"heuristic by which tokens are removed: {', '.join(REDUCTIONS)}",
     )
     parser.add_argument(
         "--removed",
         type=setting(PlanSettings, "removed"),
-        metavar="SHARE",
-        help="share that --remove-by takes out (default 0.25)",
+        metavar="FRACTION",
+        help="fraction of tokens that --remove-by removes (default 0.25)",
     )
-    refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
+    refills = f"heuristic by which tokens are added: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--add-by", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument(
         "--initializer",
         choices=INITIALIZERS,
         metavar="NAME",
-        help=f"new rows by: {', '.join(INITIALIZERS)}",
+        help=f"initializer of new embeddings: {', '.join(INITIALIZERS)}",
     )
     marks = (
-        "of --remove-by: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
+        "with --remove-by: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
         " preset, else not"
     )
     parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
-    first = "add the first N only (0: all; of --add-by 20,000; exBERT 17,748)"
+    first = "maximum number of added tokens (0: all; --add-by 20,000; exBERT 17,748)"
     parser.add_argument(
         "--max-added",
         type=setting(PlanSettings, "max_added"),
@@ -124,27 +124,27 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--gate",
         type=setting(ModuleSettings, "gate"),
-        metavar="SHARE",
-        help="of exBERT: the original's share at the start (published .5)",
+        metavar="FRACTION",
+        help="initial weight of the original layer in exBERT (published .5)",
     )
     parser.add_argument(
         "--method",
         choices=METHODS,
         metavar="NAME",
-        help=f"another map than the recipe's: {', '.join(METHODS)}",
+        help=f"alignment method instead of the recipe's: {', '.join(METHODS)}",
     )
     parser.add_argument(
-        "--normalize", action="store_true", help="of that map: bring rows to length 1 first"
+        "--normalize", action="store_true", help="scale all vectors to length 1 before --method"
     )
     parser.add_argument(
-        "--center", action="store_true", help="of that map: take the mean of each side away"
+        "--center", action="store_true", help="mean-center both spaces before --method"
     )
     _further_options(parser)
     parser.add_argument(
         "--no-certificate",
         dest="certify",
         action="store_false",
-        help="do not check the result at once",
+        help="skip the certificate of the result",
     )
     add_casing(parser)
     add_text(parser)
@@ -154,8 +154,8 @@ def _adapt_options(parser: Parser) -> None:
 
 def _further_options(parser: Parser) -> None:
     about = (
-        "then train it further on --corpus, as a preset …+mlm does; what is trained, as of the"
-        " command pretrain"
+        "then continue pretraining on --corpus, like the presets …+mlm; stage, as in the command"
+        " pretrain"
     )
     parser.add_argument(
         "--stage", choices=STAGES, metavar="STAGE", help=f"{about}: {', '.join(STAGES)}"
@@ -167,10 +167,10 @@ def _further_options(parser: Parser) -> None:
             dest=name,
             type=setting(MaskedSettings, name),
             metavar="X",
-            help=f"of that training: {meaning}",
+            help=f"continued pretraining: {meaning}",
         )
     for name in FURTHER:
-        help = f"of that training: {TRAINING[name]}"
+        help = f"continued pretraining: {TRAINING[name]}"
         parser.add_argument(
             flag_of(name),
             dest=name,
@@ -211,9 +211,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
 
 
 def _default_preset(options: Namespace) -> str:
-    """What is meant where no recipe is named: heuristics speak of the vocabulary's size, all else
-    of word vectors.
-    """
+    """Return the preset used if no recipe is named; heuristics imply a change of vocabulary size."""
     return "combined-last-25" if options.remove_by or options.add_by else "green-bert"
 
 
@@ -224,7 +222,7 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
     if not (options.remove_by or options.add_by):
         if options.removed is not None:
             raise InputError(
-                "--removed is the share that --remove-by takes out.",
+                "--removed is the fraction that --remove-by removes.",
                 "Name a heuristic: --remove-by last.",
             )
         return recipe
@@ -237,7 +235,7 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
     kind = "combined" if cut and refill else "reduce" if cut else "extend"
     if kind == "extend" and options.removed is not None:
         raise InputError(
-            "--removed is the share that --remove-by takes out.",
+            "--removed is the fraction that --remove-by removes.",
             "Name a heuristic: --remove-by last.",
         )
     removed = (
@@ -278,7 +276,7 @@ def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | N
 
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the initializer, the cap and the map that the options ask for."""
+    """Return the recipe with the initializer, limit and alignment that the options request."""
     kind = recipe.vocabulary.kind
     if options.count_marks is not None and kind not in ("reduce", "combined"):
         raise InputError(
@@ -291,7 +289,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
             "Leave --max-added out.",
         )
     if options.initializer and not recipe.makes_rows:
-        raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initializer out.")
+        raise InputError(f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out.")
     if options.count_marks is not None:
         recipe = replace(
             recipe, vocabulary=replace(recipe.vocabulary, count_marks=options.count_marks)
@@ -302,11 +300,13 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
     if (options.normalize or options.center) and not options.method:
         raise InputError(
-            "--normalize and --center belong to a map.", "Name it: --method least-squares."
+            "--normalize and --center apply to an alignment.",
+            "Name its method: --method least-squares.",
         )
     if options.method and not recipe.needs_alignment:
         raise InputError(
-            f"The recipe {recipe.name} makes its rows without a map.", "Leave --method out."
+            f"The recipe {recipe.name} initializes embeddings without an alignment.",
+            "Leave --method out.",
         )
     if not options.method:
         return recipe
@@ -316,7 +316,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
 
 
 def _gated(recipe: Recipe, gate: float) -> Recipe:
-    """The recipe with gates that start there."""
+    """Return the recipe with another initial gate."""
     if not recipe.module.size:
         raise InputError(
             f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out."
@@ -325,7 +325,7 @@ def _gated(recipe: Recipe, gate: float) -> Recipe:
 
 
 def _followed(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the masked-word training that the options ask for."""
+    """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
     given = {
         name: value for name in (*BUDGET, *FURTHER) if (value := getattr(options, name)) is not None
@@ -333,7 +333,7 @@ def _followed(recipe: Recipe, options: Namespace) -> Recipe:
     stage = options.stage or recipe.further.stage
     if given and not stage:
         raise InputError(
-            f"{flag_of(next(iter(given)))} belongs to the training that follows, and none was asked for.",
+            f"{flag_of(next(iter(given)))} applies to continued pretraining, which was not requested.",
             "Give --stage.",
         )
     if not given and stage == recipe.further.stage:
@@ -344,9 +344,9 @@ def _followed(recipe: Recipe, options: Namespace) -> Recipe:
 
 def _certify_options(parser: Parser) -> None:
     parser.add_argument(
-        "--before", metavar="M", required=True, help="the model as it was: hub name or folder"
+        "--before", metavar="M", required=True, help="original model: hub name or folder"
     )
-    parser.add_argument("--after", metavar="DIR", required=True, help="the model as it is now")
+    parser.add_argument("--after", metavar="DIR", required=True, help="adapted model folder")
     parser.add_argument(
         "--text",
         metavar="FILE",
@@ -356,7 +356,7 @@ def _certify_options(parser: Parser) -> None:
         "--lines",
         type=whole(1, MAX_COUNT),
         default=200,
-        help="the first N lines of --text (default 200)",
+        help="number of lines of --text to use (default 200)",
     )
     add_offline(parser)
 
@@ -421,14 +421,14 @@ def _describe_departures(departed: Mapping[str, Any]) -> str:
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;
-thesis: D. Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
+Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
 
 
 def _presets_options(parser: Parser) -> None:
     parser.add_argument(
         "--toml",
         metavar="NAME",
-        help="print this recipe as TOML: to change it, and give it to adapt --recipe",
+        help="print a recipe as TOML, to edit and pass to adapt --recipe",
     )
 
 

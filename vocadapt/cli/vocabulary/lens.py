@@ -39,16 +39,18 @@ def _options(parser: Parser) -> None:
         "text",
         nargs="*",
         metavar="TEXT|FILE",
-        help="one text in quotes, or files and folders of text",
+        help="text in quotes, or files and folders of text",
     )
     parser.add_argument(
-        "--terms", action="store_true", help=f"the built-in example: {len(TERMS)} biomedical terms"
+        "--terms",
+        action="store_true",
+        help=f"use the built-in example: {len(TERMS)} biomedical terms",
     )
     parser.add_argument(
         "--top",
         type=whole(0, MAX_COUNT),
         default=20,
-        help="changed words to list for each model after the first (20)",
+        help="number of changed words to list per model (default 20)",
     )
     add_models(parser)
     add_text(parser)

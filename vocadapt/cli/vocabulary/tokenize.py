@@ -12,12 +12,12 @@ from vocadapt.vocabulary.lens import Piece, cut_text
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="one text, in quotes")
+    parser.add_argument("text", metavar="TEXT", help="text to tokenize, in quotes")
     add_models(parser)
 
 
 def add_models(parser: Parser) -> None:
-    """--model, as often as there are models; --casing and --offline."""
+    """Add a repeatable --model, --casing and --offline."""
     parser.add_argument(
         "--model", metavar="M", action="append", required=True, help=f"{M}; may be repeated"
     )
@@ -26,7 +26,7 @@ def add_models(parser: Parser) -> None:
 
 
 def models_of(options: Namespace) -> dict[str, LanguageModel]:
-    """What `add_models` asked for, by the names that were given."""
+    """Open the models named by the options of `add_models`, by name."""
     return {
         name: open_model(name, options.offline or None, lowercase(options))
         for name in options.model
