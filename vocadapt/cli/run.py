@@ -230,8 +230,21 @@ def run(arguments: list[str]) -> int:
         print(f"vocadapt {__version__}")
         return 0
     name, rest = find(arguments)
-    module, attribute, sentence = (COMMANDS | HIDDEN)[name]
+    command = load_command(name)
+    options = build_parser(name, command).parse(rest)
+    return _answer(command, options)
+
+
+def load_command(name: str) -> Command:
+    """Import a command by its name."""
+    module, attribute, _ = (COMMANDS | HIDDEN)[name]
     command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)
+    return command
+
+
+def build_parser(name: str, command: Command) -> Parser:
+    """Build the parser of a command, with the options that all commands have."""
+    sentence = (COMMANDS | HIDDEN)[name][2]
     parser = Parser(
         prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
     )
@@ -240,8 +253,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show progress, logs and warnings on stderr"
     )
-    options = parser.parse(rest)
-    return _answer(command, options)
+    return parser
 
 
 def _answer(command: Command, options: Namespace) -> int:

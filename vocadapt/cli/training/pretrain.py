@@ -32,7 +32,7 @@ from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 SIZES = {
     "vocabulary": "maximum number of wordpieces",
     "layers": "number of layers",
-    "hidden": "hidden size, a multiple of 64",
+    "hidden": "hidden size (a multiple of 64)",
 }
 TRAINING = {
     "length": "wordpieces per block",
