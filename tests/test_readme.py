@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its Python, its commands, its make targets."""
+"""What README and tutorial show is what happens: Python, commands, make targets, links."""
 
 import doctest
 import re
@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 HUB = "bert-base-uncased"  # no network here: MiniLM has the same vocabulary
 
 
@@ -31,7 +32,9 @@ def test_the_python_lines_give_what_they_show(
 
 @pytest.mark.parametrize("number", [6, pytest.param(None, marks=pytest.mark.slow, id="all")])
 def test_the_commands_run_in_their_order(number: int | None, minilm: str, tmp_path: Path) -> None:
-    """The first commands, up to the adapted model; all of them take minutes."""
+    """The first commands of the README, up to the adapted model; with the tutorial they take
+    minutes.
+    """
     from gensim.test.utils import datapath
 
     news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
@@ -41,8 +44,8 @@ def test_the_commands_run_in_their_order(number: int | None, minilm: str, tmp_pa
     tagged = "the O\nacute B-Finding\ntachycardia I-Finding\nended O\n\nno O\nfever B-Finding\n\n"
     for name, times in (("train.tsv", 8), ("test.tsv", 2)):
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
-    commands = re.findall(r"^    python -m (vocadapt .*)$", README, re.MULTILINE)
-    assert len(commands) >= 6
+    commands = re.findall(r"^    python -m (vocadapt .*)$", README + TUTORIAL, re.MULTILINE)
+    assert len(commands) >= 25
     for command in commands[:number]:
         arguments = [
             sys.executable,
@@ -64,8 +67,10 @@ def test_the_two_commands_are_make_targets() -> None:
 
 
 def test_files_and_pictures_that_are_named_exist() -> None:
-    named = re.findall(r"!\[.*?\]\((.*?)\)", README) + re.findall(r"\| `([\w/.]+)`", README)
+    named = re.findall(r"\]\((.*?)\)", README) + re.findall(r"\| `([\w/.]+)`", README)
     assert [name for name in named if not (ROOT / name).exists()] == []
+    linked = [name for name in re.findall(r"\]\((.*?)\)", TUTORIAL)]
+    assert [name for name in linked if not (ROOT / "docs" / name).exists()] == []
 
 
 def _env() -> dict[str, str]:

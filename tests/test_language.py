@@ -1,0 +1,113 @@
+"""The language of the program: retired words stay out, and the glossary is well-formed."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+RETIRED = {  # pattern → what to write instead; add a word as soon as no text contains it
+    "lie beside": "next to, stored with",
+    "lying beside": "next to, stored with",
+    "says nothing here": "does not apply",
+    "of that map": "of the alignment",
+    "initialisers?": "initializer",
+    "centred?": "center",
+    "normalised?": "normalize",
+    "behaviour": "behavior",
+    "neighbours?": "neighbor",
+    "hubs? taken down": "CSLS",
+    "take hubs": "CSLS",
+    "take the mean": "mean-center",
+    "bring rows": "scale vectors",
+    "further training": "continued pretraining",
+    "judge in turn": "cross-validation folds",
+    "is shown otherwise": "otherwise only … is shown",
+}
+NAMES = {  # part of a public name → what to write instead
+    "initialiser": "initializer",
+    "neighbour": "neighbor",
+}
+
+
+def sources() -> list[Path]:
+    """All Python files of the program."""
+    folders = (ROOT / "vocadapt", ROOT / "pages")
+    return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+
+
+def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of every string: docstrings, help texts, screen texts and messages."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def public_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and name of every public class and function."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if not node.name.startswith("_"):
+            yield node.lineno, node.name
+
+
+def offenses(source: str) -> list[tuple[int, str]]:
+    """Line and retired word of every offense in a source text."""
+    tree = ast.parse(source)
+    found = []
+    for line, text in strings(tree):
+        plain = re.sub(r"\s+", " ", text)
+        found += [(line, word) for word in RETIRED if re.search(rf"\b{word}\b", plain, re.I)]
+    for line, name in public_names(tree):
+        found += [(line, name) for word in NAMES if re.search(rf"(^|_){word}(_|$)", name, re.I)]
+    return found
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_retired_word_is_used(path):
+    found = offenses(path.read_text(encoding="utf-8"))
+    assert not found, "; ".join(
+        f"line {line}: {word!r}, write {(RETIRED | NAMES).get(word, 'a standard term')!r}"
+        for line, word in found
+    )
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/tutorial.md", "docs/commands.md"])
+def test_no_retired_word_is_used_in_the_documentation(path):
+    text = re.sub(r"\s+", " ", (ROOT / path).read_text(encoding="utf-8"))
+    assert [word for word in RETIRED if re.search(rf"\b{word}\b", text, re.I)] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""Files that lie beside\n    the model."""',
+        'def find_neighbour(): """Return it."""',
+        'help = "Take the mean of each side away."',
+        'message = f"{flag} says nothing here."',
+    ],
+)
+def test_a_planted_retired_word_is_found(source):
+    assert offenses(source)
+
+
+def test_standard_terms_pass():
+    assert offenses('def find_neighbors(): """Return the k nearest neighbors."""') == []
+
+
+def glossary() -> dict[str, str]:
+    """Terms of the glossary with their sentences."""
+    return dict(re.findall(r"^\| \*\*(.+?)\*\* \| (.+) \|$", GLOSSARY, re.MULTILINE))
+
+
+def test_the_glossary_has_one_sentence_per_term_in_alphabetical_order():
+    terms = glossary()
+    assert len(terms) >= 40
+    assert list(terms) == sorted(terms, key=str.lower)
+    for term, sentence in terms.items():
+        assert sentence[0].isupper() and sentence.endswith("."), term
+        assert ". " not in sentence.replace("et al. ", ""), term
