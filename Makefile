@@ -1,6 +1,7 @@
 # make app     start the lab in the browser          (ARGS="--workspace W --port N")
 # make test    every test                            (ARGS="-k alignment"; JOBS=2: two files at a time)
 # make lint    ruff and mypy
+# make shape   size and density of the source code, beside model codebases
 # make bench   each benchmark: its ratio to a baseline run beside it
 # Each sets up what it needs in .venv first: with uv where it is installed, with pip otherwise.
 
@@ -19,7 +20,7 @@ export UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(PIP_FIND_LINKS)))
 UV      := $(shell command -v uv)
 INSTALL  = $(if $(UV),$(UV) pip install --quiet --python $(PY),$(PY) -m pip install -qq)
 
-.PHONY: app test lint bench
+.PHONY: app test lint shape bench
 .DELETE_ON_ERROR:
 
 app: $(VENV)/ready
@@ -32,6 +33,9 @@ lint: $(VENV)/ready-dev
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m mypy
+
+shape: $(VENV)/ready
+	@$(PY) benchmarks/shape.py $(ARGS)
 
 bench: $(VENV)/ready-dev
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(PY) $$file $(ARGS) || exit 1; done
