@@ -457,7 +457,7 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
         tmp_path / "c",
         json_wanted=False,
     )[1]
-    assert "Chance: the map" in shown
+    assert "Chance: the alignment" in shown
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
     assert (
