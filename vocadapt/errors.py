@@ -1,17 +1,15 @@
-"""The one error that is the user's to mend; anything else that is raised is a bug and keeps its
-traceback.
+"""Errors that are not bugs; anything else that is raised is a bug and keeps its traceback.
 
 Exception
-└── InputError   a mistake in what was given: shown as a message, on screen and on the command line (exit 2)
+└── InputError   invalid input: shown as a message, on screen and in the terminal (exit code 2)
 BaseException
-└── Canceled    the user stopped the work: nothing is left behind (exit 130)
+└── Canceled    the user stopped the work: nothing is left behind (exit code 130)
 """
 
 
 class InputError(Exception):
-    """What was given cannot be used.
-
-    `problem` says what was expected and what came; `remedy` says what to do about it.
+    """Invalid input. `problem`: what was expected and what was given; `remedy`: what to do about
+    it.
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
@@ -21,6 +19,4 @@ class InputError(Exception):
 
 
 class Canceled(BaseException):
-    """The user asked the running work to stop. Like KeyboardInterrupt, it is not for a library's
-    `except Exception`.
-    """
+    """The user stopped the work. Like KeyboardInterrupt, it is not caught by `except Exception`."""

@@ -1,11 +1,8 @@
-"""Progress reports: a callable that takes a fraction and a message, silent by default; formatting
-of times and counts.
+"""Progress reports: a callable that takes a fraction and a message; formatting of times and counts.
 
-A caller that wants the work to stop raises `Canceled` from its Progress.
-
-The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each
-block of lines, and a watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that
-takes too long.
+A caller that wants the work to stop raises `Canceled` from its Progress. The tokenizers library
+cannot be interrupted, so `report_block` reports the begin and end of each block of lines, and a
+watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that takes too long.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +13,7 @@ NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 class Progress(Protocol):
-    """Called as `progress(fraction, message)`; fraction from 0 to 1, or None where the end is
-    unknown.
-    """
+    """Called as `progress(fraction, message)`; fraction from 0 to 1, or None if the end is unknown."""
 
     def __call__(self, fraction: float | None, message: str = "") -> None: ...
 
@@ -66,8 +61,8 @@ def report_block(block: str) -> Iterator[None]:
 
 
 def part(progress: Progress, start: float, end: float, name: str = "") -> Progress:
-    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole, its
-    messages under its name.
+    """Return the Progress of a sub-task: its 0 to 1 becomes `start` to `end`, its messages get its
+    name.
     """
 
     def report(fraction: float | None, message: str = "") -> None:
@@ -78,8 +73,8 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
 
 
 def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progress]:
-    """Cut the whole into parts that follow each other, as long as their weights; one of weight 0
-    tells where it stands.
+    """Divide a Progress into consecutive parts, in proportion to their weights; weight 0 reports no
+    advance.
     """
     whole, done, found = sum(weights.values()) or 1.0, 0.0, {}
     for name, weight in weights.items():

@@ -1,5 +1,5 @@
-"""What an alignment artifact holds beside the map: how each map did on held-out words, and each
-anchor of the chosen one.
+"""Evaluation of an alignment artifact: held-out scores of each method, and each anchor of the
+chosen one.
 """
 
 import csv
@@ -22,8 +22,8 @@ COLUMNS = ("word", "fold", "cosine", "random_cosine", "rank")
 
 @dataclass(frozen=True)
 class AnchorScore:
-    """One anchor: the fold that judged it, the cosine to its own wordpiece and to another's, how
-    many anchors lay nearer.
+    """One anchor: its fold, cosine to its own and to another wordpiece, number of anchors that are
+    nearer.
     """
 
     word: str
@@ -35,8 +35,8 @@ class AnchorScore:
 
 @dataclass(frozen=True)
 class AlignmentEvaluation:
-    """A saved judgment: one row per map, the chosen map first (its settings under "settings"), and
-    the chosen map's anchors.
+    """A saved evaluation: one row per alignment, the chosen one first, and the anchors of the
+    chosen one.
     """
 
     maps: tuple[dict[str, Any], ...]
@@ -44,7 +44,7 @@ class AlignmentEvaluation:
 
 
 def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
-    """Write the table of all maps, the chosen one first, and the anchors of the chosen one."""
+    """Write the table of all alignments, the chosen one first, and the anchors of the chosen one."""
     strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged)})
     chosen = judged[0]
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
@@ -57,8 +57,8 @@ def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
 
 
 def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]]:
-    """One row per map: its settings and scores, whether it is the best, and how it differs from the
-    first, fold by fold.
+    """Return one row per alignment: settings, scores, whether it is the best, paired difference to
+    the first.
     """
     winner = select_best_alignment(judged)
     return [
@@ -75,7 +75,7 @@ def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]
 
 
 def load_evaluation(folder: Path) -> AlignmentEvaluation:
-    """Read what `save_evaluation` wrote; raises InputError where the folder holds none."""
+    """Read a saved evaluation; raises InputError if the folder has none."""
     missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
     if missing:
         raise InputError(

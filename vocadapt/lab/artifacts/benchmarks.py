@@ -1,5 +1,5 @@
-"""A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its
-manifest what it is.
+"""Benchmarks and own tasks as artifacts: downloaded or copied, read once, with task.toml and
+manifest.
 """
 
 import os
@@ -31,13 +31,12 @@ from vocadapt.training.tasks.task_file import (
 def fetch_benchmark(
     name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
 ) -> tuple[TaskFile, Manifest]:
-    """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing
-    stays where that fails.
+    """Download a benchmark and read it once; nothing is left if that fails.
 
-    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` says
-    how many there are, `by_fold` gives the sizes of each split in all of them. A benchmark that is
-    downloaded again is held to the checksums of the first time. Raises InputError for an unknown
-    name, a place that does not answer, and files that are not those expected.
+    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` is
+    their number, `by_fold` gives the sizes of each split in all of them. A repeated download must
+    have the checksums of the first. Raises InputError for an unknown name, an unreachable source,
+    and unexpected files.
     """
     card, start = card_of(name), time.perf_counter()
     with writing(folder, overwrite) as draft:
@@ -64,10 +63,9 @@ def fetch_benchmark(
 
 
 def import_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artifact:
-    """Files of one's own (split → file) as a task of the workspace: copied, read once, with
-    task.toml and manifest.
+    """Import single files (split → file) as a task of the workspace.
 
-    Raises InputError for what is no such task; then nothing stays.
+    Raises InputError if they are no such task; then nothing is left.
     """
     start = time.perf_counter()
     task = task_of_files(
@@ -88,7 +86,7 @@ def import_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str 
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file that was given; raises InputError where it cannot be read."""
+    """Copy a file; raises InputError if it cannot be read."""
     try:
         shutil.copyfile(check_file(source), target)
     except OSError as error:
@@ -98,14 +96,14 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def file_extension(path: Path) -> str:
-    """The ending that says how a file is read, with .gz where it is packed."""
+    """Return the extension that decides how a file is read, with .gz if it is compressed."""
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
-    """The folder or TOML file of a task: a path, or the name of one in the workspace.
+    """Return the folder or TOML file of a task, given by path or by its name in the workspace.
 
-    Raises InputError for anything else; for a benchmark it says how to come by its files.
+    Raises InputError for anything else; for a benchmark with the command that downloads it.
     """
     path = Path(given)
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
@@ -126,14 +124,14 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
 
 
 def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
-    """Examples of every split; with folds those of the first, and of each."""
+    """Count the examples of every split; with folds those of the first, and of each."""
     by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
     first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
     return first | ({"folds": len(tasks), "by_fold": by_fold} if len(tasks) > 1 else {})
 
 
 def _collect_findings(tasks: Sequence[Task]) -> list[str]:
-    """What to know before training; where not all folds share it, of which."""
+    """Return notes on the data, with the folds that they apply to if not all."""
     of: dict[str, list[int]] = {}
     for fold, task in enumerate(tasks, start=1):
         for finding in task.findings:
@@ -147,7 +145,7 @@ def _collect_findings(tasks: Sequence[Task]) -> list[str]:
 
 
 def _read_checksums(folder: Path, card: str) -> dict[str, str]:
-    """The checksums of the same benchmark where it is already there."""
+    """Return the checksums of the same benchmark if it is already there."""
     try:
         said = read_task_file(folder / TASK)
     except InputError:

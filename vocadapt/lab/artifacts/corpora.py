@@ -1,7 +1,6 @@
-"""Text in the workspace: a corpus artifact is a list of files, or copies of them, with its
-settings.
+"""Text in the workspace: a corpus artifact lists files, or holds copies of them, with its settings.
 
-Word counts are kept in the workspace by content: the same text under the same splitter is counted
+Word counts are cached in the workspace by content: the same text with the same splitter is counted
 once.
 """
 
@@ -30,10 +29,9 @@ COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
 
 
 def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = None) -> Corpus:
-    """Open text files and folders, or one corpus of a workspace, which brings its own settings.
+    """Open text files and folders, or one corpus artifact with its own settings.
 
-    Raises InputError where a workspace corpus is given beside other text or with settings of its
-    own.
+    Raises InputError if a corpus artifact is combined with other text or other settings.
     """
     settings = settings or CorpusSettings()
     kept = [
@@ -52,7 +50,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
 
 
 def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
-    """Write the record of a corpus into a draft, with copies of its files where asked."""
+    """Write the record of a corpus into a draft, with copies of its files if requested."""
     files = _copy_files(corpus, draft) if copy else [str(file.resolve()) for file in corpus.files]
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
 
@@ -60,9 +58,7 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
 def load_or_count_words(
     root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
 ) -> WordCounts:
-    """The word counts of a corpus under a splitter, counted once for each content and kept in the
-    workspace at `root`.
-    """
+    """Return the word counts of a corpus, cached in the workspace at `root`."""
     if root is None:
         return count_words(corpus, splitter, progress)
     path = counts_path(root, corpus, splitter)
@@ -88,8 +84,8 @@ def _save_counts(counts: WordCounts, path: Path) -> None:
 
 
 def find_training_text(vectors: Path) -> Corpus | None:
-    """The text that word vectors were trained on; None where it is not known, cannot be read, or
-    was changed since.
+    """Return the text that word vectors were trained on; None if unknown, unreadable or changed
+    since.
     """
     folder = vectors.resolve()
     try:
@@ -105,20 +101,20 @@ def find_training_text(vectors: Path) -> Corpus | None:
 
 
 def remove_stale_counts(root: Path) -> None:
-    """Remove what killed processes left of counts; does nothing while somebody writes counts."""
+    """Remove drafts of killed processes; does nothing while counts are being written."""
     with suppress(BlockingIOError, FileNotFoundError), hold(root / COUNTS):
         for draft in (root / COUNTS).glob(".*.tsv.*"):
             draft.unlink()
 
 
 def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
-    """Where the counts of this content under this splitter are kept."""
+    """Return the path of the cached counts of this content with this splitter."""
     key = "\0".join((corpus.digest(), splitter.normalizer, splitter.pre_tokenizer))
     return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"
 
 
 def _copy_files(corpus: Corpus, draft: Path) -> list[str]:
-    """Copy the files, numbered, so that equal names from two folders live side by side."""
+    """Copy the files with a number each, so that equal names do not collide."""
     (draft / COPIES).mkdir()
     names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
     for file, name in zip(corpus.files, names, strict=True):

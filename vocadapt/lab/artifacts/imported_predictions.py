@@ -1,8 +1,6 @@
-"""Predictions of other programs as artifacts: a gold file and what was predicted for it, copied and
-read once.
+"""Imported predictions of other programs: a gold file and a prediction file, copied and scored.
 
-They stand beside the runs wherever predictions are compared; what only a run knows (cuts, logits,
-training examples) they lack.
+They can be compared like runs, but have no tokenizations, logits or training examples.
 """
 
 import shutil
@@ -30,11 +28,10 @@ GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
 @dataclass(frozen=True)
 class ImportedPredictions:
-    """Predictions of another program: their artifact, the kind of task, the gold file and the
-    predictions in it, the score.
+    """Predictions of another program: artifact, kind of task, gold file, prediction file, score.
 
-    `of` is a digest of the gold file, predictions for the same one can be compared; `examples` is
-    how many it holds.
+    `of`: digest of the gold file; predictions with the same one are comparable. `examples`: their
+    number.
     """
 
     artifact: Artifact
@@ -54,10 +51,10 @@ class ImportedPredictions:
 def import_predictions(
     kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = ""
 ) -> Artifact:
-    """Copy a gold file and predictions for it into an artifact, once both were read and scored.
+    """Copy a gold file and its predictions into an artifact, after both were read and scored.
 
-    Raises InputError for what is none, or is for other examples, naming the file as it was given;
-    then nothing stays.
+    Raises InputError, with the given file's name, if a file cannot be read or the examples differ;
+    then nothing is written.
     """
     return import_prediction_files(kind, gold, [(predicted, folder)], scorer)[0]
 
@@ -65,11 +62,10 @@ def import_predictions(
 def import_prediction_files(
     kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
 ) -> list[Artifact]:
-    """The same for several predictions for one gold file, each with its folder: all of them, or
-    none.
+    """Import several prediction files for one gold file, each into its own folder: all or none.
 
-    Every file was read and every folder found free before the first is written. Raises InputError
-    as above, and where two are to lie in one folder.
+    All files are read, and all folders are checked, before anything is written. Raises InputError
+    as `import_predictions` does, and if two folders are equal.
     """
     for place, (_, folder) in enumerate(files):
         check_free(folder)
@@ -107,7 +103,7 @@ def import_prediction_files(
 def _score_predictions(
     kind: str, split: Split, scorer: Scorer, predicted: Path
 ) -> tuple[Mapping[str, Any], float]:
-    """What the manifest says of predictions, and the seconds that reading and scoring them took."""
+    """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
     said = read_predictions(predicted, kind, split)
     score = scorer.of(tally_of(split, said.said, scorer))
@@ -119,9 +115,7 @@ def _score_predictions(
 
 
 def list_imported_predictions(workspace: Workspace) -> list[ImportedPredictions]:
-    """All predictions that were brought into a workspace, newest first; what cannot be read is
-    passed over.
-    """
+    """List the imported predictions of a workspace, newest first; unreadable ones are skipped."""
     found = []
     for artifact in workspace.artifacts("predictions"):
         with suppress(KeyError, TypeError, ValueError):

@@ -1,6 +1,4 @@
-"""Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them
-(command line or page).
-"""
+"""Open any space by name: the wordpiece embeddings of a model, or word vectors."""
 
 import os
 from dataclasses import dataclass
@@ -18,9 +16,7 @@ from vocadapt.text.splitter import Splitter
 
 @dataclass(frozen=True, eq=False)
 class OpenedSpace:
-    """A space, the folder it came from, and the model whose rows it holds (None for word
-    vectors).
-    """
+    """A space, its folder, and its model (None for word vectors)."""
 
     folder: Path
     space: EmbeddingSpace
@@ -28,7 +24,7 @@ class OpenedSpace:
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """ "wordpieces" or "word vectors"."""
         return "wordpieces" if self.model else "word vectors"
 
     @cached_property
@@ -58,14 +54,16 @@ class OpenedSpace:
 
     @cached_property
     def splitter(self) -> Splitter | None:
-        """How a typed word or the words of a list are to be spelled here; None: as they are."""
+        """The splitter that normalizes a typed word for this space; None if words are taken
+        literally.
+        """
         return self.model.splitter if self.model else detect_casing(self.space)
 
 
 def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
     """Open a folder of word vectors, a model folder, or a model by its hub name.
 
-    Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
+    Raises InputError for anything else, and for a bare vocabulary, which has no embeddings.
     """
     folder = expand_path(name)
     if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long

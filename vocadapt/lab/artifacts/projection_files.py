@@ -1,4 +1,4 @@
-"""A map as one file: a page that needs no network, a table, a picture. The ending says which."""
+"""Export a projection as one file: an offline page, a table or an image, by the file's extension."""
 
 import html
 from collections.abc import Callable
@@ -29,9 +29,7 @@ PAPER = "plotly_white"
 
 
 def build_table(drawn: ProjectionArtifact) -> "pd.DataFrame":
-    """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and
-    moved.
-    """
+    """Return one row per token: id, token, x, y, region, and count, x2, y2 and moved if known."""
     import pandas as pd
 
     xy = drawn.first.projection.xy
@@ -51,14 +49,16 @@ def build_table(drawn: ProjectionArtifact) -> "pd.DataFrame":
 
 
 def render_page(drawn: ProjectionArtifact) -> str:
-    """The map as one page with everything it needs in it, plotly's script too: it opens without a
+    """Render the projection as a self-contained HTML page, with plotly's script: it needs no
     network.
     """
     return render_figure_page(drawn, _build_figure(drawn, 760))
 
 
 def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
-    """Any figure of a map as such a page, under the sentences that stand beside every map."""
+    """Render any figure of a projection as a self-contained page, below the description of the
+    projection.
+    """
     config = {"scrollZoom": True, "displaylogo": False}
     figure.update_layout(template=PAPER)
     inner = figure.to_html(
@@ -70,7 +70,7 @@ def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
 
 
 def render_image(figure: "go.Figure", ending: str) -> bytes:
-    """A figure as .png or .svg; raises InputError where no browser is found to draw it."""
+    """Render a figure as .png or .svg; raises InputError if there is no browser to render it."""
     figure.update_layout(template=PAPER)
     try:
         return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
@@ -83,9 +83,7 @@ def render_image(figure: "go.Figure", ending: str) -> bytes:
 
 
 def describe_projection(drawn: ProjectionArtifact) -> list[str]:
-    """What stands beside every map: how many are shown and why, how it was made, how far it may be
-    trusted.
-    """
+    """Describe a projection: how many tokens and why, how it was made, how faithful it is."""
     lines = [drawn.how]
     for picture in filter(None, (drawn.first, drawn.second)):
         projection, quality = picture.projection, picture.quality
@@ -105,10 +103,10 @@ def describe_projection(drawn: ProjectionArtifact) -> list[str]:
 
 
 def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = False) -> None:
-    """Write a map to a file, in the format that the file's ending says: whole, or not at all.
+    """Write a projection to a file in the format of its extension, completely or not at all.
 
-    Raises InputError for an ending that is none of FORMATS, where the file is already there or
-    cannot be written, and for a picture where no browser is found to draw it.
+    Raises InputError if the extension is not in FORMATS, if the file exists or cannot be written,
+    and for an image if there is no browser.
     """
     check_export_path(path, overwrite)
     with writing_file(path) as draft:
@@ -116,7 +114,7 @@ def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = F
 
 
 def check_export_path(path: Path, overwrite: bool = False) -> None:
-    """Raise InputError where `export_projection` could not write, before anything long begins."""
+    """Raise InputError, before any long work, if `export_projection` could not write."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(
             f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder."
@@ -125,7 +123,7 @@ def check_export_path(path: Path, overwrite: bool = False) -> None:
 
 
 def _build_figure(drawn: ProjectionArtifact, height: int, still: bool = False) -> "go.Figure":
-    """The map as a figure, its regions named; two spaces side by side, of two colors."""
+    """Build the figure with named regions; two spaces side by side, in two colors."""
     names, label = escape_names(drawn.words), drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [

@@ -1,6 +1,4 @@
-"""What a run was made from, by its manifest: the examples it was trained on, the text that its
-model's new words came from.
-"""
+"""Sources of a run: its training examples, and the text that its model's new words came from."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +18,10 @@ from vocadapt.training.tasks.base import Example
 
 
 def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
-    """The examples that a run was trained on, by its manifest; None where there is none, or its
-    files were changed since.
+    """Load the examples that a run was trained on; None if unknown, or if its files were changed
+    since.
 
-    Of runs on all folds of a k-fold task each has a fold of its own.
+    Of a k-fold task each run has a fold of its own.
     """
     artifact = _find_artifact(run.folder)
     if artifact is None:
@@ -56,9 +54,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
 
 def find_corpus(folder: Path) -> Corpus | None:
-    """The text that the words of a run's model came from, by the manifests; None where it is not
-    known or was changed since.
-    """
+    """Return the text of a run's adapted model; None if unknown, or if it was changed since."""
     artifact = _find_artifact(folder)
     given = artifact.manifest.inputs.get("model") if artifact else None
     model = (
@@ -84,7 +80,9 @@ def find_corpus(folder: Path) -> Corpus | None:
 
 
 def _find_artifact(folder: Path) -> Artifact | None:
-    """The artifact that a folder is, or is one seed of."""
+    """Return the artifact of a folder, or of its parent if the folder is one seed; None if neither
+    is one.
+    """
     place = next((one for one in (folder, folder.parent) if (one / MANIFEST).is_file()), None)
     try:
         return open_artifact(place) if place else None

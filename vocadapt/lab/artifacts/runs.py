@@ -1,5 +1,5 @@
-"""The runs of a workspace as values: what finetune wrote, each artifact with the run of every seed
-in it.
+"""The runs of a workspace: each artifact holds the run of every seed (and fold) of one model on one
+task.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,13 +30,13 @@ Identity = tuple[str, str]  # kind of a task, and of loose files the content of 
 
 @dataclass(frozen=True, eq=False)
 class RunSet:
-    """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
+    """The runs of one model on one task: one per seed, or per seed and fold of a k-fold task.
 
     `artifact` is None if there is no manifest. `label` is the task's unique name if several tasks
     share a name: see `disambiguate_tasks`.
 
-    A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its
-    `kept` what it predicted.
+    A SavedRun's `record` holds scores, dev scores, loss curve and findings; its `kept` the
+    predictions.
     """
 
     folder: Path
@@ -51,23 +51,23 @@ class RunSet:
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """The record of the first run: all of them share what does not depend on the seed."""
+        """The record of the first run: all runs share what does not depend on the seed."""
         return self.runs[0].record
 
     @property
     def task(self) -> str:
-        """The name of the task; of one fold of a k-fold task with its number."""
+        """Name of the task; with the fold's number if only one fold was run."""
         return self.label or str(self.record["task"])
 
     @property
     def kind(self) -> str:
-        """The kind of the task."""
+        """Kind of the task."""
         return self.runs[0].kind
 
     @property
     def model(self) -> str:
-        """The name of the model that was fine-tuned; of an older record that holds a name that
-        tells nothing, by its folder.
+        """Name of the fine-tuned model; for an older record with an uninformative name, that of its
+        folder.
         """
         name = str(self.record.get("model", self.name))
         given = self.artifact.manifest.inputs.get("model") if self.artifact else None
@@ -75,7 +75,7 @@ class RunSet:
 
     @property
     def tokenization(self) -> str:
-        """How the training examples were cut: base, adapted, mixed or both."""
+        """Tokenization of the training examples: base, adapted, mixed or both."""
         return str(self.record.get("tokenization", ""))
 
     @property
@@ -86,12 +86,12 @@ class RunSet:
 
     @property
     def scorer(self) -> Scorer:
-        """The score it is judged by."""
+        """The score of the task."""
         return self.runs[0].scorer()
 
     @property
     def metric(self) -> str:
-        """The name of the headline figure."""
+        """Name of the headline metric."""
         return self.scorer.headline
 
     @property
@@ -100,33 +100,35 @@ class RunSet:
         return tuple(dict.fromkeys(run.seed for run in self.runs))
 
     def of_seed(self, seed: int) -> tuple[SavedRun, ...]:
-        """The run of a seed; of a k-fold task that of each fold, in their order."""
+        """Return the run of a seed; for a k-fold task the run of each fold, in order."""
         return tuple(run for run in self.runs if run.seed == seed)
 
     @property
     def folds(self) -> int:
-        """How many folds each seed was run on; 1 where there are none, or one of them was."""
+        """Number of folds per seed; 1 without folds, or if only one of them was run."""
         return len(self.of_seed(self.seeds[0]))
 
     @property
     def scores(self) -> Mapping[str, Any]:
-        """The scores of the first run by cut; none where the test split held no labels."""
+        """Scores of the first run by tokenization; empty if the test split has no labels."""
         scores: Mapping[str, Any] = self.record.get("scores", {})
         return scores
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """The cuts it is scored under: base, adapted and pooled, or one of the first two."""
+        """Tokenizations that the runs are scored under: base, adapted and pooled, or one of the
+        first two.
+        """
         return tuple(self.scores)
 
     @property
     def cut(self) -> str:
-        """The cut that counts; "" without scores."""
+        """The main tokenization; "" without scores."""
         return choose_main_tokenization(self.cuts)
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
-        """Of every seed, whether its run (of several folds: one of them) never left the majority
+        """For each seed, whether its run (or that of one of its folds) collapsed to the majority
         baseline.
         """
         return tuple(
@@ -134,8 +136,10 @@ class RunSet:
         )
 
     def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
-        """A figure of every seed under a cut, by default the headline under the cut that counts; of
-        folds their mean.
+        """Return a figure of every seed under a tokenization, by default the headline under the
+        main one.
+
+        The figure of a seed with several folds is the mean over them.
         """
         cut, figure = cut or self.cut, figure or self.metric
         by_seed = (
@@ -145,16 +149,14 @@ class RunSet:
         return tuple(sum(own) / len(own) for own in by_seed)
 
     def summary(self, cut: str = "", figure: str = "") -> SeedSummary:
-        """The same over the seeds: mean, standard deviation, and both without the collapsed
+        """Summarize a figure over seeds: mean and standard deviation, with and without collapsed
         runs.
         """
         return summarize_seeds(self.values(cut, figure), self.collapsed)
 
     @property
     def examples_per_second(self) -> float:
-        """How many training examples were read a second, over all seeds; 0 where that is not
-        known.
-        """
+        """Training examples per second, over all seeds; 0 if not known."""
         read, seconds = (
             sum(run.record.get(name, 0) for run in self.runs) for name in ("examples", "seconds")
         )
@@ -162,8 +164,8 @@ class RunSet:
 
 
 def open_runs(folder: Path) -> RunSet:
-    """The runs of a folder that finetune wrote, of one seed or several; a bare model with a task's
-    head has no scores.
+    """Open the runs in a folder that fine-tuning wrote; a bare model with a task head has no
+    scores.
 
     Raises InputError for any other folder.
     """
@@ -180,17 +182,16 @@ OpenRuns = Callable[[Artifact], RunSet]
 
 
 def open_artifact_runs(artifact: Artifact) -> RunSet:
-    """The runs of an artifact."""
+    """Open the runs of an artifact."""
     return open_runs(artifact.folder)
 
 
 def list_runs(
     workspace: Workspace, task: str = "", opening: OpenRuns = open_artifact_runs
 ) -> list[RunSet]:
-    """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed
-    over.
+    """List the runs of a workspace, of one task or all, newest first; unreadable ones are skipped.
 
-    `opening` opens one: a page keeps what was opened before.
+    `opening` opens one; a page passes a cached reader.
     """
     found, _ = list_runs_and_errors(workspace, opening)
     return [one for one in disambiguate_tasks(found) if not task or one.task == task]
@@ -199,8 +200,8 @@ def list_runs(
 def list_runs_and_errors(
     workspace: Workspace, opening: OpenRuns = open_artifact_runs
 ) -> tuple[list[RunSet], dict[str, str]]:
-    """All runs of a workspace, newest first, and the name of each that cannot be read, with why;
-    each is opened once.
+    """Return all runs of a workspace, newest first, and the names of unreadable ones with the
+    reason.
     """
     found = list(_open_each(workspace, opening))
     broken = {artifact.name: one for artifact, one in found if isinstance(one, str)}
@@ -208,7 +209,7 @@ def list_runs_and_errors(
 
 
 def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
-    """What to say of unreadable runs among so many, each named with why; "" of none."""
+    """Describe how many of the runs cannot be read, with names and reasons; "" if none."""
     count = (
         f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and"
         f" {'is' if len(runs) == 1 else 'are'}"
@@ -218,7 +219,7 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
 
 
 def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:
-    """Every artifact of runs, newest first, with its runs, or with why they cannot be read."""
+    """Yield every runs artifact, newest first, with its runs or the reason why they cannot be read."""
     for artifact in workspace.artifacts("runs"):
         try:
             yield artifact, opening(artifact)
@@ -283,5 +284,5 @@ def _describe(one: RunSet) -> list[str]:
 
 
 def list_tasks(runs: Sequence[RunSet]) -> list[str]:
-    """The names of the tasks that runs are of, the newest first."""
+    """Return the task names of runs, newest first."""
     return list(dict.fromkeys(one.task for one in runs))

@@ -1,5 +1,4 @@
-"""Estimate how long a job takes: its own work, and the start-up time of the latest jobs of its
-step.
+"""Estimates of a job's duration: its work, and the start-up time of the latest jobs of its step.
 
 Estimates assume an idle machine; `scale_to_current_load` adapts them to the current load.
 """
@@ -49,15 +48,15 @@ def _read_load_average() -> float:
 
 
 def job_seconds(workspace: Workspace, step: str, work: float) -> float:
-    """About how long a job of a step takes whose work takes so many seconds: with starting,
-    importing and reading the model.
+    """Estimate the duration of a job from that of its work, adding start, imports and model
+    loading.
     """
     return start_up(workspace, step) + work
 
 
 def start_up(workspace: Workspace, step: str) -> float:
-    """How long a job of a step takes to begin its work: the median of the latest ones in the
-    workspace, else as measured once.
+    """Return the start-up time of a step's jobs: the median of the latest ones, or a measured
+    default.
     """
     stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
     begun = (status.paced - status.started for status in stands if status.paced and not status.past)

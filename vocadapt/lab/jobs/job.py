@@ -1,9 +1,8 @@
-"""A job by its folder: what was asked for, how it stands, what it waits for, its log; and how it is
-stopped.
+"""A job by its folder: its spec, status, place in the queue and log; and how it is canceled.
 
 The folder holds spec.json, status.json, metrics.jsonl (progress over time), log.txt, and
-checkpoint/ until it is done. The process holds the lock of its folder as long as it lives, so a job
-that says it runs and is not locked was interrupted: by `kill -9`, by a machine that went down.
+checkpoint/ until it is done. The process holds the lock of its folder while it lives. A job whose
+status is running but whose folder is not locked was therefore interrupted: killed, or by a reboot.
 """
 
 import os
@@ -37,7 +36,7 @@ SAME_START = (
 
 @dataclass(frozen=True)
 class Job:
-    """A job by its folder; everything is read from there, so any page or command may watch it."""
+    """A job by its folder. Everything is read from there, so any page or command can watch it."""
 
     folder: Path
 
@@ -48,19 +47,19 @@ class Job:
 
     @cached_property
     def workspace(self) -> Workspace:
-        """The workspace that it works for."""
+        """The workspace of the job."""
         return Workspace(self.folder.parents[1])
 
     @cached_property
     def order(self) -> dict[str, Any]:
-        """What was asked for: the spec as plain values, the target in the workspace, whether to
+        """What was requested: the spec as plain values, the target in the workspace, whether to
         overwrite it.
         """
         return self._read(_ORDERS)
 
     @property
     def readable(self) -> bool:
-        """Whether what was asked for and how it stands can be read."""
+        """Whether spec and status can be read."""
         try:
             return bool(self.spec and self.target) and read_status(self.folder).state in STATES
         except (InputError, OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -68,29 +67,29 @@ class Job:
 
     @cached_property
     def spec(self) -> Spec:
-        """The step that it runs."""
+        """The step that the job runs."""
         return self._read(_SPECS)
 
     @cached_property
     def target(self) -> Path:
-        """Where the artifact will lie: always in the job's own workspace, wherever that was
-        moved.
-        """
+        """Folder of the artifact, always in the job's own workspace, even if that was moved."""
         return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
 
     @property
     def overwrite(self) -> bool:
-        """Whether what lies at the target may be replaced."""
+        """Whether an existing artifact at the target may be replaced."""
         return self.order["overwrite"] is True
 
     @property
     def command(self) -> str:
-        """The same step as a command line."""
+        """The command line of the step."""
         return build_command(self.spec, self.target)
 
     def status(self) -> Status:
-        """What it does now. Looks at the lock first: a process writes its last state before it lets
-        go.
+        """Return the current status.
+
+        The lock is checked before the status is read: a process writes its last status before it
+        releases the lock.
         """
         lives = held(self.folder)
         status = read_status(self.folder)
@@ -105,7 +104,7 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether the artifact that it makes lies in its place."""
+        """Whether the artifact of this job exists."""
         try:
             return Manifest.load(self.target).job == self.id
         except (InputError, OSError):
@@ -113,7 +112,7 @@ class Job:
 
     @property
     def goes_on(self) -> bool:
-        """Whether its step left something to go on from; else it starts anew when it is resumed."""
+        """Whether the step left a checkpoint to resume from."""
         folder = self.folder / CHECKPOINT
         return folder.is_dir() and any(
             path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir()
@@ -121,21 +120,19 @@ class Job:
 
     @property
     def cancel_asked(self) -> bool:
-        """Whether somebody asked it to stop."""
+        """Whether cancellation was requested."""
         return (self.folder / FLAG).exists()
 
     @property
     def asked_since(self) -> float | None:
-        """For how many seconds somebody has been asking it to stop; None where nobody has."""
+        """Seconds since cancellation was requested; None if it was not."""
         try:
             return max(0.0, time.time() - (self.folder / FLAG).stat().st_mtime)
         except FileNotFoundError:
             return None
 
     def waits_for(self) -> "Job | None":
-        """The job just before this one in the queue, at its head the one that runs; None where
-        there is none.
-        """
+        """Return the job before this one in the queue, or the running one; None if there is none."""
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
         for folder in self.folder.parent.iterdir():
             if folder == self.folder or not (folder / STATUS).is_file() or not held(folder):
@@ -148,11 +145,10 @@ class Job:
         return Job(self.folder.parent / max(before)[1]) if before else running
 
     def cancel(self, grace: float = 3.0) -> Status:
-        """Ask the job to stop, and insist where it does not within `grace` seconds: first politely,
-        then by force.
+        """Request cancellation; after `grace` seconds send SIGTERM, then SIGKILL.
 
-        With `grace` 0 it only raises the flag, and insists when called again. Does nothing to a job
-        that has ended.
+        With `grace` 0 only the request is made; signals are sent when called again. Does nothing if
+        the job has ended.
         """
         if not held(self.folder):
             return self.status()
@@ -169,13 +165,13 @@ class Job:
         return self.status()
 
     def wait(self, seconds: float) -> Status:
-        """Wait until the job has ended, at most so long."""
+        """Wait until the job has ended, at most this many seconds."""
         self._ended(seconds)
         return self.status()
 
     def log(self, lines: int = 500) -> str:
-        """The last lines of its log; of a progress bar, which writes over itself, what stood
-        last.
+        """Return the last lines of the log; of a progress bar that overwrites itself, its last
+        state.
         """
         try:
             with (self.folder / LOG).open("rb") as file:
@@ -229,9 +225,7 @@ _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.pa
 
 
 def process_start_time(pid: int) -> float:
-    """When a process was started, in seconds after the machine was: setting the clock does not move
-    it.
-    """
+    """Return when a process started, in seconds after boot: setting the clock does not change it."""
     import psutil
 
     return float(psutil.Process(pid).create_time() - psutil.boot_time())

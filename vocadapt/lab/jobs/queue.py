@@ -1,8 +1,7 @@
-"""Long steps beside the page: a job is a started process in its own session that waits for its turn
-in the workspace.
+"""The job queue of a workspace: steps run in background processes, one at a time.
 
-Its folder is `<workspace>/jobs/<id>/`. One job runs at a time: the one that holds the lock of
-`<workspace>/jobs`. Jobs are started one by one, under the lock of the workspace itself.
+A job's folder is `<workspace>/jobs/<id>/`. Its process has its own session and waits for the lock
+of `<workspace>/jobs`. Jobs are started one by one, under the lock of the workspace itself.
 """
 
 import os
@@ -40,7 +39,7 @@ WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
 def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) -> Job:
     """Start a job that runs `spec` into the workspace under `name`, and return at once.
 
-    Raises InputError for a name that may not be one, is taken, or is what another job is making.
+    Raises InputError if the name is not allowed, is taken, or is the target of another job.
     """
     target = workspace.folder(spec.kind, name)
     order = {
@@ -58,11 +57,11 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
 
 
 def resume(workspace: Workspace, job: Job) -> Job:
-    """Start a job again that was interrupted, canceled or failed, in the same folder: its log and
-    its states are kept.
+    """Restart a job that was interrupted, canceled or failed, in the same folder; log and states
+    are kept.
 
-    Where the step left a checkpoint it goes on from there, else it starts anew. Raises InputError
-    where the job is alive or done, and where its target is taken.
+    It resumes from the step's checkpoint if there is one. Raises InputError if the job is alive or
+    done, or if its target exists.
     """
     with _gate(workspace):
         status = job.status()
@@ -76,10 +75,7 @@ def resume(workspace: Workspace, job: Job) -> Job:
 
 
 def each_job(workspace: Workspace) -> Iterator[Job]:
-    """The jobs of a workspace that can be read, newest first, each read when it is asked for.
-
-    What another version or a torn file left is not among them.
-    """
+    """Yield the readable jobs of a workspace, newest first; jobs of other versions are skipped."""
     folder = workspace.root / "jobs"
     try:
         names = sorted(os.listdir(folder), reverse=True)
@@ -94,7 +90,7 @@ def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
 
 
 def find_job(workspace: Workspace, job_id: str) -> Job:
-    """The job of this id; raises InputError where there is none that can be read."""
+    """Return the job with this id; raises InputError if there is none that can be read."""
     job = Job(workspace.folder("jobs", check_name(job_id)))
     if not job.readable:
         raise InputError(
@@ -110,8 +106,8 @@ def promised(workspace: Workspace, kind: str) -> set[str]:
 
 
 def tidy(workspace: Workspace) -> None:
-    """Clear away what killed processes left: drafts, starts that came to nothing, checkpoints of
-    jobs that are done.
+    """Remove what killed processes left: drafts, jobs that never started, checkpoints of finished
+    jobs.
     """
     for kind in ARTIFACTS:
         sweep(workspace.root / kind)
@@ -143,7 +139,7 @@ def _gate(workspace: Workspace) -> Iterator[None]:
 
 
 def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
-    """Raise InputError where the target is taken, or is what a living job is making."""
+    """Raise InputError if the target exists, or is the target of a living job."""
     check_free(target, overwrite)
     making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
     if job := next(making, None):

@@ -1,4 +1,4 @@
-"""How a job stands: its status.json, and metrics.jsonl, its progress over time."""
+"""Status of a job: status.json, and metrics.jsonl (progress over time)."""
 
 import os
 import time
@@ -21,11 +21,11 @@ MOST_LETTERS = 300  # of a message
 
 @dataclass(frozen=True)
 class Status:
-    """What is known of a job: state, progress, why it failed; times in seconds since 1970.
+    """Status of a job: state, progress, error; times in seconds since 1970.
 
-    `first` is the fraction that this run reported first, at the time `paced`: a resumed job does
-    not begin at nothing. `process_started` counts from the start of the machine, so that setting
-    its clock changes nothing. `past` tells how earlier runs ended, and when.
+    `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
+    start at 0). `process_started` counts from boot, so that setting the clock does not change it.
+    `past`: how and when earlier runs ended.
     """
 
     state: str = "waiting"
@@ -44,12 +44,12 @@ class Status:
 
     @property
     def alive(self) -> bool:
-        """Whether it waits or runs."""
+        """Whether the job is waiting or running."""
         return self.state in ALIVE
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran; of a job that was resumed, since then."""
+        """Run time in seconds; of a resumed job, since it was resumed."""
         return (
             max(0.0, (time.time() if self.state == "running" else self.updated) - self.started)
             if self.started
@@ -58,7 +58,7 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will go on at this pace; None where that cannot be said yet."""
+        """Estimated seconds left at the current pace; None if unknown."""
         passed = time.time() - (self.paced or self.started)
         if (
             self.state != "running"
@@ -153,8 +153,8 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 
 def _whole_lines(path: Path) -> tuple[list[str], bool]:
-    """The whole lines of a file, and whether a part of a line follows them: what a killed process
-    wrote last.
+    """Return the complete lines of a file, and whether an incomplete one follows (from a killed
+    process).
     """
     if not path.exists():
         return [], False

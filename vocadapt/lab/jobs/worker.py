@@ -1,4 +1,4 @@
-"""The process of a job: waits for its turn, runs the step, and writes down how it goes."""
+"""The process of a job: waits for its turn, runs the step, and records its status."""
 
 import logging
 import os
@@ -37,12 +37,11 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """The Progress of a job: writes status and metrics at most twice a second, and raises Canceled
-    when asked to stop.
+    """The Progress of a job: writes status and metrics at most twice a second; raises Canceled on
+    request.
 
-    A full disk does not stop a job that has no need of it: what cannot be written down is left out.
-    `told` is set by a signal to end: what that raises is lost where code of others catches
-    everything, as an import may.
+    A full disk does not stop a job that needs no space: status updates are skipped. `told` is set
+    by SIGTERM, in case other code catches the exception that the signal raises, as an import may.
     """
 
     def __init__(self, job: Job, told: threading.Event) -> None:
@@ -57,7 +56,7 @@ class Reporter:
         self.change()
 
     def __call__(self, fraction: float | None, message: str = "") -> None:
-        """Write the progress down, if it is time to."""
+        """Write the progress if it is due."""
         self.look()
         if time.monotonic() - self._written < WRITE_EVERY:
             return
@@ -72,7 +71,7 @@ class Reporter:
         self._log(fraction, message)
 
     def look(self) -> None:
-        """Raise Canceled where somebody asked the job to stop, or a signal did."""
+        """Raise Canceled if cancellation was requested, by flag or by signal."""
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
             if self.told.is_set() or self.job.cancel_asked:
@@ -89,7 +88,7 @@ class Reporter:
                 raise
 
     def _log(self, fraction: float | None, message: str) -> None:
-        """A line in the log for every tenth of the way."""
+        """Log a line for every tenth of the work."""
         tenths = -1 if fraction is None else int(10 * fraction)
         if tenths != self._tenths:
             self._tenths = tenths
@@ -97,9 +96,7 @@ class Reporter:
 
 
 def run_job(folder: Path) -> int:
-    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed,
-    130 stopped.
-    """
+    """Run the job of a folder to its end; return the exit code: 0 done, 1 failed, 130 stopped."""
     job = Job(folder)
     reporter = Reporter(job, install_signal_handler())
     threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
@@ -118,7 +115,7 @@ def run_job(folder: Path) -> int:
 
 
 def install_signal_handler() -> threading.Event:
-    """From now on SIGTERM raises Canceled, once, and sets what is given back."""
+    """Make SIGTERM raise Canceled, once; return the event that it sets."""
     told = threading.Event()
 
     def tell(number: int, frame: FrameType | None) -> NoReturn:
@@ -130,7 +127,7 @@ def install_signal_handler() -> threading.Event:
 
 
 def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
-    """Wait, run the step, and tell how it ended."""
+    """Wait, run the step, and return its final status."""
     try:
         with _wait_for_turn(job, reporter):
             if job.cancel_asked:  # a short step may end before its progress looks
@@ -175,9 +172,7 @@ def _watchdog(job: Job) -> Iterator[None]:
 
 @contextmanager
 def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
-    """Wait for the lock of the workspace, first come, first served; hold it for the length of the
-    block.
-    """
+    """Wait for the lock of the workspace, first come, first served; hold it during the block."""
     while (lock := _try_lock(job)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
@@ -188,14 +183,12 @@ def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
 
 
 def _try_lock(job: Job) -> int | None:
-    """The lock, where it is free and no other job stands before this one."""
+    """Take the lock if it is free and no other job is ahead; None otherwise."""
     return None if job.waits_for() else take(job.folder.parent)
 
 
 def _watch_for_cancel(job: Job) -> None:
-    """Keep the log short; interrupt a step that was asked to stop and has not looked for a
-    while.
-    """
+    """Keep the log short; interrupt a step that was canceled and does not respond."""
     while not job.cancel_asked:
         with suppress(OSError):  # a full disk, say: the log stays as it is
             truncate_log(job.folder / LOG)
@@ -205,10 +198,11 @@ def _watch_for_cancel(job: Job) -> None:
 
 
 def truncate_log(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
-    """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by
-    whole lines, and that is said.
+    """Remove the beginning of a log longer than `longest` bytes: keep about `kept` bytes of whole
+    lines.
 
-    In place, for it is being appended to: what is written in the same instant may be lost.
+    A line notes the removal. The file is changed in place, since it is being appended to: a line
+    written at the same instant may be lost.
     """
     size = log.stat().st_size if log.is_file() else 0
     if size <= longest:
@@ -225,7 +219,7 @@ def truncate_log(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG)
 
 
 def _raise_canceled() -> NoReturn:
-    """Raise Canceled, once: a signal must not disturb the clearing up that follows."""
+    """Raise Canceled, once: a second signal must not disturb the cleanup."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Canceled

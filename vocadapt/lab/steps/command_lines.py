@@ -1,4 +1,4 @@
-"""A step as a command line: what was done in the browser can be repeated in a terminal."""
+"""Command lines of steps, to repeat in a terminal what was done in the browser."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -209,11 +209,9 @@ FLAGS: dict[str, dict[str, str]] = {
 
 
 def build_command(spec: Spec, folder: Path) -> str:
-    """The command line that runs `spec` into `folder`; settings at their defaults are not spelled
-    out.
+    """Return the command line that runs `spec` into `folder`, without settings at their defaults.
 
-    Empty for the one step the command line has no use for: text that is only taken into the
-    workspace.
+    "" for the one step without a command: text that is only imported into the workspace.
     """
     if spec.step == "corpus" and "model" not in spec.inputs:
         return ""
@@ -221,9 +219,7 @@ def build_command(spec: Spec, folder: Path) -> str:
 
 
 def build_artifact_command(artifact: Artifact) -> str:
-    """The command line that made an artifact, its inputs by their full paths: what came from
-    elsewhere was made there.
-    """
+    """Return the command line that made an artifact, with absolute paths of its inputs."""
     root = artifact.folder.parents[1]
     parts = shlex.split(artifact.manifest.command)
     return shlex.join(
@@ -234,9 +230,7 @@ def build_artifact_command(artifact: Artifact) -> str:
 def build_context_command(
     word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str
 ) -> str:
-    """The command line that shows a word in context; `corpus`: the settings under which the text is
-    read.
-    """
+    """Return the command line that shows a word in context; `corpus`: settings of the text."""
     defaults = asdict(CorpusSettings())
     chosen = {path.partition(".")[2]: flag for path, flag in CORPUS_FLAGS.items()}
     flags = [
@@ -250,7 +244,7 @@ def build_context_command(
 
 
 def build_arguments(spec: Spec, folder: Path) -> list[str]:
-    """The same as a list of arguments."""
+    """Return the command line of a spec as a list of arguments."""
     flag = OUT.get(spec.step, "--out")
     return [
         *PROGRAM,
@@ -265,8 +259,8 @@ def build_arguments(spec: Spec, folder: Path) -> list[str]:
 
 
 def _with_lasting_paths(spec: Spec, folder: Path) -> Spec:
-    """The spec by what outlives it: the copies that a corpus made, and for an upload the name of
-    the file it came from.
+    """Replace paths that will not last: by a corpus's own copies, or by the name of an uploaded
+    file.
     """
     if isinstance(spec.settings, CorpusStep) and spec.settings.copy:
         return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
@@ -291,7 +285,7 @@ def _input_arguments(spec: Spec) -> Iterator[str]:
 
 
 def _space_flag(space: str) -> str:
-    """Word vectors and models are named by different flags."""
+    """Return the flag of a space: word vectors and models have different ones."""
     return "--vectors" if (expand_path(space) / VECTORS).is_file() else "--model"
 
 
@@ -316,7 +310,7 @@ def _setting_arguments(spec: Spec) -> Iterator[str]:
 
 
 def _unused_budgets(settings: object) -> tuple[str, ...]:
-    """Of a masked-word training the budgets that do not count: the command line takes one."""
+    """Return the training budgets that are not used: the command line takes only one."""
     way = (
         settings.further
         if isinstance(settings, ContinuedPretrainingStep)
@@ -326,8 +320,8 @@ def _unused_budgets(settings: object) -> tuple[str, ...]:
 
 
 def _recipe_arguments(spec: Spec, folder: Path) -> list[str]:
-    """The preset by name; a recipe of one's own by the file that lies beside the model it made; the
-    stage of a pretraining.
+    """Return the arguments for the preset, the recipe file next to the model, or the pretraining
+    stage.
     """
     if isinstance(spec.settings, ContinuedPretrainingStep):
         return ["--stage", spec.settings.further.stage]

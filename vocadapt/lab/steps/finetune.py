@@ -1,5 +1,5 @@
-"""The step that fine-tunes: which task, one run for each seed, what is reported of them all
-together.
+"""The step that fine-tunes a model: one run per seed (and fold), and their summary; scoring runs
+again.
 """
 
 import shutil
@@ -47,9 +47,9 @@ FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is don
 
 
 def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
-    """A model + a task → a run for each seed, and of each fold where all are wanted.
+    """Fine-tune a model on a task: one run per seed, times all folds if requested.
 
-    One run lies in the folder itself, several in seed-1/, seed-2/ …, or seed-1-fold-1/ … .
+    A single run is saved in the folder itself, several in seed-1/, seed-2/, … or seed-1-fold-1/, ….
     """
     folds, seeds = list_folds(task, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
@@ -75,7 +75,7 @@ def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
 
 
 def list_folds(task: Task, settings: FinetuneStep) -> list[int]:
-    """The folds to be run: all of a k-fold task, one of them, or 0 for a task without folds."""
+    """Return the folds to run: all of a k-fold task, one of them, or 0 for a task without folds."""
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
     file = task.spec.one("task")
@@ -96,7 +96,7 @@ def _prepare_fold(task: Task, settings: FinetuneStep, fold: int, one_of_several:
 
 
 def _measure_peak_memory() -> Numbers:
-    """The most memory that this process held, in bytes, where the system tells."""
+    """Return the peak memory of this process in bytes; empty if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -106,7 +106,9 @@ def _measure_peak_memory() -> Numbers:
 
 
 def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
-    """The task of a TOML, or of loose files; raises InputError where neither or both are given."""
+    """Load the task of a task.toml or of single files; raises InputError if neither or both are
+    given.
+    """
     file, kind = task.spec.one("task"), settings.kind
     splits = {name: Path(path) for name in tasks.SPLITS if (path := task.spec.one(name))}
     if (file is None) == (not kind):
@@ -132,8 +134,8 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
 
 
 def limit_task(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
-    """At most so many examples of every split (0: all), drawn alike for every seed, and of how many
-    they were drawn.
+    """Limit each split to a random sample of examples (0: all), the same for every seed; also
+    describe it.
     """
     splits = {name: sample_split(split, limit) for name, split in task.splits.items()}
     findings = [
@@ -145,7 +147,7 @@ def limit_task(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...
 
 
 def sample_split(split: tasks.Split, limit: int) -> tasks.Split:
-    """At most so many examples of a split (0: all), drawn alike each time, in its order."""
+    """Return a random sample of a split (0: all), the same each time, in the split's order."""
     if not limit or len(split) <= limit:
         return split
     places = np.sort(np.random.default_rng(DRAWN).choice(len(split), limit, replace=False))
@@ -157,10 +159,11 @@ def _describe_sample(name: str, few: tasks.Split, all: tasks.Split) -> str:
 
 
 def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Scores of each run by cut, their mean and deviation over seeds under the cut that counts,
-    which runs collapsed.
+    """Summarize runs: scores by tokenization, mean and standard deviation over seeds, collapsed
+    runs.
 
-    The figure of a seed with several folds is the mean over them, as it is on a leaderboard.
+    Mean and deviation are those of the main tokenization. The figure of a seed with several folds
+    is the mean over the folds, as on a leaderboard.
     """
     first = next(iter(scores), {})
     numbers: Numbers = {
@@ -200,9 +203,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
 
 
 def _summarize_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
-    """One figure of runs over their seeds; a seed collapsed where the run of any of its folds
-    did.
-    """
+    """Summarize one figure over seeds; a seed collapsed if the run of any of its folds did."""
     seeds: dict[int, list[float]] = {}
     for run, value in zip(runs, values, strict=True):
         seeds.setdefault(run.seed, []).append(value)
@@ -213,7 +214,7 @@ def _summarize_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedS
 
 
 def _summarize_training(runs: Sequence[SavedRun]) -> Numbers:
-    """How the runs were trained, and how fast."""
+    """Return how the runs were trained, and how fast."""
     record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
     pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
     return {
@@ -223,12 +224,12 @@ def _summarize_training(runs: Sequence[SavedRun]) -> Numbers:
 
 
 def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of a score, without what names it."""
+    """Return the figures of a score without its names."""
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
 def _finetune_seed(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
-    """The run of one seed and fold; one that a stopped job had finished is taken over."""
+    """Train one seed and fold, or take over the run that a stopped job had finished."""
     checkpoint = task.checkpoint / name if task.checkpoint else None
     kept = checkpoint / FINISHED if checkpoint else None
     if kept is not None and kept.is_dir():
@@ -246,11 +247,10 @@ def _finetune_seed(prepared: Prepared, seed: int, name: str, target: Path, task:
 
 
 def read_live_runs(checkpoint: Path) -> dict[str, Live]:
-    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold
-    2" → it, the latest last.
+    """Read the progress of each training of a job, by its checkpoint folder, the latest last.
 
-    That is not the order of the seeds: they are trained as they were given, and of folds all seeds
-    of one before the next.
+    Keys are "seed 1" or "seed 1, fold 2". The order is that of training: all seeds of a fold, then
+    the next fold.
     """
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
     return {called_after(folder): read_live(folder) for folder in folders}
@@ -258,10 +258,11 @@ def read_live_runs(checkpoint: Path) -> dict[str, Live]:
 
 @dataclass(frozen=True)
 class EvaluateSettings:
-    """Settings of scoring a run again: the examples (None: the saved predictions of its test
-    split), at most so many of them (0: all), the tokenization ("": each) and the score. `unseen`
-    refuses examples that were trained on. `word_rule`: how to split a question's context into words
-    ("": as in training).
+    """Settings of scoring a run again.
+
+    `test`: examples to score (None: the saved predictions of the run's test split); `limit`:
+    maximum number of them (0: all); `tokenization` ("": each); `unseen`: refuse examples that were
+    trained on; `word_rule`: how to split a question's context into words ("": as in training).
     """
 
     test: Path | None = None
@@ -276,14 +277,13 @@ class EvaluateSettings:
 
 
 def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
-    """The scores of a run, or of all seeds of one, and how many of the examples it was trained on
-    (`seen`; None: not known).
+    """Score a run, or all seeds of one; also count the test examples that it was trained on
+    (`seen`).
 
-    Where several runs were trained on different examples, as those of folds are, `seen` is that of
-    the run that saw most.
-
-    Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut
-    that the run does not have, and a score that does not fit.
+    `seen` is None if not known. If runs were trained on different examples, as those of folds are,
+    it is the maximum. Raises InputError for examples without labels, for seen ones if only unseen
+    ones are allowed, for a tokenization that the run does not have, and for a score that does not
+    fit.
     """
     if how.limit and how.test is None:
         raise InputError(
@@ -333,7 +333,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
 
 
 def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
-    """How many of the examples the run was trained on; None where its folder does not say."""
+    """Count the examples that the run was trained on; None if its folder does not record it."""
     known = read_seen(run.folder)
     count = None if known is None else count_seen(split.examples, known)
     if refuse and count is None:
@@ -350,7 +350,7 @@ def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
 
 
 def _collect_findings(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
-    """What to know of the examples: what was mended, and of how many they were drawn."""
+    """Return notes on the examples: what was repaired, and whether they are a sample."""
     found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
     return [*found, *([_describe_sample("test", split, whole)] if len(split) < len(whole) else [])]
 

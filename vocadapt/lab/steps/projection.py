@@ -1,5 +1,5 @@
-"""The step that lays a space, or two over the same words, out in the plane; and the map as it is
-kept.
+"""The step that projects a space, or two over the same words, to 2-D; and how a projection is
+saved.
 """
 
 import time
@@ -36,7 +36,7 @@ FACTS = "map.json"
 
 @dataclass(frozen=True, eq=False)
 class ProjectedSpace:
-    """One space of a map: where each word stands, and how far that may be trusted."""
+    """The projection of one space, and its quality."""
 
     projection: Projection
     quality: ProjectionQuality
@@ -44,12 +44,12 @@ class ProjectedSpace:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionArtifact:
-    """A finished map: one space, or two over the same words; which tokens are shown, of how many,
-    and why.
+    """A finished projection: one space, or two over the same words.
 
-    `of`: the tokens there are to choose from (with two spaces those of both). `rows` (n,) are the
-    rows (ids) of the words in the first space; `counts` (n,) where they are known. `moved` (n,):
-    how far a word stands from itself in the second space, in units of the first map's spread.
+    `of`: number of tokens to choose from (with two spaces those in both); `how`: how they were
+    chosen. `rows` (n,) int64: rows (ids) of the words in the first space; `counts` (n,) if known.
+    `moved` (n,) float32: distance of each word to its position in the second projection, in units
+    of the first one's spread.
     """
 
     first: ProjectedSpace
@@ -73,7 +73,7 @@ class ProjectionArtifact:
 
 
 def make_projection(task: Task, settings: ProjectionStep) -> Numbers:
-    """A space, or two → their words in the plane, with the quality of the picture."""
+    """Project a space, or two: words in 2-D, with the quality of the projection."""
     drawn = compute_projection(
         task.opened("space"),
         task.opened("other") if "other" in task.spec.inputs else None,
@@ -85,7 +85,7 @@ def make_projection(task: Task, settings: ProjectionStep) -> Numbers:
 
 
 def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
-    """The figures of a map that a manifest and the command line tell."""
+    """Return the figures of a projection for manifest and command line."""
     numbers: Numbers = {
         "shown": len(drawn),
         "of": drawn.of,
@@ -103,7 +103,7 @@ def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
 
 
 def _summarize_quality(drawn: ProjectedSpace) -> Numbers:
-    """Quality at k of one picture, with n of how many were judged and the chance level."""
+    """Return quality at k of one projection, sample size, and chance level."""
     quality = drawn.quality
     numbers: Numbers = {
         key: getattr(quality, key) for key in ("trustworthiness", "preservation", "k")
@@ -121,11 +121,11 @@ def compute_projection(
     progress: Progress = silent,
     judged: int = 0,
 ) -> ProjectionArtifact:
-    """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows),
-    name its regions.
+    """Choose the tokens, project them, measure the quality (on `judged` tokens; 0: all allowed),
+    name regions.
 
-    With a second space only words of both are chosen from. Raises InputError as `choose_tokens` and
-    `project` do.
+    With a second space only words of both are chosen. Raises InputError as `choose` and `project`
+    do.
     """
     begin = time.perf_counter()
     space = first.space if second is None else _shared_words(first.space, second.space)
@@ -199,7 +199,7 @@ def _measure_quality(
 
 
 def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
-    """Write a map into a folder: coordinates as tensors, everything else as strict JSON."""
+    """Write a projection to a folder: coordinates as tensors, everything else as strict JSON."""
     from safetensors.numpy import save_file
 
     tensors: dict[str, Any] = {
@@ -233,9 +233,7 @@ def _space_facts(drawn: ProjectedSpace) -> dict[str, Any]:
 
 
 def load_projection(folder: Path) -> ProjectionArtifact:
-    """Read what `save_projection` wrote; raises InputError where the folder holds no map, or a damaged
-    one.
-    """
+    """Read a saved projection; raises InputError if the folder has none, or a damaged one."""
     for name in (FACTS, COORDINATES):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: expected a map, {name} is missing.", "Draw the map again.")

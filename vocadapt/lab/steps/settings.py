@@ -1,6 +1,4 @@
-"""What each step of the walk is told: its settings as one frozen value, and the seed that its
-randomness comes from.
-"""
+"""Settings of the steps, one frozen dataclass each, with the seed of the step's randomness."""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -23,21 +21,19 @@ ALL_FOLDS = -1  # as the fold of a FinetuneStep
 
 
 class Unseeded:
-    """Settings of a step in which nothing is drawn at random."""
+    """Base of the settings of steps without randomness."""
 
     seed: ClassVar[int | None] = None
 
 
 def _seed_property(settings: str) -> property:
-    """The seed of the settings of this name, as that of a step."""
+    """Return a property that reads the seed at this attribute path."""
     return property(attrgetter(settings), doc="The seed that the step's randomness comes from.")
 
 
 @dataclass(frozen=True)
 class CorpusStep(Unseeded):
-    """How text enters the workspace: by reference to the files, or with `copy` as copies of
-    them.
-    """
+    """How text is imported: by reference to its files, or as copies (`copy`)."""
 
     copy: bool = False
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -45,8 +41,9 @@ class CorpusStep(Unseeded):
 
 @dataclass(frozen=True)
 class VectorsStep:
-    """Which lines are read, and how the vectors are trained; `resample`: on lines drawn anew with
-    this seed, 0 for the text.
+    """Which lines are read, and how the vectors are trained.
+
+    `resample`: seed of a bootstrap resample of the lines; 0 uses the text itself.
     """
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -61,7 +58,7 @@ class VectorsStep:
 
 @dataclass(frozen=True)
 class ContextualStep:
-    """Which lines are read, and which vectors in context are made of them."""
+    """Which lines are read, and which contextual vectors are made of them."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
@@ -71,11 +68,11 @@ class ContextualStep:
 
 @dataclass(frozen=True)
 class ImportStep(Unseeded):
-    """How foreign vectors are read: the first `limit` words (0: all), cased words folded onto an
-    uncased model.
+    """How imported vectors are read: the first `limit` words (0: all), folded to an uncased model
+    or not.
 
-    `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this
-    text`.
+    `collisions`: how cased spellings of one word are merged. `corpus`: how the text is read if only
+    its words are imported.
     """
 
     limit: int = bounded(0, 0, MAX_COUNT, "Words to read")
@@ -89,7 +86,7 @@ class ImportStep(Unseeded):
 
 @dataclass(frozen=True)
 class AlignmentStep:
-    """Which map is kept, how many folds judge it, and whether all maps are judged beside it."""
+    """Which alignment is saved, the number of folds, and whether all methods are compared."""
 
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     folds: int = bounded(10, 2, 1_000, "Folds")
@@ -103,9 +100,7 @@ class AlignmentStep:
 
 @dataclass(frozen=True)
 class ModelStep:
-    """The recipe of an adapted model, which lines of a text are read, and whether the certificate
-    is made at once.
-    """
+    """The recipe of an adapted model, which lines are read, and whether the model is certified."""
 
     recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -116,9 +111,7 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class LeaderboardStep:
-    """How initializers are judged, and which lines are read of the texts that vectors are trained
-    on and losses asked of.
-    """
+    """How initializers are compared, and which lines of the texts are read."""
 
     leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -128,9 +121,7 @@ class LeaderboardStep:
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """Which lines are read, what is built on them from scratch and how it is trained; with `half`
-    saved in float16.
-    """
+    """Which lines are read, and how a model is pretrained from scratch; `half`: save it in float16."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
@@ -141,7 +132,7 @@ class PretrainStep:
 
 @dataclass(frozen=True)
 class ContinuedPretrainingStep:
-    """Which lines are read, and how a model is pretrained further on them."""
+    """Which lines are read, and how pretraining is continued on them."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     further: ContinuedSettings = field(default_factory=ContinuedSettings)
@@ -151,11 +142,11 @@ class ContinuedPretrainingStep:
 
 @dataclass(frozen=True)
 class FinetuneStep:
-    """How a task is trained on, under which tokenization ("": the model's usual one) and seeds.
+    """How a model is fine-tuned, under which tokenization ("": the model's default) and seeds.
 
-    `kind` is that of loose files (train, dev, test), `unit` what an example of them is; `scorer`
-    overrules the task's, `fold` is one of a k-fold task (1 is the first, ALL_FOLDS all of them),
-    `limit` the examples of each split at most (0: all).
+    `kind`: task kind of single files (train, dev, test); `unit`: what an example of them is;
+    `scorer` replaces the task's; `fold`: one fold of a k-fold task (1 is the first, ALL_FOLDS all
+    of them); `limit`: maximum number of examples per split (0: all).
     """
 
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
@@ -178,12 +169,12 @@ class FinetuneStep:
 
 @dataclass(frozen=True)
 class ConvertStep(Unseeded):
-    """Turning a model's .bin weights into safetensors has no settings."""
+    """Converting .bin weights to safetensors has no settings."""
 
 
 @dataclass(frozen=True)
 class ProjectionStep:
-    """Which tokens of a space are shown, and how they are laid out in the plane."""
+    """Which tokens of a space are projected, and how."""
 
     choice: TokenChoice = field(default_factory=TokenChoice)
     projection: ProjectionSettings = field(default_factory=ProjectionSettings)

@@ -1,6 +1,4 @@
-"""Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and
-from strict JSON.
-"""
+"""Spec: one step as a value (which step, settings, inputs), to and from strict JSON."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -55,8 +53,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Form:
-    """What a step is: the settings it takes, the kind of artifact it makes, and its inputs by
-    role.
+    """Signature of a step: its settings, the kind of artifact it makes, required and optional
+    inputs.
     """
 
     settings: type[Settings]
@@ -87,11 +85,10 @@ SEVERAL = ("text", "held_out")  # the roles that take more than one path
 
 @dataclass(frozen=True)
 class Spec:
-    """One step to be run. `inputs` gives for each role its paths (a hub name for the role `model`).
+    """One step to run. `inputs` gives the paths of each role (a hub name is allowed for `model`).
 
-    A single path may be given as plain text. `casing` is that of a model given as a bare vocab.txt;
-    empty: inferred. Raises InputError for an unknown step, role or casing, and for an input that
-    lacks.
+    A single path may be given as a string. `casing`: of a model given as a bare vocab.txt, "" to
+    infer it. Raises InputError for an unknown step, role or casing, and for a missing input.
     """
 
     step: str
@@ -129,17 +126,15 @@ class Spec:
 
     @property
     def lowercase(self) -> bool | None:
-        """The casing as `open_model` takes it; None where it is inferred."""
+        """The casing as `open_model` takes it; None if inferred."""
         return self.casing == "uncased" if self.casing else None
 
     def one(self, role: str) -> str | None:
-        """The single input of a role, None where there is none."""
+        """Return the single input of a role, None if there is none."""
         return self.inputs[role][0] if role in self.inputs else None
 
     def absolute(self) -> "Spec":
-        """The same spec with absolute paths, so that it means the same in another working folder;
-        hub names stay.
-        """
+        """Return the spec with absolute paths, valid in any working directory; hub names are kept."""
         inputs = {
             role: tuple(_absolute_path(path) for path in paths)
             for role, paths in self.inputs.items()
@@ -158,9 +153,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
-        """Build a spec from plain values; raises InputError for anything it does not know, by
-        name.
-        """
+        """Build a spec from plain values; raises InputError, with the name, for unknown ones."""
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown or "step" not in values:
             raise InputError(
@@ -182,7 +175,7 @@ class Spec:
 
 
 def get_form(step: str) -> Form:
-    """The form of a step; raises InputError for an unknown one."""
+    """Return the form of a step; raises InputError for an unknown step."""
     if step not in FORMS:
         raise InputError(f"Unknown step {step!r}.", f"Choose one of: {', '.join(FORMS)}.")
     return FORMS[step]

@@ -1,7 +1,7 @@
-"""One step of the walk, whoever asks for it (command line, page, job): a Spec in, an artifact out.
+"""The registry of steps, and `run_step`: a spec in, an artifact out.
 
-A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft
-folder it is given.
+Command line, pages and jobs all run a step this way. A step is a function from a Task to its
+headline figures, registered in STEPS; it fills the draft folder of the task.
 """
 
 import os
@@ -59,7 +59,7 @@ MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpo
 
 
 def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
-    """Text files → a corpus of the workspace, counted by a model's splitter where one is given."""
+    """Import text files as a corpus, and count its words if a model is given."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
     write_corpus(text, task.draft, settings.copy)
     numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
@@ -77,7 +77,7 @@ def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
 
 
 def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
-    """Text → word vectors in a model's words and width."""
+    """Train word vectors on a text, with a model's words and dimension."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
     space = domain_space(
         Sources(corpus=text),
@@ -93,7 +93,7 @@ def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
 
 
 def import_vectors(task: Task, settings: ImportStep) -> Numbers:
-    """Vectors of another program → word vectors of ours."""
+    """Import word vectors of another program."""
     words, text = task.spec.one("words"), task.spec.inputs.get("text")
     if (settings.fold or text) and "model" not in task.spec.inputs:
         raise InputError(
@@ -124,8 +124,8 @@ def import_vectors(task: Task, settings: ImportStep) -> Numbers:
 
 
 def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
-    """Word vectors + a model → a map, and how good it is on held-out words; beside it all other
-    maps where asked.
+    """Fit an alignment of word vectors to a model, and cross-validate it; all other methods if
+    requested.
     """
     chosen = list_alignments(settings, task.space, task.model)[0]
     fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(
@@ -145,7 +145,7 @@ def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
 
 
 def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
-    """A text → a small BERT of one's own, trained on it from nothing."""
+    """Pretrain a small BERT from scratch on a text."""
     from vocadapt.training.masked.from_scratch import pretrain_from_scratch
 
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
@@ -157,7 +157,7 @@ def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
 
 
 def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numbers:
-    """A model + a text → the model pretrained further on it, by stage."""
+    """Continue pretraining a model on a text, by stage."""
     from vocadapt.training.masked.continued import continue_and_save
 
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
@@ -167,20 +167,22 @@ def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numb
 
 
 def finetune_model(task: Task, settings: FinetuneStep) -> Numbers:
-    """A model + a task → a fine-tuned run for each seed, scored under each cut."""
+    """Fine-tune a model on a task: a run for each seed, scored under each tokenization."""
     from vocadapt.lab.steps import finetune
 
     return finetune.finetune_runs(task, settings)
 
 
 def convert_model(task: Task, settings: ConvertStep) -> Numbers:
-    """A model with .bin weights → the same with safetensors."""
+    """Convert a model's .bin weights to safetensors."""
     return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its function, the sentence that explains it, the libraries whose versions matter."""
+    """A step: its function, a sentence that explains it, and the libraries whose versions are
+    recorded.
+    """
 
     run: Callable[[Task, Any], Numbers]
     about: str
@@ -245,12 +247,12 @@ def run_step(
     job: Path | None = None,
     keep: Path | None = None,
 ) -> Artifact:
-    """Run one step and put its artifact at `folder`: whole, or not at all.
+    """Run one step and write its artifact to `folder`, completely or not at all.
 
-    `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest
-    names it. Without a job they lie in `keep`, where one is given: the same step goes on from
-    there, and takes the folder away when it is done. Raises InputError for mistakes in the spec,
-    where `folder` is taken, and when the disk is full.
+    `job`: folder of the job that runs the step; it holds the step's checkpoints, and the manifest
+    names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
+    removes it when done. Raises InputError for mistakes in the spec, if `folder` exists, and if the
+    disk is full.
     """
     start = time.perf_counter()
     folder = Path(folder)
@@ -287,9 +289,7 @@ def run_step(
 
 
 def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
-    """Raises InputError where the result would take the place of what it is made from, or of a
-    folder that holds it.
-    """
+    """Raise InputError if the output would replace one of the inputs, or a folder that contains it."""
     check_output_path(folder)
     place = folder.resolve()
     for role, paths in spec.inputs.items():
@@ -304,9 +304,7 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
 
 
 def prepare_job_checkpoint(job: Path, inputs: Mapping[str, Input]) -> Path:
-    """The checkpoint folder of a job; emptied where its checkpoint was made from other inputs than
-    these.
-    """
+    """Return the checkpoint folder of a job, emptied if its checkpoint was made from other inputs."""
     folder = job / CHECKPOINT
     stamps = {role: given.stamp for role, given in inputs.items()}
     try:
@@ -321,8 +319,9 @@ def prepare_job_checkpoint(job: Path, inputs: Mapping[str, Input]) -> Path:
 
 
 def prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
-    """The folder of a step's own checkpoints; raises InputError where it holds anything else, or
-    those of another step.
+    """Return the folder of a step's own checkpoints.
+
+    Raises InputError if it holds anything else, such as those of another step.
     """
     about = {
         "spec": spec.to_json(),
@@ -356,7 +355,7 @@ def cross_validate_alignments(
     model: LanguageModel,
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
-    """Judge the chosen map on held-out words, and after it all others where asked."""
+    """Cross-validate the chosen alignment, and all other methods if requested."""
     maps = list_alignments(settings, space, model)
     return compare_alignments(
         space,
@@ -371,8 +370,9 @@ def cross_validate_alignments(
 def list_alignments(
     settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel
 ) -> list[AlignmentSettings]:
-    """The chosen map, and after it all others where asked; where it cannot be judged itself, the
-    first that can leads them.
+    """Return the chosen alignment, followed by all other methods if requested.
+
+    If the chosen one cannot be cross-validated, the first that can comes first.
     """
     chosen = settings.alignment
     if not settings.compare:
@@ -387,9 +387,7 @@ def list_alignments(
 def _keep_words_of_text(
     space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]
 ) -> tuple[EmbeddingSpace, list[str]]:
-    """The words that stand in a text, and the notes with how many of how many; raises InputError
-    where none does.
-    """
+    """Keep the words that occur in a text, and note how many; raises InputError if there are none."""
     rows = [row for row, word in enumerate(space.words) if word in only]
     if not rows:
         raise InputError(

@@ -13,11 +13,9 @@ LOOK_EVERY = 0.02  # seconds
 
 
 def take(folder: Path, patience: float = 0.0) -> int | None:
-    """Lock a folder and give the file descriptor that holds the lock; None where somebody else
-    holds it.
+    """Lock a folder; return the file descriptor that holds the lock, None if it is locked already.
 
-    With `patience` it tries for so many seconds: `held` holds a lock itself for the blink of an
-    eye.
+    With `patience` it retries for that many seconds, since `held` takes a lock for an instant.
     """
     descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
     while True:
@@ -32,9 +30,7 @@ def take(folder: Path, patience: float = 0.0) -> int | None:
 
 @contextmanager
 def hold(folder: Path) -> Iterator[int]:
-    """Lock a folder for the length of a block; raises BlockingIOError where somebody else holds
-    it.
-    """
+    """Lock a folder during a block; raises BlockingIOError if it is locked already."""
     descriptor = take(folder)
     if descriptor is None:
         raise BlockingIOError(f"{folder} is locked by another process")
@@ -60,7 +56,7 @@ def alone(folder: Path, together: bool = False) -> Iterator[None]:
 
 
 def held(folder: Path) -> bool:
-    """Whether a living process holds the lock of this folder; False where the folder is gone."""
+    """Whether a living process holds the lock of this folder; False if the folder does not exist."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Manifest: what an artifact is and what it was made from, in `manifest.json` beside its files."""
+"""Manifest: what an artifact is and what it was made from, in its `manifest.json`."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +33,10 @@ ARTIFACTS = {  # kind: one of them
 
 @dataclass(frozen=True)
 class Input:
-    """What a step was given in one role: its files or its artifact, and the stamp they had.
+    """One input of a step: its files or artifact, and their stamp.
 
-    A path inside the workspace is kept relative to it. `seen` holds sizes and times, so that
-    unchanged files need not be read again to know their stamp.
+    A path inside the workspace is relative to it. `seen` holds sizes and times, so that unchanged
+    files need not be read again.
     """
 
     paths: tuple[str, ...]
@@ -45,7 +45,7 @@ class Input:
 
     @property
     def name(self) -> str:
-        """How a person would call it."""
+        """Short name for display."""
         first = Path(self.paths[0])
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return (" ".join(first.parts) if not first.is_absolute() else first.name) + more
@@ -53,11 +53,10 @@ class Input:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Kind and name, settings, inputs, versions, seed, time of making, and the headline figures.
+    """Kind, name, settings, inputs, versions, seed, date and headline figures of an artifact.
 
-    `command` is the same step as a command line, `files` what else the step wrote into its folder,
-    `job` the id of the job that ran it ("" where none did), `casing` what was said of a bare
-    vocab.txt.
+    `command`: the step's command line; `files`: the other files that the step wrote; `job`: id of
+    the job ("" without one); `casing`: the casing given for a bare vocab.txt.
     """
 
     kind: str
@@ -86,9 +85,7 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder; raises InputError where there is none or it is not one of
-        ours.
-        """
+        """Read the manifest of a folder; raises InputError if there is none, or an invalid one."""
         path = folder / MANIFEST
         if not os.path.isfile(path):
             raise InputError(
@@ -138,9 +135,9 @@ _MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
-    """Stamp what a step is given: an artifact by its manifest, other files by their content.
+    """Stamp an input: an artifact by its manifest, other files by their content.
 
-    Raises InputError for a path where nothing can be read.
+    Raises InputError if nothing can be read at a path.
     """
     for path in paths:
         check_path(path)
@@ -160,10 +157,9 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
 
 
 def content_stamp(paths: Sequence[Path]) -> str:
-    """A digest of the content of files and of all files in folders, names within the folders
-    included.
+    """Return a digest of the content of files and of all files in folders, with their names.
 
-    What was read once is not read again while sizes and times stay the same.
+    Files are not read again while sizes and times are unchanged.
     """
     return _content_stamp(tuple(paths), seen_stamp(paths))
 
@@ -184,7 +180,9 @@ def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
 
 
 def seen_stamp(paths: Sequence[Path]) -> str:
-    """A digest of sizes and times of change: cheap, and equal only where nothing was touched."""
+    """Return a digest of sizes and modification times: cheap, and equal only if nothing was
+    touched.
+    """
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         state = path.stat()
@@ -221,7 +219,7 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
 
 
 def _shown(path: Path, root: Path | None) -> str:
-    """A path relative to the workspace where it lies inside, else absolute."""
+    """Return a path relative to the workspace if it is inside, else absolute."""
     path = path.resolve()
     if root is not None and path.is_relative_to(root.resolve()):
         return path.relative_to(root.resolve()).as_posix()

@@ -1,7 +1,6 @@
-"""Notes: what people wrote and tagged on single things of a workspace, in
-`<workspace>/notes.jsonl`, one a line.
+"""Notes and tags on items of a workspace, in `<workspace>/notes.jsonl`, one per line.
 
-An entry of an error ledger has an id made of its example and its unit, so a note on it is there in
+An entry of an error ledger has an id made from its example and unit, so a note on it appears in
 every comparison.
 """
 
@@ -24,9 +23,7 @@ LONGEST, MOST_TAGS, LONGEST_TAG = 10_000, 20, 60  # characters of a note, tags, 
 
 @dataclass(frozen=True)
 class Note:
-    """What was written on a thing, its tags, what the thing is for people, and when it was last
-    changed.
-    """
+    """Text and tags of a note, the item's title, and the time of the last change."""
 
     text: str
     tags: tuple[str, ...] = ()
@@ -47,9 +44,7 @@ class Note:
 
 
 def notes_of(workspace: Workspace) -> dict[str, Note]:
-    """Every note of a workspace by the id of its thing; raises InputError where the file holds
-    anything else.
-    """
+    """Return all notes of a workspace by item id; raises InputError for an invalid file."""
     path = workspace.root / FILE
     if not os.path.lexists(path):
         return {}

@@ -1,7 +1,7 @@
-"""An artifact's folder as one zip file: the same bytes for the same files, and its size known
+"""An artifact's folder as one zip file: same bytes for the same files, and its size known
 beforehand.
 
-Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.
+Nothing is compressed: weights hardly shrink, and the size can be given before anything is built.
 """
 
 import os

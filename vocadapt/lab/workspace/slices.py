@@ -21,10 +21,9 @@ LONGEST = 100  # characters of a name
 
 @dataclass(frozen=True)
 class Slice:
-    """A selection of tokens: its id (the file's name), the name people gave it, the tokens in
-    order, what they were chosen from.
+    """A selection of tokens: id (the file's name), name, tokens in order, and where they came from.
 
-    `source` tells for people how it came about: the space, the map, the way of choosing.
+    `source` describes that for people: space, projection, way of choosing.
     """
 
     id: str
@@ -37,9 +36,9 @@ class Slice:
 def save_slice(
     workspace: Workspace, name: str, tokens: Iterable[str], source: Mapping[str, str] | None = None
 ) -> Slice:
-    """Write a slice under an id made of its name: a free one, so that nothing is overwritten.
+    """Write a slice under a free id made from its name; nothing is overwritten.
 
-    Raises InputError for an empty or overlong name, and where no token is given.
+    Raises InputError for an empty or overlong name, and for no tokens.
     """
     name, chosen = " ".join(name.split()), tuple(dict.fromkeys(tokens))
     if not 0 < len(name) <= LONGEST:
@@ -62,7 +61,7 @@ def save_slice(
 
 
 def load_slice(workspace: Workspace, id: str) -> Slice:
-    """Read a slice; raises InputError where there is none, or the file holds something else."""
+    """Read a slice; raises InputError if there is none, or the file is invalid."""
     path = _path(workspace, id)
     if not os.path.lexists(path):
         raise InputError(
@@ -84,7 +83,7 @@ def slices_of(workspace: Workspace) -> list[Slice]:
 
 
 def delete_slice(workspace: Workspace, id: str) -> None:
-    """Remove a slice; raises InputError where there is none."""
+    """Remove a slice; raises InputError if there is none."""
     path = _path(workspace, id)
     with convert_write_errors(path.parent):
         try:
@@ -94,8 +93,8 @@ def delete_slice(workspace: Workspace, id: str) -> None:
 
 
 def _path(workspace: Workspace, id: str) -> Path:
-    """Where a slice lies; raises InputError for an id that may not be one, and for a link that
-    leads elsewhere.
+    """Return the path of a slice; raises InputError for an invalid id, or a link that leads
+    elsewhere.
     """
     path = workspace.root / FOLDER / f"{check_name(id)}.json"
     if not path.resolve().is_relative_to(workspace.root):
@@ -119,7 +118,7 @@ def _may_be(id: str) -> bool:
 
 
 def _checked(values: Mapping[str, object], path: Path) -> Slice:
-    """A slice from plain values; raises InputError for anything else, and where the file was
+    """Build a slice from plain values; raises InputError if they are invalid, or the file was
     renamed.
     """
     tokens, source = values.get("tokens"), values.get("source")

@@ -1,8 +1,7 @@
-"""Uploads: what came through the browser waits in `<workspace>/uploads` until an artifact has taken
-it in.
+"""Uploads: files from the browser, kept in `<workspace>/uploads` until an artifact has copied them.
 
-A corpus keeps copies of its uploads, an import keeps the vectors: when their job is done the upload
-is removed, so nothing lies there twice. What was never taken in is removed after a day.
+A corpus keeps copies, an import keeps the vectors: the upload is removed when their job is done, so
+that nothing is stored twice. Uploads that were never used are removed after a day.
 """
 
 import re
@@ -17,19 +16,19 @@ FORGOTTEN = 24 * 3600.0  # seconds
 
 
 def is_upload(path: str | Path, workspace: Workspace) -> bool:
-    """Whether a file lies among the uploads of a workspace."""
+    """Whether a file is an upload of a workspace."""
     return Path(path).absolute().parent == workspace.root / UPLOADS
 
 
 def as_uploaded(message: str, workspace: Workspace) -> str:
-    """A message with uploads called by their names alone: who brought one never saw its place in
-    the workspace.
+    """Return a message with uploads called by file name: users do not know their path in the
+    workspace.
     """
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
 def takes_in(spec: Spec) -> bool:
-    """Whether the artifact of a step holds all that it was made from."""
+    """Whether the artifact of a step keeps a copy of all its inputs."""
     return isinstance(spec.settings, ImportStep) or (
         isinstance(spec.settings, CorpusStep) and spec.settings.copy
     )

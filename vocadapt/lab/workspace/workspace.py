@@ -1,7 +1,7 @@
 """The workspace: a project is a folder of artifacts, one folder each, `<workspace>/<kind>/<name>/`.
 
-Names come from people and from pages, so they are checked against a list of what is allowed, never
-against what is not.
+Names come from people and from pages, so they are checked against what is allowed, never against
+what is not.
 """
 
 import os
@@ -46,10 +46,10 @@ RESERVED = re.compile(
 
 
 def check_name(name: str) -> str:
-    """The name, if it may be one: 1 to 80 letters, digits, dots, dashes and underscores, a letter
-    or digit first.
+    """Return the name if it is valid: 1 to 80 letters, digits, dots, dashes and underscores,
+    starting with a letter or digit.
 
-    Raises InputError for anything else, and for what other systems take for a device.
+    Raises InputError for anything else, and for reserved device names.
     """
     if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
         raise InputError(
@@ -80,7 +80,7 @@ class Artifact:
         return self.manifest.kind
 
     def stale(self, workspace: "Workspace") -> list[str]:
-        """Why this artifact no longer follows from its inputs, one sentence each; empty where it
+        """Reasons why the artifact no longer matches its inputs, one sentence each; empty if it
         does.
         """
         reasons = (changed(given, workspace) for given in self.manifest.inputs.values())
@@ -103,9 +103,7 @@ class Workspace:
             )
 
     def folder(self, kind: str, name: str) -> Path:
-        """Where an artifact of this kind and name lies or would lie; raises InputError for a name
-        that may not be one.
-        """
+        """Return the folder of an artifact, existing or not; raises InputError for an invalid name."""
         if kind not in KINDS:
             raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
         folder = self.root / kind / check_name(name)
@@ -114,7 +112,7 @@ class Workspace:
         return folder
 
     def artifact(self, kind: str, name: str) -> Artifact:
-        """The artifact of this kind and name; raises InputError where there is none."""
+        """Return the artifact of this kind and name; raises InputError if there is none."""
         folder = self.folder(kind, name)
         if not (folder / MANIFEST).is_file():
             there = ", ".join(found.name for found in self.artifacts(kind)) or "none"
@@ -158,7 +156,7 @@ class Workspace:
 
 
 def open_artifact(folder: Path) -> Artifact:
-    """The artifact at a folder anywhere; raises InputError where there is none."""
+    """Open the artifact at any folder; raises InputError if there is none."""
     try:
         return Artifact(folder, read_manifest(folder), stamp_of(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -173,8 +171,8 @@ def adapted_models(workspace: Workspace) -> list[Artifact]:
 
 
 def changed(given: Input, workspace: Workspace) -> str | None:
-    """Why an input is no longer what it was when it was used; None where it is, and for an upload,
-    which was taken in.
+    """Return why an input differs from when it was used; None if it does not, or if it was an
+    upload.
     """
     if all(Path(path).parent == Path(UPLOADS) for path in given.paths):
         return None

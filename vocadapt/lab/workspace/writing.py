@@ -1,4 +1,4 @@
-"""Whole or not at all: folders and files are filled under a temporary name beside their place and
+"""Atomic writing: files and folders are written under a temporary name next to their target and
 renamed when complete.
 """
 
@@ -27,11 +27,11 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 @contextmanager
 def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes `folder` when the block ends, and vanishes when the
-    block raises.
+    """Yield an empty folder to fill; it becomes `folder` when the block ends, and is removed if it
+    raises.
 
-    The block writes the manifest last. Raises InputError where `folder` is already there (unless
-    `overwrite`), cannot be made, or the disk is full.
+    The block writes the manifest last. Raises InputError if `folder` exists (unless `overwrite`),
+    cannot be made, or the disk is full.
     """
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
@@ -59,8 +59,8 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
-    """Raise InputError where something stands at `folder`; an empty folder is free, and an artifact
-    may be overwritten.
+    """Raise InputError if `folder` exists; an empty folder is free, and an artifact may be
+    overwritten.
     """
     check_output_path(folder)
     if not os.path.lexists(folder):
@@ -89,11 +89,10 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
 
 @contextmanager
 def writing_file(path: Path) -> Iterator[Path]:
-    """Give a file to fill; it becomes `path` when the block ends, in place of what stood there, and
-    vanishes when it raises.
+    """Yield a file to fill; it replaces `path` when the block ends, and is removed if it raises.
 
-    Raises InputError where it cannot be written, or the disk is full. `check_free_file` says
-    beforehand whether it may be.
+    Raises InputError if it cannot be written, or the disk is full. `check_free_file` checks that
+    beforehand.
     """
     place = Path(os.path.realpath(path))  # a link stays one
     draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
@@ -111,8 +110,8 @@ def writing_file(path: Path) -> Iterator[Path]:
 
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
-    """Raise InputError where a file cannot be written, before anything long begins; a file that is
-    there may be overwritten.
+    """Raise InputError, before any long work, if a file cannot be written; `overwrite` allows
+    existing files.
     """
     check_output_path(path)
     if not path.parent.is_dir():
@@ -142,9 +141,7 @@ def convert_write_errors(place: Path) -> Iterator[None]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed writers left in a folder; an artifact that was just being replaced is put
-    back.
-    """
+    """Remove what killed writers left in a folder; an artifact that was being replaced is restored."""
     if not parent.is_dir():
         return
     for draft, _ in _left(parent, DRAFT):
@@ -172,7 +169,7 @@ def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder is an artifact: its manifest can be read and tells a kind that we know."""
+    """Whether a folder is an artifact: its manifest is valid and of a known kind."""
     try:
         return Manifest.load(folder).kind in tuple(ARTIFACTS)
     except (InputError, OSError):
@@ -180,14 +177,12 @@ def _is_ours(folder: Path) -> bool:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error says that no room is left; libraries written in Rust say it in words
-    only.
-    """
+    """Whether an error means that the disk is full; Rust libraries say so only in their message."""
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
 def _make(folder: Path) -> tuple[Path, int]:
-    """Clear away what was left beside `folder`, then make a temporary folder there and lock it."""
+    """Remove leftovers next to `folder`, then make and lock a temporary folder there."""
     with suppress(OSError):  # what cannot be removed is somebody else's
         sweep(folder.parent)
     lock = None
@@ -209,7 +204,7 @@ def _make(folder: Path) -> tuple[Path, int]:
 
 
 def _lock(draft: Path) -> int | None:
-    """The lock of a folder just made; None where a sweeper was quicker."""
+    """Return the lock of a new folder; None if a sweeper removed it first."""
     with suppress(FileNotFoundError):
         lock = take(draft)
         if lock is not None:
@@ -220,7 +215,7 @@ def _lock(draft: Path) -> int | None:
 
 
 def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
-    """Rename the complete draft to its place; what stands there gives way first."""
+    """Rename the complete draft to its target, moving what is there out of the way first."""
     _open_to_readers(draft)
     with alone(folder.parent):
         check_free(folder, overwrite)  # another writer may have been quicker
@@ -234,9 +229,7 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 
 
 def _discard(old: Path) -> None:
-    """Remove what was replaced, as a draft: one that a killed process leaves half removed is still
-    swept.
-    """
+    """Remove what was replaced, renamed as a draft: if the process is killed, it is swept later."""
     with suppress(FileNotFoundError):  # another sweeper was quicker
         rubbish = old.with_name(old.name.removesuffix(OLD) + DRAFT)
         os.replace(old, rubbish)
