@@ -1,10 +1,8 @@
-"""How much each layer of an exBERT listens to its extension, by kind of token: the gates, read on a
-text.
+"""Gates of an exBERT on a text: how much each layer uses its extension, by kind of token.
 
-A layer gives g · its own output + (1 − g) · that of the extension module beside it, g a number for
-each token (Tai et al. 2020, 3.2). What is told here is 1 − g, the extension's share: 0 is BERT's
-layer alone, 1 the extension alone; an untrained gate gives about what it was begun with (published:
-.5).
+A layer returns g · its own output + (1 − g) · that of its extension module, with a g for each token
+(Tai et al. 2020, section 3.2). Reported is 1 − g, the fraction of the extension: 0 is BERT's layer
+alone, 1 the extension alone. An untrained gate gives about its initial value (published: .5).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,11 +37,12 @@ KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class GateStatistics:
-    """The extension's share of what each layer gives, mean and deviation over the tokens of a kind.
+    """Fraction of the extension in each layer's output: mean and deviation over the tokens of a
+    kind.
 
-    means, deviations: (layers, kinds), the last kind being all tokens; `kinds` are those of KINDS
-    that occur, counts how many tokens they have. `windows` of the text were read; `too_long` more
-    had too many wordpieces for the network.
+    means, deviations: (layers, kinds) float64, the last kind being all tokens; `kinds`: those of
+    KINDS that occur; `counts`: their tokens. `windows`: windows of text read; `too_long`: windows
+    with too many wordpieces for the network.
     """
 
     kinds: tuple[str, ...]
@@ -55,7 +54,7 @@ class GateStatistics:
 
     @property
     def layers(self) -> int:
-        """How many layers have a gate."""
+        """Number of layers with a gate."""
         return len(self.means)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,11 +78,10 @@ class GateStatistics:
 def measure_gates(
     model: LanguageModel, lines: Sequence[str], progress: Progress = silent
 ) -> GateStatistics:
-    """Read lines of text with an exBERT and tell what share of each layer's output comes from the
-    extension.
+    """Read lines of text with an exBERT and measure the fraction of the extension in each layer's
+    output.
 
-    Raises InputError for a model without extension modules, and where the lines hold no word that
-    it can read.
+    Raises InputError if the model has no extension modules, and if the lines have no readable word.
     """
     if not ModuleSize.beside(model.config).hidden:
         raise InputError(
@@ -116,8 +114,8 @@ def measure_gates(
 def classify_tokens(
     ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension
-    brought.
+    """Return the kind of each token of a window, (n,) int64 indices into KINDS; `new`: ids of added
+    tokens.
     """
     tokens = [vocabulary.tokens[i] for i in ids]
     special = [token in vocabulary.special or token == vocabulary.unknown for token in tokens]
@@ -145,7 +143,7 @@ def classify_tokens(
 
 
 class _RunningSums:
-    """Sums of shares and of their squares by kind, the last being all tokens."""
+    """Running sums of fractions and their squares by kind, the last kind being all tokens."""
 
     def __init__(self, kinds: int) -> None:
         self.counts = np.zeros(kinds, dtype=np.int64)
@@ -153,7 +151,7 @@ class _RunningSums:
         self.squares: NDArray[np.float64] | None = None
 
     def add(self, kinds: NDArray[np.int64], shares: NDArray[np.float64]) -> None:
-        """Add the shares (layers, tokens) of tokens of these kinds."""
+        """Add the fractions (layers, tokens) of tokens of these kinds (tokens,)."""
         member = np.zeros((len(kinds), len(self.counts)))
         member[np.arange(len(kinds)), kinds] = 1
         member[:, -1] = 1
@@ -163,7 +161,7 @@ class _RunningSums:
         self.squares = second if self.squares is None else self.squares + second
 
     def told(self, windows: int, too_long: int) -> GateStatistics:
-        """The means and deviations of the kinds that occur."""
+        """Return means and deviations of the kinds that occur."""
         assert self.sums is not None and self.squares is not None
         there = np.flatnonzero(self.counts)
         means = self.sums[:, there] / self.counts[there]
@@ -178,7 +176,7 @@ class _RunningSums:
 def _read_gates(
     model: LanguageModel, asked: Iterable[Window]
 ) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
-    """Batches of windows, and the gates of each: (windows, layers, length)."""
+    """Yield batches of windows and the gates of each, (windows, layers, length) float64."""
     import torch
 
     network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]

@@ -1,5 +1,5 @@
-"""A value for each token of a map, to color and to tabulate by: length, id, frequency, origin, a
-slice, a table of one's own.
+"""Values of tokens, to color a projection or fill a table: length, id, frequency, origin, slice,
+own table.
 """
 
 import csv
@@ -28,11 +28,10 @@ HEADINGS = ("token", "tokens", "word", "words")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A value for each token (n,): numbers (float32, NaN where there is none) or words ("" where
-    there is none).
+    """A value for each token: numbers (n,) float32 with NaN for none, or n words with "" for none.
 
-    `logarithmic`: drawn on a logarithmic scale. `order`: the categories that come first, in this
-    order; else the largest do.
+    `logarithmic`: drawn on a logarithmic scale. `order`: categories that come first; others follow
+    by size.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Column:
 
     @property
     def known(self) -> int:
-        """How many tokens have a value."""
+        """Number of tokens with a value."""
         return (
             int(np.isfinite(self.numbers).sum())
             if self.numbers is not None
@@ -52,8 +51,8 @@ class Column:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The categories that are told apart, those of `order` first, then the largest; at most
-        MOST, the last then `other`.
+        """The distinguished categories: those of `order`, then the largest; at most MOST, then the
+        last is `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
         first = [name for name in self.order if sizes.pop(name, 0)]
@@ -65,7 +64,7 @@ class Column:
 
     @cached_property
     def codes(self) -> NDArray[np.int16]:
-        """The category of each token as its place in `categories` (n,); −1 where there is none."""
+        """Category of each token as an index into `categories`, (n,) int16; −1 for none."""
         place = {name: code for code, name in enumerate(self.categories)}
         rest = place.get(OTHER, -1)
         return np.array(
@@ -74,14 +73,14 @@ class Column:
 
     @property
     def values(self) -> list[float | str | None]:
-        """The values as plain ones, None where there is none: for tables and files."""
+        """The values as plain Python values, None for none."""
         if self.numbers is not None:
             return [float(value) if math.isfinite(value) else None for value in self.numbers]
         return [word or None for word in self.words or ()]
 
 
 def length(tokens: Sequence[str], continuation: str = "##") -> Column:
-    """Characters of each token, the mark of a continuation not counted."""
+    """Length of each token in characters, without the continuation marker."""
     return Column(
         "length",
         np.array(
@@ -97,15 +96,14 @@ def ids(rows: ArrayLike) -> Column:
 
 
 def frequency(counts: ArrayLike) -> Column:
-    """How often each token stands in a text (n,)."""
+    """Number of occurrences of each token in a text, (n,)."""
     return Column("frequency", np.asarray(counts).astype(np.float32), logarithmic=True)
 
 
 def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
-    """Where each token comes from, by the plan in an adapted model's record: one of ORIGINS.
+    """Origin of each token by the plan in an adapted model's record: one of ORIGINS.
 
-    `target`: a token that came with another model's vocabulary. A token that is in none of the
-    plan's lists is of the source.
+    "target": from another model's vocabulary. A token in none of the plan's lists is of the source.
     """
     new = "target" if _from_target(plan) else "added"
     where = {str(word[0]): new for word in plan.get("added_tokens", ())}
@@ -117,7 +115,7 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
 
 
 def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
-    """Whether each token belongs to a selection: in it, or the rest."""
+    """Whether each token is in a selection."""
     inside = frozenset(chosen)
     label = name if name != REST else f"{name} (slice)"
     return Column(
@@ -128,7 +126,9 @@ def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Colum
 
 
 def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str) -> Column:
-    """The values of a table of one's own: numbers where all that match are, else categories."""
+    """Build a column from a user's table: numbers if all matching values are numbers, else
+    categories.
+    """
     found = [table.get(token, "").strip() for token in tokens]
     numbers = [_number(value) for value in found]
     if any(found) and all(
@@ -144,11 +144,11 @@ def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str
 
 
 def read_table(path: Path) -> dict[str, str]:
-    """A file of tokens and values, one pair a line, parted by a comma or a tab → token to value; a
-    heading is passed over.
+    """Read a file of tokens and values, one pair per line, separated by comma or tab: token →
+    value.
 
-    Raises InputError for a file that is not UTF-8, has a line without two fields, or none at all.
-    Of a repeated token the last value stays.
+    A header line is skipped; the last value of a repeated token counts. Raises InputError if the
+    file is not UTF-8, is empty, or has a line with fewer than two fields.
     """
     file = StringIO(read_document(path), newline="")
     tabs = "\t" in file.readline()

@@ -1,9 +1,9 @@
-"""The demo: a general and a biomedical model, biomedical vectors and a map that come with vocadapt,
-and the whole walk on them.
+"""The demo: small general and biomedical models, biomedical vectors and an alignment, and all steps
+on them.
 
 `assets/demo/` is laid out as a workspace. Opening the demo copies its artifacts into another
-workspace; walking it runs every step for real on two cores in under a minute, on gensim's bundled
-news text for the mechanics and on the vectors for the rest.
+workspace. Running it takes under a minute on two cores: gensim's news text shows the mechanics, the
+biomedical vectors the rest.
 """
 
 import shutil
@@ -54,9 +54,7 @@ WORDS = (
 
 @dataclass(frozen=True)
 class DemoStepResult:
-    """One step of the walk as it went: what it did in a sentence, its figures, the seconds it took,
-    and its command line.
-    """
+    """Result of one step: what it did in a sentence, its figures, seconds and command line."""
 
     step: str
     did: str
@@ -81,9 +79,9 @@ def is_demo_installed() -> bool:
 
 
 def open_demo(workspace: Workspace) -> list[Artifact]:
-    """Put the shipped artifacts into a workspace; those that are there already are left alone.
+    """Copy the demo's artifacts into a workspace; existing ones are left alone.
 
-    Raises InputError where they did not come with this installation.
+    Raises InputError if they did not come with this installation.
     """
     for kind, name in SHIPPED:
         source, target = DEMO / kind / name, workspace.folder(kind, name)
@@ -99,16 +97,14 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
 
 
 def find_news_text() -> Path:
-    """The 300 news stories that come with gensim: enough to see how each step works, too little to
-    learn from.
+    """Return gensim's 300 news stories: enough to show how each step works, too little to learn
+    from.
     """
     return find_gensim_file("lee_background.cor")
 
 
 def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[DemoStepResult]:
-    """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell
-    how each went.
-    """
+    """Run every step of the demo in a workspace, replacing earlier results; yield each result."""
     start = time.perf_counter()
     open_demo(workspace)
     yield DemoStepResult(

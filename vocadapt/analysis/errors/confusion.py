@@ -1,8 +1,8 @@
-"""What was taken for what: gold labels against predicted ones, and behind every cell its examples.
+"""Confusion matrix: gold labels against predicted labels, with the examples of each cell.
 
-Texts of one label are counted by text; tags by entity: one found with its words and another type
-stands where the two meet, one that was missed or invented beside NONE. Of several labels a text
-each is either right, missed or invented.
+Single-label texts are counted by text. Tags are counted by entity: one with the right words and
+another type is a confusion of types, a missed or invented one is paired with NONE. Each label of a
+multilabel text is right, missed or invented.
 """
 
 from collections import Counter
@@ -22,9 +22,7 @@ BARE = "(entity)"  # the type of a bare tag
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that was counted: the number of its example, and where it is a span of words, these
-    (end exclusive).
-    """
+    """One counted case: the index of its example and, for an entity, its words (end exclusive)."""
 
     example: int
     start: int | None = None
@@ -33,7 +31,9 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionMatrix:
-    """Counts (gold, predicted), the names of both, what is counted, and the cases of each cell."""
+    """Counts (gold, predicted) int64, the names of both axes, the counted unit, and the cases of
+    each cell.
+    """
 
     unit: str
     gold: tuple[str, ...]
@@ -43,7 +43,7 @@ class ConfusionMatrix:
 
     @property
     def mistakes(self) -> list[tuple[str, str]]:
-        """The cells that are wrong, the fullest first."""
+        """The wrong cells, largest first."""
         wrong = [cell for cell in self.cases if cell[0] != cell[1]]
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
@@ -67,9 +67,9 @@ class ConfusionMatrix:
 def build_confusion_matrix(
     kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False
 ) -> ConfusionMatrix:
-    """Count what was taken for what, `untyped` with one type for all entities.
+    """Count gold labels against predicted labels; `untyped` ignores entity types.
 
-    Raises InputError for questions, and where gold and predictions differ in number.
+    Raises InputError for questions, and if gold and predictions differ in length.
     """
     if kind == "qa":
         raise InputError(

@@ -1,6 +1,4 @@
-"""An entry of the error ledger as people read it: lines of text with what is marked in them, cuts,
-what rows are made of.
-"""
+"""Cards of error-ledger entries: lines of text with marks, tokenizations, and origin of new tokens."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ MOST_WORDS, MOST_MADE, MOST_SEEN = 12, 4, 6
 
 @dataclass(frozen=True)
 class Mark:
-    """Characters `start` to `end` of a line, and in which style they are marked."""
+    """Characters `start` to `end` of a line, and the style of the mark."""
 
     start: int
     end: int
@@ -32,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a card: its name, its text, what is marked in it, a note behind it."""
+    """A line of a card: name, text, marks, and a note."""
 
     name: str
     text: str
@@ -42,8 +40,11 @@ class Line:
 
 @dataclass(frozen=True)
 class EntryCard:
-    """A card: its id, where the example stands, what happened, its lines, the words shown of so
-    many, made of, the vote.
+    """A card: id, title of the example, what changed, its lines, and `of` words of which `words`
+    are listed.
+
+    `made`: how the embeddings of new tokens were initialized; `vote`: which tokenization was
+    outvoted.
     """
 
     id: str
@@ -63,7 +64,7 @@ DescribeNeighbors = Callable[[str], str]
 def build_card(
     book: Ledger, entry: Entry, words: WordIndex, near: DescribeNeighbors | None = None
 ) -> EntryCard:
-    """The card of an entry; `near` tells what lies near a new token's row."""
+    """Build the card of an entry; `near` describes the nearest neighbors of a new token."""
     example = book.split.examples[entry.place]
     held = words_of_entry(example, entry, words)
     shown = select_words(held)
@@ -81,7 +82,9 @@ def build_card(
 
 
 def words_of_entry(example: Example, entry: Entry, words: WordIndex) -> tuple[TokenizedWord, ...]:
-    """The words that an entry is about: those of what gold and either side mark; of a text all."""
+    """Return the words of an entry: those of the gold unit and of all predicted units; all words of
+    a text.
+    """
     units = [entry.unit, *entry.first.predicted, *entry.second.predicted]
     if isinstance(example, Sentence):
         return words.tokenize_all(
@@ -97,8 +100,8 @@ def words_of_entry(example: Example, entry: Entry, words: WordIndex) -> tuple[To
 def describe_new_tokens(
     shown: Sequence[TokenizedWord], words: WordIndex, near: DescribeNeighbors | None = None
 ) -> tuple[str, ...]:
-    """What the rows of new tokens are made of, how often they stand in the corpus and in training;
-    else how often words do.
+    """Describe the origin and counts of new tokens; without new tokens, the training counts of
+    words.
     """
     tokens = {token: word for word in shown for token in word.new}
     lines = [
@@ -113,7 +116,7 @@ def describe_new_tokens(
 
 
 def format_claim(claim: Claim) -> str:
-    """What a side says of a unit, in a few words; "" for nothing."""
+    """Format what a side predicted for a unit; "" for nothing."""
     return "; ".join(
         " ".join(
             filter(None, (unit.text, f"({unit.label})" if unit.text and unit.label else unit.label))
@@ -130,13 +133,13 @@ def _describe_new_token(
 
 
 def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
-    """The words to show: those cut otherwise where there are any, so many at most."""
+    """Select the words to list: those tokenized differently, or all; at most MOST_WORDS."""
     changed = [word for word in words if word.changed]
     return tuple(changed or words)[:MOST_WORDS]
 
 
 def _describe_vote(entry: Entry, line: str, at: str) -> str:
-    """Who was outvoted, where, and whether that was well."""
+    """Describe which tokenization was outvoted, where, and whether rightly."""
     where = f"at {at!r}: " if at else ""
     pooled = entry.by_tokenization.get(POOLED)
     verdict = "" if pooled is None else ", rightly" if not pooled.error else ", wrongly"
@@ -198,7 +201,7 @@ def _build_question_lines(example: Question, entry: Entry, sides: Sides) -> Iter
 
 
 def _build_answer_line(name: str, context: str, unit: Unit | None, style: str, note: str) -> Line:
-    """An answer where it stands in its context, or alone where it stands nowhere."""
+    """Build the line of an answer: in its context, or alone if it does not occur there."""
     if unit is None:
         return Line(name, "", note=note)
     if unit.start < 0:
@@ -234,7 +237,7 @@ def _clip_line(name: str, text: str, style: str = "", note: str = "") -> Line:
 def _clip_around_marks(
     name: str, text: str, marks: Sequence[Mark], start: int, end: int, note: str
 ) -> Line:
-    """A part of a text at the borders of words, and what is marked in it."""
+    """Clip a text at word boundaries around a range of characters, and shift its marks."""
     start = 0 if start <= 0 else text.find(" ", start) + 1 or start
     start = min([start, *(mark.start for mark in marks if mark.style != OTHER)])
     space = text.find(" ", min(end, len(text)))

@@ -1,6 +1,4 @@
-"""Keyword in context within the examples of a task: where a word stands in what was trained or
-tested on.
-"""
+"""Keyword in context within the examples of a task."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,11 +24,11 @@ def find_in_examples(
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> Context:
-    """Every place of a word in the texts of examples, in any form that the splitter makes the same;
-    some of them shown.
+    """Find the occurrences of a word in the texts of examples, in any form with the same
+    normalization.
 
-    A place's file is `name`, its line the number of the example, from 1. Raises InputError for
-    several words.
+    An occurrence's file is `name`, its line the number of the example, from 1. Raises InputError
+    for several words.
     """
     wanted = normalize_single_word(word, splitter)
     return find_each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
@@ -43,8 +41,8 @@ def find_each_in_examples(
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
 ) -> dict[str, Context]:
-    """The same for several words at once, as the splitter gives them: word → its places. Each text
-    is split once at most.
+    """Find several normalized words at once: word → its occurrences. Each text is split at most
+    once.
     """
     hits: dict[str, list[Hit]] = {word: [] for word in words}
     cores = [word.lower() for word in words]
@@ -67,7 +65,7 @@ def find_each_in_examples(
 
 
 def _sample_hits(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
-    """The first ones, or some at random, in their order."""
+    """Return the first occurrences, or a random sample in order."""
     if len(hits) <= settings.limit or not settings.sample:
         return hits[: settings.limit]
     places = np.random.default_rng(settings.seed).choice(len(hits), settings.limit, replace=False)

@@ -1,7 +1,6 @@
-"""Cards of the error ledger as HTML, for the page and for the report alike: everything shown is
-escaped first.
+"""Cards of the error ledger as HTML, for the page and the report; all text is escaped.
 
-Colors come as light-dark() pairs; a word goes with every color.
+Colors come as light-dark() pairs; every color goes with a word.
 """
 
 import html
@@ -64,7 +63,7 @@ STYLE = """<style>
 
 
 def render_card(view: EntryCard, note: str = "") -> str:
-    """One entry; `note` is what somebody wrote on it."""
+    """Render one entry with the user's note."""
     head = f'<div class="ve-head">{escape(view.title)} · {escape(view.event)}</div>'
     lines = "".join(map(_render_line, view.lines))
     made = [*view.made, *([view.vote] if view.vote else [])]
@@ -81,14 +80,14 @@ def render_card(view: EntryCard, note: str = "") -> str:
 
 
 def render_cards(views: Sequence[EntryCard], notes: Sequence[str] = ()) -> str:
-    """Several entries under each other."""
+    """Render several entries, one below the other."""
     given = notes or [""] * len(views)
     return "".join(render_card(view, note) for view, note in zip(views, given, strict=True))
 
 
 def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
-    """The four counts as cards: number, what it counts, its color ("good", "bad" or ""); one of
-    them is the chosen one.
+    """Render the outcome counts as cards: (number, label, color "good", "bad" or ""); `chosen` is
+    highlighted.
     """
     body = "".join(
         f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
@@ -100,7 +99,7 @@ def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> st
 
 
 def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
-    """A table of texts; all columns but the first stand to the right."""
+    """Render a table of texts; all columns but the first are right-aligned."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(
         f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
@@ -110,9 +109,7 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: i
 
 
 def render_keywords(found: Keywords) -> str:
-    """Each word with its places in the test, in training and in the corpus, folded up; how many of
-    how many each time.
-    """
+    """Render each word with its occurrences in test, training and corpus, collapsed."""
     return "".join(map(_render_keyword, found.words, repeat(found.settings.lines)))
 
 
@@ -145,9 +142,7 @@ def _render_hit(hit: Hit) -> str:
 
 
 def escape(text: str) -> str:
-    """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are
-    blanks.
-    """
+    """Escape text for HTML; invisible characters are shown, line breaks become spaces."""
     return html.escape(escape_invisible(" ".join(text.splitlines()) if "\n" in text else text))
 
 
@@ -166,7 +161,7 @@ def _render_line(line: Line) -> str:
 
 
 def _render_marks(text: str, marks: Sequence[Mark]) -> str:
-    """A text with its marks; they do not overlap."""
+    """Render a text with its non-overlapping marks."""
     parts, at = [], 0
     for mark in marks:
         parts += [
@@ -178,7 +173,7 @@ def _render_marks(text: str, marks: Sequence[Mark]) -> str:
 
 
 def _render_tokenizations(view: EntryCard) -> str:
-    """The words' pieces before, an arrow, their pieces after; once where nothing changed."""
+    """Render the words' wordpieces before and after; once if nothing changed."""
     if not any(word.before for word in view.words):
         return ""
     before = _render_words(view.words, [word.before for word in view.words])

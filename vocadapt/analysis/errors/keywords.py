@@ -1,6 +1,4 @@
-"""The words of an error report in context: where they stand in the test and training examples, and
-in a text.
-"""
+"""Keywords of an error report in context: their occurrences in test, training and corpus."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,8 +20,7 @@ TEST, TRAINING, CORPUS = "test", "training", "corpus"
 
 @dataclass(frozen=True)
 class KeywordSettings:
-    """How many words are shown, the commonest of the entries first, and how many of the places of
-    each.
+    """How many words to list, most frequent first, and how many occurrences of each.
 
     Raises InputError for less than one word.
     """
@@ -37,8 +34,8 @@ class KeywordSettings:
 
 @dataclass(frozen=True)
 class Keyword:
-    """A word, how many entries hold it, and its places in the test, in training and in the corpus,
-    as far as these are there.
+    """A word, the number of entries that contain it, and its occurrences: {TEST: …, TRAINING: …,
+    CORPUS: …}.
     """
 
     word: str
@@ -48,7 +45,7 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Keywords:
-    """The words that are shown, of how many that the entries hold."""
+    """The listed words, and how many words the entries contain (`of`)."""
 
     words: tuple[Keyword, ...]
     of: int
@@ -64,9 +61,7 @@ def find_keywords(
     settings: KeywordSettings | None = None,
     progress: Progress = silent,
 ) -> Keywords:
-    """The words on the cards of entries in context; a corpus is read once, whatever the number of
-    words.
-    """
+    """Find the words of entries in context; a corpus is read only once for all words."""
     settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
     counts = Counter(
         word for entry in entries for word in _words_on_card(book, entry, words, splitter)
@@ -87,9 +82,7 @@ def find_keywords(
 
 
 def _words_on_card(book: Ledger, entry: Entry, words: WordIndex, splitter: Splitter) -> list[str]:
-    """The words that a card shows, as the model meets them, each once and in their order; signs
-    alone are none.
-    """
+    """Return the distinct normalized words on an entry's card, in order, without punctuation."""
     written = (
         one.word
         for one in select_words(words_of_entry(book.split.examples[entry.place], entry, words))

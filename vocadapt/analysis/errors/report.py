@@ -1,5 +1,6 @@
-"""The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not
-said to be.
+"""Export of an error ledger: a self-contained HTML page, CSV and JSON.
+
+Whatever a report leaves out is stated in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,13 +72,13 @@ class Report:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries that are listed, by fate."""
+        """The listed entries, by outcome."""
         held = self.slicing.entries(self.slice)
         return tuple(entry for fate in LISTED_OUTCOMES for entry in held if entry.outcome == fate)
 
     @property
     def slices(self) -> tuple[SliceScore, ...]:
-        """Every slice there is, and everything else."""
+        """Scores of all available slices, and of everything else."""
         return self.slicing.scores()
 
     @property
@@ -91,8 +92,8 @@ class Report:
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: counts, slices, scores by cut, the entries but those that both have
-        right.
+        """As JSON values: counts, slices, scores by tokenization, all entries but those that both
+        have right.
         """
         book, held = self.slicing.ledger, self.slicing.entries(self.slice)
         listed = self.entries
@@ -118,7 +119,7 @@ class Report:
         return format_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
     def html(self, progress: Progress = silent) -> str:
-        """A page of its own that needs nothing else; a corpus is read for it."""
+        """A self-contained HTML page; the corpus is read for it."""
         book, words = self.slicing.ledger, self.slicing.words
         parts = [
             f"<h1>Error analysis</h1><p>{escape(self.names[0])} → {escape(self.names[1])}</p>",
@@ -187,7 +188,7 @@ class Report:
         return "".join(parts)
 
     def _words(self, progress: Progress) -> str:
-        """The words of the entries in context, so many of so many."""
+        """Render the words of the entries in context."""
         found = find_keywords(
             self.slicing.ledger,
             self.entries,
@@ -206,7 +207,7 @@ class Report:
         return f"<h2>Words in context</h2><p>{escape(told)}</p>{error_html.render_keywords(found)}"
 
     def _not_looked_up(self) -> str:
-        """Where the words were not looked up, and why."""
+        """Describe where the words were not looked up, and why."""
         left_out = self.corpus is None and self.why_no_corpus
         places = (("training", self.train), ("corpus", True if left_out else self.corpus))
         where = [name for name, there in places if there is None]
@@ -297,7 +298,7 @@ h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-
 
 
 def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
-    """Both scores, and what is said of their difference.
+    """Return both scores, and their difference with its significance.
 
     "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
     """
@@ -311,7 +312,7 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
 
 
 def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
-    """Slices as cells of a table."""
+    """Format slice scores as the cells of a table."""
     return [
         (
             one.title,
@@ -324,7 +325,7 @@ def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
 
 
 def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tuple[str, ...]]:
-    """Every figure under each cut."""
+    """Format every metric under each tokenization."""
     names = list(next(iter(by_tokenization.values())).values) if by_tokenization else []
     return [
         (
@@ -336,7 +337,7 @@ def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tup
 
 
 def _flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry in one row."""
+    """Flatten an entry into one row."""
     cuts, vote = entry["cuts"], entry["vote"]
     return {
         **entry,

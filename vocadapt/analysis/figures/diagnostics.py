@@ -100,8 +100,8 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
 
 
 def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figure:
-    """A line a relation: where its pairs lie in each space (± sd), and in gray the same words
-    re-paired at random.
+    """Plot the mean cosine of each relation's pairs in each space (± sd), and of re-paired words in
+    gray.
     """
     figure, many = go.Figure(), max(len(spaces), 1)
     for place, (space, symbol) in enumerate(zip(spaces, cycle(SYMBOLS), strict=False)):
@@ -147,9 +147,7 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
 
 
 def label(text: str) -> str:
-    """A name as plotly is to show it: cut off with an ellipsis, and nothing in it read as
-    markup.
-    """
+    """Escape and shorten a name for plotly."""
     return html.escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 

@@ -1,4 +1,4 @@
-"""Figures to choose the size of an extension vocabulary by. They draw, and compute nothing."""
+"""Figures for choosing the size of an extension vocabulary."""
 
 import plotly.graph_objects as go
 
@@ -15,9 +15,7 @@ HEIGHT, TOP = 260, 12  # pixels: of a figure, of its upper margin
 
 
 def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
-    """Occurrences of the new tokens by rank, both axes logarithmic; the chosen size and the floor
-    of SELDOM as lines.
-    """
+    """Plot occurrences of the new tokens by rank; chosen size and SELDOM as lines."""
     figure = plot_frequency_ranks(curve.ranked, SELDOM, "{} times", "new token", GOOD)
     figure.update_layout(height=HEIGHT, margin={"t": TOP})
     _draw_chosen_size(figure, curve, chosen)
@@ -25,7 +23,7 @@ def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
 
 
 def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
-    """Wordpieces a word against the tokens added; the chosen size as a line."""
+    """Plot wordpieces per word against the number of added tokens; the chosen size as a line."""
     figure = build_empty_figure("tokens added", "wordpieces a word", HEIGHT)
     figure.update_layout(showlegend=False, margin={"t": TOP})
     figure.add_scatter(
@@ -44,6 +42,6 @@ def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure
 
 
 def _draw_chosen_size(figure: go.Figure, curve: ExtensionCurve, chosen: int) -> None:
-    """The chosen size as a line, where the curve reaches that far."""
+    """Draw the chosen size as a line, if it is within the curve."""
     if 0 < chosen <= len(curve.counts):
         figure.add_vline(x=chosen, line={"color": NEUTRAL, "dash": "dash"})

@@ -1,7 +1,7 @@
-"""Values in, plotly figures out. Nothing here computes a number that a reader takes away.
+"""Figures of most pages: values in, plotly figures out; no reported number is computed here.
 
-The color language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a
-word or a shape always goes with a color.
+The colors of every page, plot, chip and table are defined here (after Okabe and Ito); a color
+always goes with a mark, a word or a shape.
 """
 
 import html
@@ -36,10 +36,10 @@ def plot_frequency_ranks(
     of: str = "word",
     color: str = DOMAIN,
 ) -> go.Figure:
-    """Occurrences of each word, or of each `of`, against its rank, both axes logarithmic.
+    """Plot occurrences of each word (or `of`) against its rank, both axes logarithmic.
 
-    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line
-    that says so; 0 draws none.
+    counts: occurrences, any order. cut: minimum count of words with a vector, drawn as a line; 0
+    draws none.
     """
     ordered = np.sort(np.asarray(counts))[::-1]
     ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[
@@ -94,9 +94,7 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
 
 
 def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
-    """How far a job was, against the seconds since each of its runs began: one (seconds, fractions)
-    pair a run.
-    """
+    """Plot the progress of a job over time: one (seconds, fractions) pair per run."""
     figure = build_empty_figure("seconds", "done", height=210)
     for number, (seconds, fractions) in enumerate(runs, start=1):
         last = number == len(runs)
@@ -119,11 +117,9 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
 
 
 def plot_wordpieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
-    """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in
-    the order given.
+    """Plot the fraction of words with one, two, three … wordpieces; one group of bars per model.
 
-    shares: model → number of pieces, as it stands on the axis → share of the running words, from 0
-    to 1.
+    shares: model → number of wordpieces, as on the axis → fraction of the running words.
     """
     figure = build_empty_figure("wordpieces of a word", "share of the words", height=300)
     for (model, bars), color, pattern in zip(
@@ -166,8 +162,7 @@ def plot_leaderboard(
 
 
 def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
-    """How many tokens of each length vocabularies have, and have in common: one group of bars for
-    each, in the order given.
+    """Plot how many tokens of each length vocabularies have, each and in common.
 
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
@@ -205,12 +200,11 @@ def plot_against_id(
     across: int = 0,
     lines: Sequence[Sequence[int]] = (),
 ) -> go.Figure:
-    """A value of each token against its id, one panel beside the other; dropped tokens gray
-    crosses, kept ones blue dots.
+    """Plot a value of each token against its id, one panel per space; dropped tokens as gray
+    crosses.
 
-    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
-    `across`: panels in a row of a grid (0: all in one). `lines`: for each panel the ids at which a
-    dotted line stands.
+    On a logarithmic axis tokens of value 0 are not drawn; the panel's title counts them. `across`:
+    panels per row (0: all in one). `lines`: for each panel the ids of dotted lines.
     """
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
@@ -265,11 +259,11 @@ def plot_against_id(
 def plot_vocabulary_growth(
     curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
 ) -> go.Figure:
-    """How much longer a text becomes, against the share of the vocabulary that is kept: a line a
+    """Plot how much longer a text becomes against the fraction of the vocabulary kept; a line per
     heuristic.
 
-    curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its
-    growth, drawn as a ring.
+    curves: heuristic → fraction kept → growth. here: a heuristic, fraction and growth, drawn as a
+    ring.
     """
     figure = build_empty_figure(
         "share of the vocabulary that is kept", "more wordpieces", height=320
@@ -305,10 +299,10 @@ def plot_vocabulary_growth(
 def plot_overlap_histogram(
     words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
 ) -> go.Figure:
-    """How many words keep 0, 1, … k neighbors, as shares; the null's as a gray line; bars outside
-    `kept` are pale.
+    """Plot how many words keep 0, 1, … k neighbors, as fractions; the noise baseline as a gray
+    line.
 
-    words, null: numbers of words (k + 1,).
+    words, null: numbers of words (k + 1,). Bars outside `kept` are pale.
     """
     counts = np.asarray(words, dtype=float)
     figure = build_empty_figure("neighbors kept", "share of the words", height=200)
@@ -349,10 +343,9 @@ def plot_overlap_by_frequency(
     changed: ArrayLike,
     lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
 ) -> go.Figure:
-    """A dot a word: its overlap against how often it occurs; changed ones violet diamonds; lines:
-    means by frequency.
+    """Plot the overlap of each word against its frequency; changed ones as violet diamonds.
 
-    lines: name → (occurrences, mean overlap); the one called "null" is gray and dotted.
+    lines: name → (occurrences, mean overlap); the noise baseline ("null") is gray and dotted.
     """
     figure = build_empty_figure("occurrences of the word", "neighbors kept, share", height=300)
     times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
@@ -398,7 +391,7 @@ def build_empty_figure(x: str, y: str, height: int) -> go.Figure:
 
 
 def build_layout(height: int) -> dict[str, Any]:
-    """What every figure has: its height, no frame, its legend above."""
+    """Return the layout of every figure: height, no frame, legend on top."""
     return {
         "height": height,
         "uirevision": "fixed",

@@ -1,6 +1,4 @@
-"""Figures of the page Pretraining: held-out loss as it fell, and the gates. They draw, and compute
-nothing.
-"""
+"""Figures of the page Pretraining: held-out loss, and gates."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -35,8 +33,9 @@ def plot_held_out_losses(
     height: int = 320,
     among: Sequence[str] = (),
 ) -> go.Figure:
-    """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are:
-    each keeps its color.
+    """Plot held-out loss per character against a key of AGAINST, a line per model.
+
+    among: all models on the page, so that each keeps its color.
     """
     figure = build_empty_figure(AGAINST[against], "held-out loss per character", height)
     styles = dict(
@@ -66,8 +65,8 @@ def plot_held_out_losses(
 
 
 def plot_gates(shares: GateStatistics) -> go.Figure:
-    """The extension's share by layer (first one below) and kind of token: blue is BERT's layer,
-    green the extension.
+    """Plot the extension's fraction by layer (first one at the bottom) and kind of token as a heat
+    map.
     """
     half = max(NARROWEST, float(abs(shares.means - 0.5).max())) / DARKEST
     kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]

@@ -1,6 +1,4 @@
-"""A map of tokens as a figure: points in colors and marks, rings round what was asked for, names
-of regions.
-"""
+"""Figure of a projection: points in colors and shapes, rings around selected tokens, region names."""
 
 import html
 from collections.abc import Sequence
@@ -46,8 +44,8 @@ LONGEST = 40  # characters of a name on the map and under the pointer
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Tokens in the plane: coordinates (n, 2), ids (n,), names as `escape_names` makes them (n,);
-    all in the same order.
+    """Tokens in 2-D: coordinates (n, 2) float32, ids (n,) int64, escaped names (n,); in the same
+    order.
     """
 
     xy: Matrix
@@ -55,16 +53,14 @@ class Points:
     names: NDArray[np.object_]
 
     def of(self, ids: Sequence[int]) -> NDArray[np.int64]:
-        """The places of ids that are on the map, in the order asked."""
+        """Return the indices of the given ids that are on the projection, in the given order."""
         place = {int(id): i for i, id in enumerate(self.ids)} if len(ids) else {}
         return np.array([place[id] for id in ids if id in place], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Rings:
-    """What stands out, by id: the word asked for, what is near it (with names), and what is
-    selected.
-    """
+    """Highlighted tokens by id: the looked-up word, its neighbors (with names), the selection."""
 
     word: int | None = None
     near: Sequence[int] = ()
@@ -73,9 +69,7 @@ class Rings:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a map is drawn: its colors, its rings, (x, y, text) of labels, the part that is seen,
-    size, ink and paper.
-    """
+    """How a projection is drawn: colors, rings, (x, y, text) labels, visible window, size."""
 
     column: Column | None = None
     color: str = SOURCE  # of a map in one color
@@ -90,10 +84,9 @@ class Drawing:
 
 
 def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
-    """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace
-    for each category.
+    """Plot a projection, one trace per category; each point carries its id as customdata.
 
-    Points stand back while something is ringed.
+    Points are dimmed while something is ringed.
     """
     size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
     traces = [
@@ -111,7 +104,7 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
 
 
 def plot_side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Figure:
-    """Maps of the same tokens beside each other: to zoom or to move one moves the others too."""
+    """Plot projections of the same tokens side by side, with linked zoom and pan."""
     figure = make_subplots(
         1,
         len(maps),
@@ -131,7 +124,7 @@ def plot_side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Fi
 def _build_trace(
     points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool
 ) -> dict[str, Any]:
-    """A trace of some points; one that is selected looks as before, since rings show what is."""
+    """Build a trace of some points; selection does not change their look, since rings show it."""
     dimmed = {"marker": {"opacity": opacity}}
     looks["marker"] |= {"opacity": opacity}
     kind = {
@@ -145,7 +138,7 @@ def _build_trace(
 
 @dataclass(frozen=True)
 class Label:
-    """A name on the map: where, how it is written (escaped), how many pixels above its place."""
+    """A label: position, escaped text, pixels above its position."""
 
     x: float
     y: float
@@ -154,9 +147,7 @@ class Label:
 
 
 def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Label]:
-    """What may be written on the map, the weightiest first: the word, its neighbors from the
-    nearest on, the regions.
-    """
+    """Return candidate labels, most important first: the word, its neighbors, the regions."""
     word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
     near = points.of(drawing.rings.near)[:NAMED]
     names = [(row, f"<b>{points.names[row]}</b>") for row in word] + [
@@ -170,7 +161,7 @@ def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Lab
 
 
 def _build_annotation(name: Label, drawing: Drawing) -> dict[str, Any]:
-    """A name on a slip of paper, so that it can be read over points."""
+    """Build the annotation of a label, with a background so that it is readable over points."""
     return {
         "x": name.x,
         "y": name.y,
@@ -184,16 +175,14 @@ def _build_annotation(name: Label, drawing: Drawing) -> dict[str, Any]:
 
 
 def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
-    """Tokens as plotly shows them literally (n,): made once for a map, since it takes longer than
-    to draw it.
+    """Escape tokens for plotly, (n,) object; done once per projection, since it takes longer than
+    drawing.
     """
     return np.array([escape_name(token) for token in tokens], dtype=object)
 
 
 def escape_name(token: str, longest: int = LONGEST) -> str:
-    """A token as plotly shows it literally: shortened, and its marks escaped, since plotly reads a
-    few tags.
-    """
+    """Shorten a token and escape it for plotly, which interprets some tags."""
     short = token if len(token) <= longest else token[: longest - 1] + "…"
     return html.escape(
         "".join(character if character.isprintable() else "�" for character in short)
@@ -201,9 +190,7 @@ def escape_name(token: str, longest: int = LONGEST) -> str:
 
 
 def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> list[Label]:
-    """The names that find room, the first ones first: none covers another, or stands outside what
-    is seen.
-    """
+    """Select the labels that fit, first ones first: no overlap, none outside the window."""
     left, right, bottom, top = drawing.window or _data_window(points.xy)
     scale = min(
         drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
@@ -221,7 +208,7 @@ def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> l
 
 
 def _label_box(name: Label, scale: float) -> Box:
-    """About the room of a name in pixels, centered: left, right, bottom, top."""
+    """Estimate the box of a label in pixels: left, right, bottom, top."""
     half, x, y = (
         3.4 * len(html.unescape(name.text)) + 3,
         name.x * scale,
@@ -240,12 +227,12 @@ def _data_window(xy: Matrix) -> Window:
 
 
 def dot_size(n: int) -> float:
-    """How large a point is among n."""
+    """Return the marker size for n points."""
     return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
 
 
 def _point_data(points: Points, rows: Any) -> dict[str, Any]:
-    """Where points lie, whose they are and how they are called, as small as they travel."""
+    """Return coordinates, ids and names of points, in small types to keep the page light."""
     ids = points.ids[rows]
     small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
     return {
@@ -259,9 +246,7 @@ def _point_data(points: Points, rows: Any) -> dict[str, Any]:
 def _color_points(
     points: Points, drawing: Drawing, size: float
 ) -> list[tuple[Mask, dict[str, Any]]]:
-    """Which points, and how they look: those with a number, those of each category, and gray those
-    that have no value.
-    """
+    """Return masks of points and their look: by number, or by category with gray for no value."""
     column, marker = drawing.column, {"size": size, "line": {"width": 0}}
     if column is None:
         everything = np.ones(len(points.xy), dtype=bool)
@@ -323,7 +308,7 @@ def _color_by_number(
 
 
 def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
-    """Rings in the color of the text, which no point has."""
+    """Build rings in the text color, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
     traces = []
@@ -343,7 +328,7 @@ def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str
 
 
 def _build_layout(drawing: Drawing) -> dict[str, Any]:
-    """No axes, both at one scale. Dragging moves the map: with the lasso as the first tool
+    """Build the layout: no axes, equal scales. Dragging pans: with the lasso as first tool
     Streamlit passes no click on.
     """
     bare = {

@@ -1,6 +1,4 @@
-"""Figures of the pages Fine-tune and Results: learning curves, and runs beside each other. They
-draw, and compute nothing.
-"""
+"""Figures of the pages Fine-tune and Results: learning curves, and scores of runs."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,9 +26,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 @dataclass(frozen=True)
 class ScoreMark:
-    """One run under one cut: the score of each seed, their mean and deviation (None: one seed),
-    whether it is the baseline.
-    """
+    """One run under one tokenization: score of each seed, mean, deviation (None for one seed)."""
 
     name: str
     cut: str
@@ -44,8 +40,8 @@ class ScoreMark:
 def plot_losses(
     curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
-    """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that
-    each keeps its color.
+    """Plot the mean loss by step, a line per run; `among`: all runs on the page, so that each keeps
+    its color.
     """
     figure, styles = build_empty_figure("step", "loss", height), _assign_styles([*among, *curves])
     for name, curve in curves.items():
@@ -65,7 +61,7 @@ def plot_losses(
 def plot_dev_scores(
     scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
-    """The dev score after each epoch, a line each; `among` as in `plot_losses`."""
+    """Plot the dev score after each epoch, a line per run; `among` as in `plot_losses`."""
     figure, styles = (
         build_empty_figure("epoch", f"{metric} on dev", height),
         _assign_styles([*among, *scores]),
@@ -88,8 +84,8 @@ def plot_dev_scores(
 
 
 def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
-    """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd;
-    baseline dotted.
+    """Plot each run and tokenization in a row, best on top: seeds small, mean ± sd large, baseline
+    dotted.
     """
     figure = build_empty_figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
@@ -147,9 +143,7 @@ def _label_mark(mark: ScoreMark) -> str:
 
 
 def _assign_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Color and dash of each line: one color for the seeds of a run ("run · seed"), which differ
-    in their dashes.
-    """
+    """Assign a color to each run and a dash to each of its seeds ("run · seed")."""
     seen: dict[str, int] = {}
     styles = {}
     for name in dict.fromkeys(names):

@@ -1,5 +1,5 @@
-"""What a leaderboard of initializers is made from: a model and a target → the plan, the materials,
-the masked-word loss.
+"""Inputs of a leaderboard of initializers: plan, materials and held-out loss of a model and a
+target.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from vocadapt.vocabulary.plan.tokenizer import tokenizer_after
 def materials_from_target(
     model: LanguageModel, target: Vocabulary, space: EmbeddingSpace
 ) -> Materials:
-    """A target's vocabulary taken over whole, its rows (or vectors trained over its tokens) as the
-    target space.
+    """Take over a target's vocabulary; its embeddings (or vectors of its tokens) are the target
+    space.
     """
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
@@ -38,7 +38,7 @@ def materials_from_target(
 
 
 def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Materials:
-    """The words that the model lacks added, their vectors as the target space."""
+    """Add the words that the model lacks; their word vectors are the target space."""
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(domain=vectors), PlanSettings("append")
     )
@@ -47,8 +47,8 @@ def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Mat
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLoss:
-    """Lines that nothing was trained on, asked of a model before and after a plan; each word is
-    hidden or not in both.
+    """Masked-language-model loss on held-out lines before and after a plan; the same words are
+    masked.
     """
 
     model: LanguageModel
@@ -58,8 +58,9 @@ class HeldOutLoss:
 
     @classmethod
     def of(cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]) -> "HeldOutLoss":
-        """The question at window lengths that the network can read; raises InputError where it has
-        no masked-word head.
+        """Build the loss with window lengths that fit the network.
+
+        Raises InputError if the model has no masked-language-model head.
         """
         head_on(model.reader)
         positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
@@ -67,14 +68,14 @@ class HeldOutLoss:
 
     @cached_property
     def before(self) -> MaskedLoss:
-        """The loss of the model as it is."""
+        """The loss of the unchanged model."""
         return masked_word_loss(
             self.model.reader, self.model.vocabulary, self._asked(self.model.vocabulary)
         )
 
     @property
     def mode(self) -> str:
-        """How the plan's tokens come into the tokenizer."""
+        """How the plan's tokens are added to the tokenizer."""
         return "exact-word" if self.plan.order is None else "replacement"
 
     @cached_property
@@ -87,7 +88,7 @@ class HeldOutLoss:
 
     @property
     def loss(self) -> Loss:
-        """Nats per character of the hidden words under given rows."""
+        """Function of embeddings: nats per character of the masked words."""
 
         def ask(rows: Rows) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)

@@ -1,5 +1,5 @@
-"""What the rows of an initializer are held against: the true rows of hidden tokens, and the
-neighbors of new ones.
+"""References for judging initialized embeddings: true embeddings of hidden tokens, neighbors of new
+ones.
 """
 
 from dataclasses import replace
@@ -23,10 +23,11 @@ NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, 
 def choose_hidden_tokens(
     materials: Materials, n: int = 0, seed: int = 1
 ) -> tuple[tuple[str, ...], int]:
-    """The `n` common tokens to be hidden (0: 500, or a quarter of them), and of how many.
+    """Choose `n` common tokens to hide (0: 500, or a quarter of them); also return how many there
+    are.
 
-    Those are of two characters or more: without them all others can be spelled. Raises InputError
-    where half would not stay.
+    Only tokens of two characters or more are hidden: the others can then still be spelled. Raises
+    InputError if less than half would remain.
     """
     pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
     n = n or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
@@ -43,9 +44,7 @@ def choose_hidden_tokens(
 
 
 def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Materials:
-    """The materials of a model that never had these tokens, under the plan that brings them
-    back.
-    """
+    """Return the materials of a model without these tokens, and the plan that adds them again."""
     gone = frozenset(hidden)
     visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
     plan = VocabularyPlan(
@@ -55,9 +54,7 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
 
 
 def sample_materials(materials: Materials, most: int, seed: int) -> Materials:
-    """The materials of a plan that needs so many rows at most, drawn by the seed; what stays is the
-    same.
-    """
+    """Return the materials of a plan with at most `most` new embeddings, sampled by seed."""
     plan = materials.plan
     drawn = np.random.default_rng(seed).permutation(len(plan.new_rows))[:most]
     some = frozenset(plan.new_rows[i] for i in drawn)
@@ -69,7 +66,7 @@ def sample_materials(materials: Materials, most: int, seed: int) -> Materials:
 
 
 class TrueEmbeddings:
-    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible
+    """The true embeddings of hidden tokens among all old ones, centered at the mean of the visible
     ones.
     """
 
@@ -80,8 +77,10 @@ class TrueEmbeddings:
         self.own = model.rows(hidden)
 
     def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
-        """Centered cosine (n,) of each row to the true one, and how many old rows are nearer (n,),
-        equal ones counting half.
+        """Return the centered cosine (n,) of each embedding to the true one, and its rank (n,)
+        among old ones.
+
+        The rank is the number of old embeddings that are nearer; ties count half.
         """
         queries = self._centered(rows)
         cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
@@ -93,17 +92,15 @@ class TrueEmbeddings:
         return cosines, ranks
 
     def _centered(self, rows: Matrix) -> Matrix:
-        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to
-        everything.
-        """
+        """Center rows and scale them to length 1; a row equal to the mean becomes zero."""
         centered: Matrix = rows - self.mean
         centered[np.linalg.norm(centered, axis=1) <= self.least] = 0
         return normalize_rows(centered)
 
 
 class NewTokenJudge:
-    """What new rows are compared with: the lengths of the old ones, and the neighbors of the new
-    tokens in the target space.
+    """Compares new embeddings with the norms of old ones and with their neighbors in the target
+    space.
     """
 
     def __init__(self, materials: Materials, k: int) -> None:
@@ -123,14 +120,13 @@ class NewTokenJudge:
         )
 
     def norm_ratio(self, made: Rows) -> float:
-        """Mean length of the new rows to that of the old ones."""
+        """Return the mean norm of the new embeddings divided by that of the old ones."""
         return float(np.linalg.norm(_select_rows(made, self.judged), axis=1).mean()) / self.length
 
     def overlap(self, made: Rows) -> float | None:
-        """Share of a new token's k nearest tokens in the target space that are among its k nearest
-        in the model.
+        """Return the fraction of k nearest neighbors that target space and model have in common.
 
-        None where no new token has a vector in the target space.
+        None if no new token has a vector in the target space.
         """
         if not self.new:
             return None

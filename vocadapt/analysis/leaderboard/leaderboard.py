@@ -1,15 +1,15 @@
-"""Initializers compared before any training: how well each gives hidden rows back, and what its new
-rows look like.
+"""Comparison of initializers before any training.
 
-*Held-out recovery.* Some common tokens are hidden: the model is taken without them and their rows,
-so that no fit, no donor list and no cut can know them. They are initialized as if they were new and
-compared with their true rows, both minus the mean of the rows left: cosine, and the rank of the
-true row among all old rows. Floors: the global mean (centered cosine 0), random rows, and the mean
-of the common tokens, which is what mixing any of them comes to: common tokens lie together.
+*Held-out recovery.* Some common tokens are hidden: the model is used without them and their
+embeddings, so that no fit, no donor list and no tokenization can know them. They are initialized as
+if they were new and compared with their true embeddings, both centered at the mean of the remaining
+ones: cosine, and the rank of the true embedding among all old ones. Floors: the global mean
+(centered cosine 0), random embeddings, and the mean of the common tokens, which is about what
+mixing any of them gives.
 
-*New rows.* Their length against the old rows'; how many of a token's nearest neighbors in the
-target space are its nearest in the model too; and, where the model has a masked-word head and there
-is text, the loss per character on hidden words.
+*New embeddings.* Their norm relative to the old ones; how many nearest neighbors of a token in the
+target space are also its nearest in the model; and, if the model has a masked-language-model head
+and there is text, the loss per character on masked words.
 """
 
 import time
@@ -61,12 +61,12 @@ Loss = Callable[[Rows], float]
 
 @dataclass(frozen=True)
 class LeaderboardSettings:
-    """Which initializers (none named: all but those fitted to a text, which take long), how many
-    tokens are hidden (0: 500, or a quarter of the common ones), for how many new tokens how many
-    neighbors are compared, the seed of these draws, and what steers the initializers.
+    """Settings of the comparison.
 
-    `norm_matched` judges each initializer a second time with its rows brought to the old rows'
-    length.
+    `methods`: initializers (none: all but those fitted to a text, which are slow); `held_out`:
+    tokens to hide (0: 500, or a quarter of the common ones); `judged`: new tokens whose `neighbors`
+    are compared; `norm_matched`: judge each initializer again with its embeddings rescaled to the
+    norm of the old ones.
     """
 
     methods: tuple[str, ...] = ()
@@ -80,9 +80,7 @@ class LeaderboardSettings:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The initializers that are asked for; without a name all but those that are fitted to a
-        text.
-        """
+        """The initializers to compare; by default all but those that are fitted to a text."""
         return self.methods or tuple(
             name for name, known in INITIALIZERS.items() if known.needs != "text"
         )
@@ -95,10 +93,12 @@ class LeaderboardSettings:
 
 @dataclass(frozen=True)
 class InitializerStanding:
-    """How one initializer does: over the hidden tokens `centered_cosine` ± `standard_error`, `p1`,
-    `mrr`, `median_rank` (0 is the true row itself); over the new tokens `norm_ratio` (mean length
-    to the old rows'), `neighbor_overlap`, `masked_loss` (nats per character), `fallbacks` (rows
-    that another initializer had to make); `seconds` of making the new rows.
+    """Figures of one initializer.
+
+    Hidden tokens: `centered_cosine` ± `standard_error`, `p1`, `mrr`, `median_rank` (0 is the true
+    embedding). New tokens: `norm_ratio` (mean norm relative to the old ones), `neighbor_overlap`,
+    `masked_loss` (nats per character), `fallbacks` (embeddings made by another initializer).
+    `seconds`: time to make the new embeddings.
     """
 
     initializer: str
@@ -137,13 +137,13 @@ class InitializerStanding:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The standings, best centered cosine first, floors among them; for each initializer that could
-    not run the reason.
+    """All standings, best centered cosine first, floors included; `skipped`: reasons of those that
+    failed.
 
-    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is
-    looked for among. Of the `added` new tokens `judged` were looked at: their lengths, and their
-    `k` neighbors among `neighbor_candidates` tokens. `p`: of the difference between the first two
-    methods that are no floors (paired t-test over the hidden tokens); None without two.
+    `hidden` tokens `of` the common ones; `candidates`: old embeddings among which the true one is
+    ranked. Of the `added` new tokens `judged` were compared: norms, and `k` neighbors among
+    `neighbor_candidates` tokens. `p`: paired t-test over the hidden tokens between the best two
+    methods that are no floors; None without two.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -159,7 +159,7 @@ class Leaderboard:
 
     @property
     def chance(self) -> dict[str, float]:
-        """P@1 and MRR of a rank drawn at random."""
+        """P@1 and MRR of a random rank."""
         return {
             "p@1": 1 / self.candidates,
             "mrr": float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates,
@@ -167,7 +167,7 @@ class Leaderboard:
 
     @property
     def verdict(self) -> str:
-        """What the held-out tokens say, in one sentence."""
+        """Result on the held-out tokens, in one sentence."""
         judged = [row for row in self.rows if not row.floor]
         floor = next(row for row in self.rows if row.floor)
         n = f"{len(self.hidden):,} held-out tokens"
@@ -219,11 +219,10 @@ def compare_initializers(
     loss: Loss | None = None,
     progress: Progress = silent,
 ) -> Leaderboard:
-    """Judge initializers on the rows of a plan; a map is fitted here, so `materials.alignment` is
-    not looked at.
+    """Compare initializers on the new embeddings of a plan; alignments are fitted here.
 
-    `loss` gives the masked-word loss of a model with these rows. Raises InputError where nothing is
-    new or can be hidden.
+    `loss`: masked-language-model loss of a model with given embeddings. Raises InputError if no
+    token is new, or none can be hidden.
     """
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_rows:
@@ -268,9 +267,7 @@ def compare_initializers(
 
 
 def initialize_token(materials: Materials, token: str, rows: RowSettings) -> Rows:
-    """The row that an initializer gives one token; one that the model has is first taken out of it,
-    as a hidden one is.
-    """
+    """Initialize the embedding of one token; a token of the model is hidden first."""
     known = materials_without(materials, (token,)) if token in materials.model else materials
     plan = replace(
         known.plan, added=(AddedWord(token, ()),), replaced=(), order=(*known.plan.kept, token)
@@ -279,7 +276,7 @@ def initialize_token(materials: Materials, token: str, rows: RowSettings) -> Row
 
 
 def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
-    """About how long `compare_initializers` will take on two 2.5 GHz cores, without a loss."""
+    """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss."""
     rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
     width = materials.model.dim + materials.similar.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
@@ -292,8 +289,8 @@ def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> flo
 
 
 class _InitializerJudge:
-    """What every initializer is held against: the true rows of hidden tokens, the neighbors of new
-    ones, a loss where asked.
+    """Judges initializers on true embeddings of hidden tokens, neighbors of new ones, and a loss if
+    given.
     """
 
     def __init__(
@@ -309,8 +306,8 @@ class _InitializerJudge:
     def judged(
         self, rows: RowSettings, progress: Progress
     ) -> Iterator[tuple[InitializerStanding, Matrix]]:
-        """How an initializer does and its centered cosines, a second time at the old rows' length
-        where that is asked for.
+        """Yield the standing of an initializer with its centered cosines, also norm-matched if
+        requested.
         """
         progress(0.0, "giving the hidden tokens back")
         without = replace(self.without, progress=part(progress, 0.0, 0.5))
@@ -342,7 +339,7 @@ class _InitializerJudge:
 
 
 def _select_initializers(settings: LeaderboardSettings) -> list[RowSettings]:
-    """The initializers to be judged, the floors among them."""
+    """Return the settings of the initializers to judge, floors included."""
     names = dict.fromkeys([*settings.named, *FLOORS])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
 
@@ -353,9 +350,7 @@ def _variants(
     new: tuple[Materials, Rows],
     settings: LeaderboardSettings,
 ) -> list[tuple[str, Rows, Rows]]:
-    """The rows given back and the new ones as they are, and at the old rows' length where that is
-    asked for.
-    """
+    """Return restored and new embeddings as they are, and norm-matched if requested."""
     plain = (method, back[1], new[1])
     if not settings.norm_matched or method in FLOORS:
         return [plain]
@@ -366,7 +361,7 @@ def _variants(
 
 
 def _initialize(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
-    """The rows, through a map fitted on these materials where they need one."""
+    """Initialize embeddings, through an alignment fitted on these materials if needed."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
         exclude = frozenset(materials.model.words).difference(
@@ -379,9 +374,7 @@ def _initialize(materials: Materials, rows: RowSettings, settings: LeaderboardSe
 
 
 def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
-    """Probability of so large a difference between the first two methods by luck, over the same
-    hidden tokens.
-    """
+    """Return the p-value of a paired t-test between the best two methods over the hidden tokens."""
     ranked = [name for name in order if name not in FLOORS]
     other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):

@@ -1,10 +1,10 @@
-"""The runs of a task put beside each other: mean ± sd over seeds under each cut, and against a
-baseline a paired test.
+"""Leaderboard of a task: mean ± sd over seeds under each tokenization, and a paired test to a
+baseline.
 
-The test and the intervals draw test examples (or documents), whole; where there are several seeds,
-each unit's figures are first averaged over them, so that the test asks about the models on other
-examples, and the standard deviation about other seeds. A difference is called better or worse only
-where both agree: beyond one standard deviation over three seeds or more, and p < .05.
+Test and intervals resample test examples (or documents). With several seeds, each unit's counts are
+first averaged over them: the test then is about other examples, and the standard deviation about
+other seeds. A difference is called better or worse only if both agree: more than one standard
+deviation over three seeds or more, and p < .05.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,11 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True, eq=False)
 class RunEntry:
-    """The runs of one model on a task: for every cut and seed the tallies of its parts, all seeds
-    over the same `examples`.
+    """The runs of one model on a task: tallies by tokenization, seed and fold, over the same
+    `examples`.
 
-    There is one part, or one for each fold of a k-fold task, whose `examples` stand one after the
-    other: the figures of a seed are the means over its parts. `model` and `tokenization` say what
-    was trained, for the table.
+    A seed has one tally, or one per fold of a k-fold task, whose `examples` follow each other; the
+    figures of a seed are means over its folds. `model` and `tokenization` are for the table.
     """
 
     name: str
@@ -56,17 +55,17 @@ class RunEntry:
 
     @property
     def cut(self) -> str:
-        """The cut that counts."""
+        """The main tokenization."""
         return choose_main_tokenization(self.tallies)
 
 
 @dataclass(frozen=True)
 class RunStanding:
-    """One entry under one cut: every figure over its seeds, the interval of the headline, and how
-    it stands to the baseline.
+    """One entry under one tokenization: each metric over seeds, the interval of the headline, the
+    comparison.
 
-    `delta` is the difference of the means; `test` is None for the baseline itself and where nothing
-    can be paired, which `judge_difference` says. All figures are fractions.
+    `delta` is the difference of the means to the baseline. `test` is None for the baseline itself
+    and if nothing can be paired; `verdict` says so. All figures are fractions.
     """
 
     name: str
@@ -85,7 +84,7 @@ class RunStanding:
 
     @property
     def headline(self) -> SeedSummary:
-        """The figure that it is judged by."""
+        """The metric that it is ranked by."""
         return self.figures[self.metric]
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,8 +112,9 @@ class RunStanding:
 
 @dataclass(frozen=True)
 class TaskLeaderboard:
-    """The standings on one task under one score, best first; `units` are what intervals and tests
-    draw; `findings`: to know.
+    """The standings on one task under one score, best first.
+
+    `units`: number of units that intervals and tests resample; `findings`: notes on the data.
     """
 
     task: str
@@ -152,10 +152,10 @@ def rank_runs(
     baseline: tuple[str, str] | None = None,
     draws: Draws | None = None,
 ) -> TaskLeaderboard:
-    """Every entry under every cut, best mean first; `baseline` is the name of an entry and a cut
-    ("": the one that counts).
+    """Rank every entry under every tokenization, best mean first.
 
-    Raises InputError for a baseline that is not among them, and for no entry at all.
+    baseline: name of an entry and a tokenization ("": the main one). Raises InputError for an
+    unknown baseline, and for no entries.
     """
     if not entries:
         raise InputError(
@@ -208,8 +208,10 @@ def rank_runs(
 
 
 def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
-    """What may be said of ours against theirs, the baseline's: a claim needs seeds that learned,
-    more than noise, and a test.
+    """Return what can be claimed of ours against the baseline's: better, worse, within noise, or no
+    claim.
+
+    A claim needs at least three seeds without collapse, a difference above the noise, and p < .05.
     """
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
@@ -228,13 +230,12 @@ def average_groups(
     groups: Mapping[str, Sequence[str]],
     collapsed: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, dict[str, dict[str, float | int | None]]]:
-    """Model → group → mean, tasks scored, of how many, collapsed runs in it.
+    """Return model → group → mean, number of tasks scored, number of tasks, collapsed runs.
 
-    `scores` is model → task → score, `collapsed` model → task → runs; `groups` is group →
-    benchmarks.
+    scores: model → task → score; collapsed: model → task → runs; groups: group → benchmarks.
 
-    A task is the benchmark that is called as its last part: mtl/NCBI-disease, NCBI-disease and
-    bio-lm/NCBI-disease are one here.
+    A task belongs to the benchmark with the same last part: mtl/NCBI-disease, NCBI-disease and
+    bio-lm/NCBI-disease are equal here.
     """
     called = {benchmark_name(name): name for names in groups.values() for name in names}
 
@@ -249,7 +250,7 @@ def average_groups(
 
 
 def benchmark_name(task: str) -> str:
-    """What a task is called without its collection and fold: bio-lm/GAD, fold 3 → gad."""
+    """Return a task's name without collection and fold: bio-lm/GAD, fold 3 → gad."""
     return without_fold(task).rpartition("/")[2].lower()
 
 
@@ -296,7 +297,7 @@ def _build_standing(
 def _summarize_seeds(
     tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
 ) -> dict[str, SeedSummary]:
-    """Every figure over the seeds, that of a seed the mean over its parts."""
+    """Summarize every metric over the seeds; the value of a seed is the mean over its folds."""
     seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
     return {
         name: summarize_seeds(
@@ -307,9 +308,7 @@ def _summarize_seeds(
 
 
 def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
-    """What intervals and tests draw from: the parts one after the other, averaged over the
-    seeds.
-    """
+    """Concatenate the folds of each seed and average over seeds: what intervals and tests resample."""
     joined = []
     for parts in tallies:
         over = align_all_labels(parts)

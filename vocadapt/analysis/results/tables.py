@@ -1,8 +1,6 @@
-"""A leaderboard as a table to take away: CSV with every figure in full, Markdown and LaTeX as they
-go into a text.
+"""Leaderboards as files: CSV with every figure in full, Markdown and LaTeX for a text.
 
-Names are hostile text: each form escapes what it would read as markup, and a CSV what a spreadsheet
-would compute.
+Names are untrusted text: each format escapes its own markup, and CSV escapes formulas.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +40,8 @@ MEAN = COLUMNS.index("Mean ± sd")
 
 
 def format_csv_table(boards: Sequence[TaskLeaderboard]) -> str:
-    """A line for each run and cut, figures as fractions in full, an empty cell where there is
-    none.
+    """Format leaderboards as CSV: a line per run and tokenization, fractions in full, missing
+    values empty.
     """
     names = list(
         dict.fromkeys(name for board in boards for one in board.standings for name in one.figures)
@@ -82,36 +80,32 @@ def format_csv_table(boards: Sequence[TaskLeaderboard]) -> str:
 
 
 def format_markdown_tables(boards: Sequence[TaskLeaderboard]) -> str:
-    """A table for each task, the best mean of it bold; under it which score it is and what was
-    tested.
-    """
+    """Format a Markdown table per task, the best mean in bold, with a note on score and test."""
     return "\n".join(line for board in boards for line in _markdown_table(board))
 
 
 def format_latex_tables(boards: Sequence[TaskLeaderboard]) -> str:
-    """A booktabs table for each task, the best mean of it bold; over it, as a comment, which score
-    it is.
-    """
+    """Format a booktabs table per task, the best mean in bold, with a comment on score and test."""
     return "\n".join(line for board in boards for line in _latex_table(board))
 
 
 def flatten_text(text: str) -> str:
-    """The text without what would end a line or hide: control characters become blanks."""
+    """Replace control characters, line breaks included, by spaces."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def escape_markdown(text: str) -> str:
-    """Text as Markdown shows it literally, in a table's cell too."""
+    """Escape text for Markdown, also within a table cell."""
     return "".join(f"\\{letter}" if letter in MARKDOWN else letter for letter in flatten_text(text))
 
 
 def escape_latex(text: str) -> str:
-    """Text as LaTeX sets it literally."""
+    """Escape text for LaTeX."""
     return "".join(LATEX.get(letter, letter) for letter in flatten_text(text))
 
 
 def format_fraction(value: float | None) -> str:
-    """A score without its leading zero, three digits: .834; 1.000; – for none."""
+    """Format a score with three digits and no leading zero: .834; 1.000; – for None."""
     if value is None:
         return "–"
     text = f"{value:.3f}"
@@ -119,22 +113,22 @@ def format_fraction(value: float | None) -> str:
 
 
 def format_metric_name(name: str) -> str:
-    """A figure as people write it: F1, mean F1; any other as it is called."""
+    """Format the name of a metric for display: F1, mean F1."""
     return name.replace("f1", "F1").replace("_", " ")
 
 
 def format_points(delta: float | None) -> str:
-    """A difference of scores in points, with its sign: +1.2; "" for none."""
+    """Format a difference of scores in points, with its sign: +1.2; "" for None."""
     return "" if delta is None else f"{100 * delta:+.1f}".replace("-", "−")
 
 
 def format_p_value(p: float | None) -> str:
-    """A p of a paired test: .090; < .001 below that."""
+    """Format the p-value of a paired test: .090, or < .001."""
     return "" if p is None else f"< {format_fraction(LEAST)}" if p < LEAST else format_fraction(p)
 
 
 def format_mean_and_sd(one: RunStanding) -> str:
-    """Mean ± sd over seeds, the mean alone of one seed."""
+    """Format mean ± sd over seeds; the mean alone for one seed."""
     head = one.headline
     return format_fraction(head.mean) + (
         "" if head.sd is None else f" ± {format_fraction(head.sd)}"
@@ -142,7 +136,7 @@ def format_mean_and_sd(one: RunStanding) -> str:
 
 
 def describe_leaderboard(board: TaskLeaderboard) -> str:
-    """Which score a table shows, of how many units, against what, and how the test was made."""
+    """Describe a table: score, number of units, baseline, and test."""
     tests = [one.test for one in board.standings if one.test]
     against = f" Δ is to {board.baseline[0]} ({board.baseline[1]})" if board.baseline else ""
     paired = "."
@@ -158,8 +152,8 @@ def describe_leaderboard(board: TaskLeaderboard) -> str:
 
 
 def describe_collapsed(one: RunStanding) -> str:
-    """How many runs never left the majority baseline, and the mean without them; "" where none
-    did.
+    """Describe how many runs collapsed to the majority baseline, and the mean without them; "" if
+    none.
     """
     if not one.collapsed:
         return ""
@@ -172,9 +166,7 @@ def describe_collapsed(one: RunStanding) -> str:
 
 
 def format_group_mean(held: Mapping[str, float | int | None]) -> str:
-    """The mean over a group of tasks, over how many of how many, and how many of the runs in it
-    collapsed.
-    """
+    """Format the mean over a group of tasks, with the number of scored tasks and collapsed runs."""
     collapsed = f", {held['collapsed']} collapsed" if held["collapsed"] else ""
     return f"{format_fraction(held['mean'])} ({held['scored']} of {held['of']}{collapsed})"
 
@@ -237,7 +229,7 @@ def _format_cells(one: RunStanding) -> tuple[str, ...]:
 
 
 def _escape_rows(board: TaskLeaderboard, text: Callable[[str], str], bold: str) -> list[list[str]]:
-    """The cells of a board, escaped; `bold` sets the best mean, with a {} for it."""
+    """Escape the cells of a leaderboard; `bold` is the template of the best mean."""
     best = max(one.headline.mean for one in board.standings)
     rows = []
     for one in board.standings:
