@@ -13,7 +13,7 @@ from pathlib import Path
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
-from vocadapt.vocabulary.plan.tokenizer import departures, exact_word
+from vocadapt.vocabulary.plan.tokenizer import add_exact_words, measure_departures
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 
@@ -33,7 +33,7 @@ def main() -> None:
                 for word, n in counts.items()
                 if n >= 5 and word not in vocabulary and splitter.keeps(word)
             ]
-            found = departures(vocabulary, exact_word(old, added), splitter, pieces)
+            found = measure_departures(vocabulary, add_exact_words(old, added), splitter, pieces)
             print(
                 f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,}"
                 f" distinct pieces: {found.missed + found.other:,} departures of"

@@ -23,8 +23,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
+    InitializerSettings,
     Materials,
-    RowSettings,
     initialize,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
@@ -59,7 +59,7 @@ def materials(rng):
 def published(material):
     """Seconds of the published loop and its rows, on the same vectors."""
     space, model, names = material.target, material.model, material.donors
-    new = material.plan.new_rows
+    new = material.plan.new_embeddings
     folder = os.environ.get("FOCUS_AT")
     if folder:
         import torch
@@ -109,7 +109,7 @@ def main():
     material = materials(np.random.default_rng(1))
     material.donors  # noqa: B018 (looked for once, whoever asks)
     print(
-        f"{len(material.plan.new_rows):,} new tokens, {len(material.donors):,} common, width {DIM}"
+        f"{len(material.plan.new_embeddings):,} new tokens, {len(material.donors):,} common, width {DIM}"
     )
     start = time.perf_counter()
     material = replace(material, alignment=fit_alignment(material.target, material.model))
@@ -120,10 +120,10 @@ def main():
             continue
         given = few if method == "omp" else material
         start = time.perf_counter()
-        initialize(given, RowSettings(method))
+        initialize(given, InitializerSettings(method))
         budget = f"budget {BUDGETS[method]} s" if method in BUDGETS else ""
         print(
-            f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_rows):,}"
+            f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_embeddings):,}"
             f" tokens  {budget}",
             flush=True,
         )
@@ -137,7 +137,7 @@ def compare_focus(material, rounds=2):
     ours, slow = [], []
     for _ in range(rounds):
         start = time.perf_counter()
-        rows = initialize(material, RowSettings("focus"))
+        rows = initialize(material, InitializerSettings("focus"))
         ours.append(time.perf_counter() - start)
         seconds, found, name = published(material)
         slow.append(seconds)

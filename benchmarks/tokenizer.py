@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
-from vocadapt.vocabulary.plan.tokenizer import exact_word
+from vocadapt.vocabulary.plan.tokenizer import add_exact_words
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 
@@ -62,7 +62,7 @@ def main() -> None:
     for n in (20_000, 400_000):
         words = new_words(text, known, n)
         start = time.perf_counter()
-        changed = exact_word(original, words)
+        changed = add_exact_words(original, words)
         built = time.perf_counter() - start
         seconds(original, text[:200]), seconds(changed, text[:200])
         ratio = statistics.median(

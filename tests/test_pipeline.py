@@ -12,7 +12,7 @@ from tests.conftest import TINY_TOKENS, WORDS
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.pipeline import Sources, adapt, departures_on
+from vocadapt.pipeline import Sources, adapt, count_departures
 from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus, open_corpus
@@ -81,7 +81,7 @@ def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -
 def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -> None:
     model = open_model(tiny_bert)
     adapted = adapt(small(preset("green-bert")), model, Sources(corpus=corpus))
-    found = departures_on(corpus, model, adapted.tokenizer)
+    found = count_departures(corpus, model, adapted.tokenizer)
     assert (found.missed, found.other) == (
         0,
         1,

@@ -31,16 +31,21 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words, write_sentences
 from vocadapt.training.token_space import token_space
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials, Rows, initialize
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALIZERS,
+    Materials,
+    NewEmbeddings,
+    initialize,
+)
 from vocadapt.vocabulary.initializers.materials import Distil
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.tokenizer import Departures, departures
+from vocadapt.vocabulary.plan.tokenizer import Departures, measure_departures
 
 __all__ = [
     "Sources",
     "adapt",
-    "departures_on",
+    "count_departures",
     "domain_space",
     "open_corpus",
     "open_model",
@@ -97,7 +102,9 @@ def adapt(
     plan = plan_for(recipe, model, sources, domain, told["plan"])
     alike = target_space(recipe, sources, model.dim, told["alike"], scratch)
     told["rows"](0.0, "making the rows")
-    with distilling(recipe, model, sources, part(told["rows"], 0.0, WRITING), scratch) as distiller:
+    with open_distiller(
+        recipe, model, sources, part(told["rows"], 0.0, WRITING), scratch
+    ) as distiller:
         rows = make_rows(
             recipe, model, plan, domain, alike, distiller, part(told["rows"], WRITING, 1.0)
         )
@@ -158,10 +165,10 @@ def make_rows(
     alike: EmbeddingSpace | None,
     distiller: Distil | None = None,
     progress: Progress = silent,
-) -> Rows:
+) -> NewEmbeddings:
     """A row for each token that needs one; the map is fitted where they are made through one."""
-    if not plan.new_rows:
-        return Rows((), np.empty((0, model.dim), dtype=np.float32), ())
+    if not plan.new_embeddings:
+        return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
     source = domain or alike
     alignment = None
     if recipe.needs_alignment and source is not None:
@@ -172,7 +179,7 @@ def make_rows(
 
 
 @contextmanager
-def distilling(
+def open_distiller(
     recipe: Recipe,
     model: LanguageModel,
     sources: Sources,
@@ -234,7 +241,10 @@ def target_space(
 
 def _reads_target(recipe: Recipe) -> bool:
     """Whether rows are made of those of a target, or of what is alike in it."""
-    return recipe.makes_rows and INITIALIZERS[recipe.rows.method].needs in ("target", "similar")
+    return recipe.makes_embeddings and INITIALIZERS[recipe.rows.method].needs in (
+        "target",
+        "similar",
+    )
 
 
 def domain_space(
@@ -282,7 +292,7 @@ def _width_of(model: LanguageModel) -> int:
     return model.dim
 
 
-def departures_on(
+def count_departures(
     corpus: Corpus, model: LanguageModel, tokenizer: Tokenizer, progress: Progress = silent
 ) -> Departures:
     """How often an adapted tokenizer departs from the exact-word rule on a whole corpus; each
@@ -292,4 +302,4 @@ def departures_on(
     for passage in corpus.passages():
         pieces.update(passage.text.split())
         progress(passage.fraction, "looking for words that are cut otherwise than the rule says")
-    return departures(model.vocabulary, tokenizer, model.splitter, pieces)
+    return measure_departures(model.vocabulary, tokenizer, model.splitter, pieces)

@@ -16,7 +16,7 @@ from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.stages import STAGES
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_needs
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
@@ -40,7 +40,7 @@ class Recipe:
     vectors: Word2VecSettings = field(default_factory=Word2VecSettings)
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
-    rows: RowSettings = field(default_factory=RowSettings)
+    rows: InitializerSettings = field(default_factory=InitializerSettings)
     tokenizer: str = "exact-word"
     module: ModuleSettings = field(default_factory=ModuleSettings)
     further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
@@ -70,15 +70,15 @@ class Recipe:
     @property
     def needs_alignment(self) -> bool:
         """Whether the rows are made through a fitted map."""
-        return self.makes_rows and INITIALIZERS[self.rows.method].needs_alignment
+        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs_alignment
 
     @property
     def distils(self) -> bool:
         """Whether the rows are fitted to the text through the network, which takes long."""
-        return self.makes_rows and INITIALIZERS[self.rows.method].needs == "text"
+        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
 
     @property
-    def makes_rows(self) -> bool:
+    def makes_embeddings(self) -> bool:
         """Whether any row is made anew; a mere reduction makes none."""
         return self.vocabulary.kind not in ("reduce", "same") or self.vocabulary.renew
 
@@ -86,7 +86,7 @@ class Recipe:
     def needs(self) -> frozenset[str]:
         """The sources it draws on: "vectors", "target", "counts", "text"."""
         plan = {*self.kind.needs, *plan_needs(self.vocabulary)}
-        rows = self._rows_need(plan) if self.makes_rows else set[str]()
+        rows = self._rows_need(plan) if self.makes_embeddings else set[str]()
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 
     def _rows_need(self, plan: set[str]) -> set[str]:
@@ -114,7 +114,7 @@ class Recipe:
 
 
 def _transferred(how: str, method: str, about: str, renew: bool = False) -> Recipe:
-    plan, rows = PlanSettings("transfer", renew=renew), RowSettings(method)
+    plan, rows = PlanSettings("transfer", renew=renew), InitializerSettings(method)
     return Recipe(
         f"transfer-{how}",
         f"{about} (thesis 4.4.5)",
@@ -170,7 +170,7 @@ def combined(heuristic: str, percent: int) -> Recipe:
         " (thesis 4.4.6)"
     )
     plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
-    rows = RowSettings("syntactic")
+    rows = InitializerSettings("syntactic")
     return Recipe(
         f"combined-{heuristic}-{percent}",
         about,
@@ -199,7 +199,7 @@ def _exbert(
     """
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
-    rows, module = RowSettings("random-normal"), ModuleSettings(size)
+    rows, module = InitializerSettings("random-normal"), ModuleSettings(size)
     return Recipe(
         f"exbert-{name}",
         f"{about} (Tai et al. 2020)",
@@ -228,12 +228,12 @@ PRESETS: dict[str, Recipe] = {
         Recipe(
             "green-bert-identity",
             "the same without a map, W = 1 (their ablation)",
-            rows=RowSettings("identity"),
+            rows=InitializerSettings("identity"),
         ),
         Recipe(
             "green-bert-random",
             "the same words with random rows (their ablation)",
-            rows=RowSettings("random-normal"),
+            rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "green-bert-replace",
@@ -245,13 +245,13 @@ PRESETS: dict[str, Recipe] = {
             "reinit-normal",
             "the same vocabulary, every row drawn anew from a normal distribution (thesis 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
-            rows=RowSettings("random-normal"),
+            rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "reinit-uniform",
             "the same vocabulary, every row drawn anew from a uniform distribution (thesis 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
-            rows=RowSettings("random-uniform"),
+            rows=InitializerSettings("random-uniform"),
         ),
         _transferred(
             "target",

@@ -16,7 +16,12 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialize
+from vocadapt.vocabulary.initializers.initialize import (
+    InitializerSettings,
+    Materials,
+    NewEmbeddings,
+    initialize,
+)
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 RNG = np.random.default_rng(7)
@@ -101,7 +106,7 @@ def test_nothing_hidden_leaks(monkeypatch):
     hidden, _ = choose_hidden_tokens(MATERIALS, 60)
     without = materials_without(MATERIALS, hidden)
     assert not set(hidden) & {*without.model.words, *without.plan.base.tokens, *without.donors}
-    assert without.plan.new_rows == hidden
+    assert without.plan.new_embeddings == hidden
     seen = []
     monkeypatch.setattr(
         leaderboard,
@@ -136,9 +141,9 @@ def test_a_planted_leak_is_seen():
         MATERIALS, plan=VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in hidden))
     )
     truth = TrueEmbeddings(MODEL, MODEL.matrix.mean(axis=0), hidden)
-    leaked = truth.judge(initialize(leaking, RowSettings("syntactic")).matrix)
+    leaked = truth.judge(initialize(leaking, InitializerSettings("syntactic")).matrix)
     honest = truth.judge(
-        initialize(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix
+        initialize(materials_without(MATERIALS, hidden), InitializerSettings("syntactic")).matrix
     )
     assert leaked[0].mean() == pytest.approx(1, abs=1e-5) and (leaked[1] == 0).all()
     assert honest[0].mean() < 0.6
@@ -205,7 +210,7 @@ def test_only_what_is_judged_is_made_where_no_loss_is_asked():
 
 
 def test_the_loss_is_asked_of_the_new_rows():
-    asked: list[Rows] = []
+    asked: list[NewEmbeddings] = []
     board = compare_initializers(
         MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5
     )

@@ -44,7 +44,7 @@ from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.stages import pretraining_preset
-from vocadapt.vocabulary.initializers.initialize import RowSettings
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
     def unreadable(*arguments):
         raise InputError("not UTF-8")
 
-    monkeypatch.setattr("vocadapt.lab.steps.adapt.departures_on", unreadable)
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.count_departures", unreadable)
     step = ModelStep(PRESETS["green-bert-random"], certify=False)
     made = run_step(
         Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"
@@ -486,7 +486,7 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
 def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(
     vectors, tiny_bert, tmp_path
 ):
-    recipe = Recipe("mine", rows=RowSettings("random-normal", 3))
+    recipe = Recipe("mine", rows=InitializerSettings("random-normal", 3))
     spec = Spec(
         "model", ModelStep(recipe, certify=False), {"model": tiny_bert, "vectors": vectors.folder}
     )

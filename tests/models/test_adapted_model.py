@@ -14,7 +14,12 @@ from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialize
+from vocadapt.vocabulary.initializers.initialize import (
+    InitializerSettings,
+    Materials,
+    NewEmbeddings,
+    initialize,
+)
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import plan_from_words
 
@@ -29,11 +34,11 @@ HEADS = [
 ]
 
 
-def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, Rows]:
+def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, NewEmbeddings]:
     vectors = np.random.default_rng(1).normal(size=(len(WORDS), model.dim)).astype(np.float32)
     domain = EmbeddingSpace(WORDS, vectors)
     plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings(kind))
-    return plan, initialize(Materials(plan, model.space, domain), RowSettings("identity"))
+    return plan, initialize(Materials(plan, model.space, domain), InitializerSettings("identity"))
 
 
 def adapted_folder(folder: Path, out: Path, mode: str = "exact-word", kind: str = "append") -> Path:
@@ -173,7 +178,7 @@ def test_an_adapted_model_can_be_adapted_again(tiny_bert: Path, tmp_path: Path) 
     first = open_model(adapted_folder(tiny_bert, tmp_path / "first"))
     domain = EmbeddingSpace(("bradycardia", "heart"), np.ones((2, first.dim), np.float32))
     plan = plan_from_words(first.vocabulary, first.splitter, domain)
-    rows = initialize(Materials(plan, first.space, domain), RowSettings("identity"))
+    rows = initialize(Materials(plan, first.space, domain), InitializerSettings("identity"))
     second = open_model(apply_plan(first, plan, rows).save(tmp_path / "second"))
     assert second.tokenizer.tokenize("tachycardia bradycardia") == ["tachycardia", "bradycardia"]
     assert np.array_equal(second.space["tachycardia"], first.space["tachycardia"])

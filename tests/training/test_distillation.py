@@ -27,8 +27,8 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import (
     DistilSettings,
+    InitializerSettings,
     Materials,
-    RowSettings,
     initialize,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
@@ -192,7 +192,7 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
     plan = plan_of(model, "hypertension", "lymphoma")
     materials = Materials(plan, model.space, distiller=Distiller(model, sentences, True))
     rows, plain = (
-        initialize(materials, RowSettings(method, distil=SETTINGS))
+        initialize(materials, InitializerSettings(method, distil=SETTINGS))
         for method in ("distilled", "syntactic")
     )
     assert np.array_equal(rows.matrix[1], plain.matrix[1]) and not np.array_equal(
@@ -204,7 +204,7 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
         and "8 of 8 contexts" in rows.provenance[0].how
     )
     with pytest.raises(InputError, match="no text was given"):
-        initialize(Materials(plan, model.space), RowSettings("distilled"))
+        initialize(Materials(plan, model.space), InitializerSettings("distilled"))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
     ],
 )
 def test_settings_without_sense_are_refused(wrong):
-    with pytest.raises(InputError, match="Distilled rows"):
+    with pytest.raises(InputError, match="Distilled embeddings"):
         DistilSettings(**wrong)
 
 
@@ -239,7 +239,7 @@ RECIPE = Recipe(
     "mine",
     vocabulary=PlanSettings("extend", refill="words", max_added=2),
     tokenizer="insertion",
-    rows=RowSettings("distilled", distil=SETTINGS),
+    rows=InitializerSettings("distilled", distil=SETTINGS),
 )
 
 
@@ -301,14 +301,14 @@ def test_the_bar_of_the_step_with_and_without_vectors_and_training(
 
 def test_the_bar_of_a_leaderboard_never_goes_back(model, sentences):
     plan, bar = plan_of(model, "hypertension", "tachycard"), Bar()
-    words = (*model.vocabulary.tokens, *plan.new_rows)
+    words = (*model.vocabulary.tokens, *plan.new_embeddings)
     target = EmbeddingSpace(
         words, np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32)
     )
     materials = Materials(
         plan, model.space, target=target, distiller=Distiller(model, sentences, True)
     )
-    rows = RowSettings(distil=SETTINGS)
+    rows = InitializerSettings(distil=SETTINGS)
     compare_initializers(
         materials,
         LeaderboardSettings(("syntactic", "distilled"), held_out=4, rows=rows),

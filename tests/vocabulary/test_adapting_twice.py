@@ -15,7 +15,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe, preset
 from vocadapt.vocabulary.families.wordpiece import vocabulary_of
-from vocadapt.vocabulary.initializers.initialize import RowSettings
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 COUNTS = {"semaglutide": 40, "metformin": 30, "insulin": 20, "obesity": 20}
@@ -36,7 +36,9 @@ def after(recipe: Recipe, model: LanguageModel, sources: Sources, out: Path) -> 
 
 def refill(heuristic: str) -> Recipe:
     plan = PlanSettings("combined", cut="random", removed=0.05, refill=heuristic)
-    return Recipe("r", vocabulary=plan, rows=RowSettings("syntactic"), tokenizer="replacement")
+    return Recipe(
+        "r", vocabulary=plan, rows=InitializerSettings("syntactic"), tokenizer="replacement"
+    )
 
 
 @pytest.mark.parametrize("heuristic", ["words", "bpe-merges"])
@@ -57,12 +59,14 @@ def test_no_wordpieces_are_inserted_behind_exact_words(tiny_bert: Path, tmp_path
     plan = PlanSettings("extend", refill="words")
     with pytest.raises(InputError, match="exact-word tokens"):
         adapt(
-            Recipe("r", vocabulary=plan, rows=RowSettings("syntactic"), tokenizer="insertion"),
+            Recipe(
+                "r", vocabulary=plan, rows=InitializerSettings("syntactic"), tokenizer="insertion"
+            ),
             once,
             Sources(counts=COUNTS),
         )
     after(
-        Recipe("r", vocabulary=plan, rows=RowSettings("syntactic")),
+        Recipe("r", vocabulary=plan, rows=InitializerSettings("syntactic")),
         once,
         Sources(counts=COUNTS),
         tmp_path / "twice",

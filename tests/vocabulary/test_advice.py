@@ -14,8 +14,8 @@ from vocadapt.recipe import PRESETS
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
-from vocadapt.vocabulary.advice.advice import advise, judge, suggestions
-from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_for
+from vocadapt.vocabulary.advice.advice import advise, apply_rules, suggest_recipes
+from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_needed_for
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.growth.gains import Gain, ModelSize
 from vocadapt.vocabulary.growth.word_tokenizations import (
@@ -224,25 +224,25 @@ def with_task(share, mended=0.5):
     ],
 )
 def test_every_rule_on_both_sides_of_its_threshold(rule, applies, not_yet):
-    found = {finding.rule: finding for finding in judge(good(**applies))}
+    found = {finding.rule: finding for finding in apply_rules(good(**applies))}
     assert rule in found
     assert found[rule].says and found[rule].why
-    assert rule not in {finding.rule for finding in judge(good(**not_yet))}
+    assert rule not in {finding.rule for finding in apply_rules(good(**not_yet))}
 
 
 def test_no_rule_applies_to_good_figures_and_each_is_tested():
-    assert judge(good()) == ()
+    assert apply_rules(good()) == ()
     [mark] = test_every_rule_on_both_sides_of_its_threshold.pytestmark
     tested = {case[0] for case in mark.args[1]}
     assert tested == {rule.name for rule in rules.RULES}
 
 
 def test_a_width_that_is_not_known_is_no_reason():
-    assert not any(finding.stops for finding in judge(good(width=None, anchors=100)))
+    assert not any(finding.stops for finding in apply_rules(good(width=None, anchors=100)))
 
 
 def test_recipes_are_presets_with_a_cap_and_a_control():
-    made = suggestions(good())
+    made = suggest_recipes(good())
     asked = [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
     assert [(recipe.preset, recipe.max_added) for recipe in made] == asked
     assert all(
@@ -253,7 +253,7 @@ def test_recipes_are_presets_with_a_cap_and_a_control():
 
 @pytest.mark.parametrize("frequent", [99, 1500])
 def test_caps_that_are_too_small_or_the_same_are_one(frequent):
-    made = suggestions(good(gains=(gain(5, 3000), gain(20, 1500), gain(50, frequent))))
+    made = suggest_recipes(good(gains=(gain(5, 3000), gain(20, 1500), gain(50, frequent))))
     assert [recipe.max_added for recipe in made] == [1500, 1500] and made[1].name == "control"
 
 
@@ -311,7 +311,7 @@ def test_the_answer_is_strict_json_of_fractions():
 
 
 def test_shares_are_written_without_their_zero():
-    shown = [rules.share(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
+    shown = [rules.format_fraction(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
     assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
 
 
@@ -330,5 +330,5 @@ def test_nothing_heavy_is_loaded_on_the_way():
 
 def test_the_words_for_a_quality_are_those_at_which_it_is_forecast():
     for p5 in (0.05, 0.15):
-        words = words_for(p5)
+        words = words_needed_for(p5)
         assert forecast(words, 5000, 384).p5 >= p5 > forecast(words - 1000, 5000, 384).p5

@@ -9,7 +9,7 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.overlap import find_unreachable
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     LIKE_A_CONTINUATION,
@@ -20,7 +20,13 @@ from vocadapt.vocabulary.plan.augmentation import (
 )
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.plan.reachable import (
+    NEVER_ONE_WORD,
+    SPACED,
+    SPECIAL,
+    TOO_LONG,
+    explain_unreachable,
+)
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
@@ -76,7 +82,7 @@ def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fi
     assert made.tokens == ("melan", "##ogen", "与", "##" + "x" * 99)
     assert made.left_out == {
         SPECIAL: ("[UNK]", "[CLS]", "<extra>"),
-        CANNOT_FIRE: ("[unused7]", "##-", "Drug", "##与"),
+        NEVER_ONE_WORD: ("[unused7]", "##-", "Drug", "##与"),
         STAYS: ("the", "##oma", "blood"),
         TOO_LONG: ("x" * 101, "##" + "x" * 100),
     }
@@ -182,10 +188,10 @@ def test_a_word_that_looks_like_a_continuation_does_not_become_one() -> None:
 def test_a_continuation_fires_where_a_word_may_hold_it() -> None:
     steps = '{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": false}'
     digits = Splitter("null", f'{{"type": "Sequence", "pretokenizers": [{steps}]}}')
-    assert why_silent("##19", BASE, digits) is None
-    assert why_silent("##oma", BASE, digits) is None
-    assert why_silent("##o1", BASE, digits) == CANNOT_FIRE
-    assert why_silent("##", BASE, digits) == CANNOT_FIRE
+    assert explain_unreachable("##19", BASE, digits) is None
+    assert explain_unreachable("##oma", BASE, digits) is None
+    assert explain_unreachable("##o1", BASE, digits) == NEVER_ONE_WORD
+    assert explain_unreachable("##", BASE, digits) == NEVER_ONE_WORD
 
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
@@ -194,7 +200,7 @@ def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(n
     made = propose(materials, name, 99)
     assert made.tokens and len(set(made.tokens)) == len(made.tokens)
     assert not set(made.tokens) & set(BASE.tokens)
-    assert not any(why_silent(token, BASE, Splitter.bert()) for token in made.tokens)
+    assert not any(explain_unreachable(token, BASE, Splitter.bert()) for token in made.tokens)
     assert propose(materials, name, 1).tokens == made.tokens[:1]
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
 
@@ -216,11 +222,11 @@ def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(
     plan = plan_vocabulary(
         base, splitter, PlanSources(target=other), PlanSettings("combined", removed=0.5)
     )
-    left_out = plan.left_out[CANNOT_FIRE]
-    assert len(left_out) == skipped == plan.summary()["left_out"][CANNOT_FIRE]
+    left_out = plan.left_out[NEVER_ONE_WORD]
+    assert len(left_out) == skipped == plan.summary()["left_out"][NEVER_ONE_WORD]
     everything = replace(base, tokens=tuple(dict.fromkeys((*base.tokens, *left_out))))
-    assert len(unreachable(everything, splitter, left_out)) == skipped
-    assert not unreachable(plan.after, splitter, plan.added_tokens)
+    assert len(find_unreachable(everything, splitter, left_out)) == skipped
+    assert not find_unreachable(plan.after, splitter, plan.added_tokens)
     assert (
         sum(
             len(token) == 1 and not token.isascii() and not splitter.keeps(token)

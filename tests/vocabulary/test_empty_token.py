@@ -19,7 +19,7 @@ from vocadapt.cli import main
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.initializers.initialize import Materials, RowSettings, initialize
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials, initialize
 from vocadapt.vocabulary.overlap import profile
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -88,7 +88,7 @@ def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_e
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
     )
     assert plan.added == (AddedWord("", ("[UNK]",)),)
-    made = initialize(Materials(plan, model.space), RowSettings("syntactic")).matrix
+    made = initialize(Materials(plan, model.space), InitializerSettings("syntactic")).matrix
     assert made.shape == (1, model.dim) and np.isfinite(made).all()
 
 

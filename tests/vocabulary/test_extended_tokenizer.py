@@ -14,7 +14,12 @@ from vocadapt.vocabulary.families.wordpiece import (
     vocabulary_of,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.plan.tokenizer import departures, exact_word, insertion, tokenizer_after
+from vocadapt.vocabulary.plan.tokenizer import (
+    adapt_tokenizer,
+    add_exact_words,
+    insert_wordpieces,
+    measure_departures,
+)
 
 ADDED = ["placebos", "tachycardia", "hypertension"]
 
@@ -28,12 +33,12 @@ def add_words(
 ) -> object:
     vocabulary = vocabulary_of(old)  # type: ignore[arg-type]
     plan = VocabularyPlan(vocabulary, tuple(AddedWord(word, ()) for word in words), order=order)
-    return tokenizer_after(old, plan, mode)  # type: ignore[arg-type]
+    return adapt_tokenizer(old, plan, mode)  # type: ignore[arg-type]
 
 
 def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
-    new = exact_word(old, ADDED)
+    new = add_exact_words(old, ADDED)
     assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == [
         "placebos",
         ",",
@@ -48,9 +53,9 @@ def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
 
 
 def test_insertion_also_fires_as_a_beginning(tiny_bert: Path) -> None:
-    new = insertion(read_tokenizer(tiny_bert), ADDED)
+    new = insert_wordpieces(read_tokenizer(tiny_bert), ADDED)
     assert tokens(new, "tachycardias") == ["tachycardia", "##s"]
-    assert tokens(exact_word(read_tokenizer(tiny_bert), ADDED), "tachycardias")[0] == "tachy"
+    assert tokens(add_exact_words(read_tokenizer(tiny_bert), ADDED), "tachycardias")[0] == "tachy"
 
 
 @pytest.mark.parametrize("mode", ["exact-word", "insertion"])
@@ -85,7 +90,9 @@ def test_unknown_mode() -> None:
 def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
     pieces = Counter({"placebos": 90, "placebos®": 3, "placebos_x": 2, "heart": 5})
-    found = departures(vocabulary_of(old), exact_word(old, ADDED), Splitter.bert(), pieces)
+    found = measure_departures(
+        vocabulary_of(old), add_exact_words(old, ADDED), Splitter.bert(), pieces
+    )
     assert (found.added_words, found.missed, found.other) == (92, 2, 3)
     assert found.share == pytest.approx(5 / 92)
     assert {example[0] for example in found.examples} == {"placebos®", "placebos_x"}
@@ -108,6 +115,6 @@ def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> 
     splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
     words = Counter(word for piece in pieces for word in splitter.words(piece))
     added = [word for word in words if word not in vocabulary and splitter.keeps(word)]
-    found = departures(vocabulary, exact_word(old, added), splitter, pieces)
+    found = measure_departures(vocabulary, add_exact_words(old, added), splitter, pieces)
     assert found.added_words > 10_000
     assert found.share < 0.005

@@ -26,16 +26,16 @@ from vocadapt.vocabulary.families.wordpiece import (
 )
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
+    InitializerSettings,
     Materials,
-    Rows,
-    RowSettings,
+    NewEmbeddings,
     initialize,
 )
 from vocadapt.vocabulary.initializers.materials import Provenance
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS, AugmentationMaterials, propose
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.tokenizer import exact_word, insertion
+from vocadapt.vocabulary.plan.tokenizer import add_exact_words, insert_wordpieces
 
 TOKENS = (*TINY_TOKENS, "cake", "##cake", "graft", "##hyper", "##oo", "oma")
 UNCASED = Splitter.bert()
@@ -54,8 +54,8 @@ def saved(
     matrix: np.ndarray | None = None,
 ) -> LanguageModel:
     """The model after a plan, read back; rows of ones where none are given."""
-    made = np.ones((len(plan.new_rows), model.dim), np.float32) if matrix is None else matrix
-    rows = Rows(plan.new_rows, made, (Provenance("test"),) * len(made))
+    made = np.ones((len(plan.new_embeddings), model.dim), np.float32) if matrix is None else matrix
+    rows = NewEmbeddings(plan.new_embeddings, made, (Provenance("test"),) * len(made))
     return open_model(apply_plan(model, plan, rows, mode).save(out))
 
 
@@ -136,19 +136,21 @@ def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
     plain = build_tokenizer(TOKENS)
     plain.add_tokens([AddedToken(added)])
     assert cut(plain, word) == fault
-    assert cut(old, word) == rule == cut(exact_word(old, [added]), word)
+    assert cut(old, word) == rule == cut(add_exact_words(old, [added]), word)
 
 
 def test_4_a_shorter_added_token_leaves_a_longer_word_alone() -> None:
     """Elsewhere "graft" makes graft + s of "grafts"."""
     tokens = (*(token for token in TOKENS if token != "graft"), "grafts")
     old = build_tokenizer(tokens)
-    assert cut(exact_word(old, ["graft"]), "Grafts, graft.") == ["grafts", ",", "graft", "."]
+    assert cut(add_exact_words(old, ["graft"]), "Grafts, graft.") == ["grafts", ",", "graft", "."]
 
 
 def test_4_no_blank_is_eaten_around_an_added_word() -> None:
     text = "pain moom pain  moom,moom"
-    encoding = exact_word(build_tokenizer(TOKENS), ["moom"]).encode(text, add_special_tokens=False)
+    encoding = add_exact_words(build_tokenizer(TOKENS), ["moom"]).encode(
+        text, add_special_tokens=False
+    )
     assert [text[start:end] for start, end in encoding.offsets] == [
         "pain",
         "moom",
@@ -176,7 +178,10 @@ def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_cal
     )
     before = [cut(old, word) for word in others]
     assert cut(old, "hypertensive")[0] == "hyper"
-    inserted, exact = insertion(old, ["hyperten", "tachy"]), exact_word(old, ["hyperten", "tachy"])
+    inserted, exact = (
+        insert_wordpieces(old, ["hyperten", "tachy"]),
+        add_exact_words(old, ["hyperten", "tachy"]),
+    )
     assert cut(inserted, "hypertensive") == ["hyperten", "##s", "##i", "##v", "##e"] != before[1]
     assert [cut(exact, word) for word in others] == before
     assert cut(inserted, "hyperten") == cut(exact, "hyperten") == ["hyperten"]
@@ -192,7 +197,7 @@ def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
     )
     assert plan.added == (AddedWord("##oma", ("##o", "##m", "##a")),)
-    made = initialize(Materials(plan, model.space), RowSettings("syntactic")).matrix[0]
+    made = initialize(Materials(plan, model.space), InitializerSettings("syntactic")).matrix[0]
     continuations = np.mean([model.space[piece] for piece in ("##o", "##m", "##a")], axis=0)
     np.testing.assert_allclose(made, continuations, atol=1e-6)
     assert not np.allclose(made, model.space["oma"], atol=1e-3)
@@ -248,7 +253,7 @@ def test_8_every_initializer_gives_rows_and_not_something_else(
     )
     materials = Materials(VocabularyPlan(model.vocabulary, added), model.space, target=model.space)
     try:
-        rows = initialize(materials, RowSettings(method))
+        rows = initialize(materials, InitializerSettings(method))
     except InputError:
         return
     assert isinstance(rows.matrix, np.ndarray) and rows.matrix.dtype == np.float32
@@ -274,7 +279,7 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
     for size in (0, 1, 7, 10, most, most + 3):
         made = propose(materials, name, size)
         assert len(made.tokens) == min(size, most) and (made.note == "") == (size <= most)
-        written = vocabulary_of(insertion(base, made.tokens)).tokens
+        written = vocabulary_of(insert_wordpieces(base, made.tokens)).tokens
         assert written == (*TINY_TOKENS, *made.tokens)
 
 

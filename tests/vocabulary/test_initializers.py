@@ -13,14 +13,14 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     DistilSettings,
+    InitializerSettings,
     Materials,
+    NewEmbeddings,
     Provenance,
-    Rows,
-    RowSettings,
+    format_provenance,
     initialize,
-    provenance_line,
 )
-from vocadapt.vocabulary.initializers.sparse import pursue
+from vocadapt.vocabulary.initializers.sparse import decompose
 from vocadapt.vocabulary.initializers.transfer import sparsemax
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -48,23 +48,23 @@ MATERIALS = Materials(PLAN, MODEL, DOMAIN, fit_alignment(DOMAIN, MODEL), DOMAIN,
 
 
 def test_aligned_rows_go_through_the_map() -> None:
-    rows = initialize(MATERIALS, RowSettings("aligned"))
+    rows = initialize(MATERIALS, InitializerSettings("aligned"))
     assert rows.tokens == PLAN.added_tokens
     assert np.allclose(rows.matrix[0], DOMAIN["tachycardia"] @ PLANTED, atol=1e-4)
     assert rows.provenance[0].donors == (("tachycardia", 1.0),)
 
 
 def test_identity_rows_are_the_word_vectors() -> None:
-    rows = initialize(MATERIALS, RowSettings("identity"))
+    rows = initialize(MATERIALS, InitializerSettings("identity"))
     assert np.array_equal(rows.matrix[1], DOMAIN["hypertension"])
 
 
 def test_random_rows_have_the_asked_deviation_and_repeat_whatever_the_global_seed() -> None:
     np.random.seed(1)  # noqa: NPY002
-    first = initialize(MATERIALS, RowSettings("random-normal", seed=5))
+    first = initialize(MATERIALS, InitializerSettings("random-normal", seed=5))
     np.random.seed(2)  # noqa: NPY002
     again, other = (
-        initialize(MATERIALS, RowSettings("random-normal", seed=seed)) for seed in (5, 6)
+        initialize(MATERIALS, InitializerSettings("random-normal", seed=seed)) for seed in (5, 6)
     )
     assert np.array_equal(first.matrix, again.matrix)
     assert not np.array_equal(first.matrix, other.matrix)
@@ -76,8 +76,8 @@ def test_random_rows_have_the_asked_deviation_and_repeat_whatever_the_global_see
 
 @pytest.mark.parametrize("name", INITIALIZERS)
 def test_every_initializer_gives_one_finite_row_with_provenance_per_token(name: str) -> None:
-    rows = initialize(MATERIALS, RowSettings(name))
-    assert rows.matrix.shape == (len(PLAN.new_rows), MODEL.dim)
+    rows = initialize(MATERIALS, InitializerSettings(name))
+    assert rows.matrix.shape == (len(PLAN.new_embeddings), MODEL.dim)
     assert rows.matrix.dtype == np.float32
     assert np.isfinite(rows.matrix).all()
     assert len(rows.provenance) == len(rows.tokens)
@@ -85,15 +85,15 @@ def test_every_initializer_gives_one_finite_row_with_provenance_per_token(name: 
 
 
 def test_what_is_missing_is_said() -> None:
-    with pytest.raises(InputError, match="none were given"):
-        initialize(Materials(PLAN, MODEL), RowSettings("identity"))
+    with pytest.raises(InputError, match="there are none"):
+        initialize(Materials(PLAN, MODEL), InitializerSettings("identity"))
     with pytest.raises(InputError, match="none was fitted"):
-        initialize(Materials(PLAN, MODEL, DOMAIN), RowSettings("aligned"))
+        initialize(Materials(PLAN, MODEL, DOMAIN), InitializerSettings("aligned"))
     narrow = DOMAIN.with_matrix(DOMAIN.matrix[:, :3].copy())
     with pytest.raises(InputError, match="width 4, these have 3"):
-        initialize(Materials(PLAN, MODEL, narrow), RowSettings("identity"))
+        initialize(Materials(PLAN, MODEL, narrow), InitializerSettings("identity"))
     with pytest.raises(InputError, match="random-normal, random-uniform"):
-        RowSettings("magic")
+        InitializerSettings("magic")
 
 
 # A base model, a target space and what comes out, worked by hand.
@@ -141,9 +141,9 @@ TARGET = EmbeddingSpace(
 
 def made(
     method: str, *tokens: str, target: EmbeddingSpace | None = TARGET, **settings: object
-) -> Rows:
+) -> NewEmbeddings:
     new = VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in tokens))
-    return initialize(Materials(new, ROWS, target=target), RowSettings(method, **settings))  # type: ignore[arg-type]
+    return initialize(Materials(new, ROWS, target=target), InitializerSettings(method, **settings))  # type: ignore[arg-type]
 
 
 def test_syntactic_rows_are_means_of_pieces_and_a_continuation_is_cut_as_one() -> None:
@@ -157,13 +157,13 @@ def test_syntactic_rows_are_means_of_pieces_and_a_continuation_is_cut_as_one() -
         "##oma",
         "##t",
     ]  # not "oma" as a word start
-    assert provenance_line("##toma", rows.provenance[1]) == "##toma = 1/2 ##t + 1/2 ##oma"
+    assert format_provenance("##toma", rows.provenance[1]) == "##toma = 1/2 ##t + 1/2 ##oma"
 
 
 def test_what_cannot_be_spelled_gets_the_global_mean_and_says_so() -> None:
     rows = made("syntactic", "zzz", "##zzz", "hypertension")
     assert np.allclose(rows.matrix[:2], ROWS.matrix.mean(axis=0)) and rows.fallbacks == 2
-    assert "cannot spell" in provenance_line("zzz", rows.provenance[0])
+    assert "cannot spell" in format_provenance("zzz", rows.provenance[0])
 
 
 def test_semantic_rows_are_means_of_the_nearest_common_tokens() -> None:
@@ -224,10 +224,10 @@ def test_what_is_looked_for_block_by_block_equals_the_whole(
     cosines = space.unit[200:] @ space.unit[:200].T
     weights = sparsemax(cosines)
     assert np.allclose(
-        initialize(materials, RowSettings("focus")).matrix, weights @ old.matrix, atol=1e-4
+        initialize(materials, InitializerSettings("focus")).matrix, weights @ old.matrix, atol=1e-4
     )
     best = np.argsort(-cosines, axis=1)[:, :5]
-    rows = initialize(materials, RowSettings("semantic", neighbors=5))
+    rows = initialize(materials, InitializerSettings("semantic", neighbors=5))
     assert np.allclose(rows.matrix, old.matrix[best].mean(axis=1), atol=1e-5)
 
 
@@ -239,18 +239,18 @@ def test_omp_finds_a_sum_of_two_and_carries_it_over() -> None:
     rows = made("omp", "sum", target=EmbeddingSpace(tokens, atoms))
     assert dict(rows.provenance[0].donors) == pytest.approx({"b": 2, "hyper": -0.5}, rel=1e-4)
     assert np.allclose(rows.matrix[0], 2 * ROWS["b"] - 0.5 * ROWS["hyper"], rtol=1e-4)
-    assert provenance_line("sum", rows.provenance[0]) == "sum = 2.00 b − .50 hyper"
+    assert format_provenance("sum", rows.provenance[0]) == "sum = 2.00 b − .50 hyper"
 
 
 @pytest.mark.parametrize("most", [0, 10**9])
 def test_omp_equals_the_textbook(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "vocadapt.vocabulary.initializers.sparse.LARGEST_GRAM", most
+        "vocadapt.vocabulary.initializers.sparse.MAX_GRAM_BYTES", most
     )  # products made as asked for, and all at once
     rng = np.random.default_rng(5)
     atoms, vectors = (rng.normal(size=(n, 30)).astype(np.float32) for n in (60, 7))
     atoms[11] = atoms[3]  # twins: the second adds nothing and is left out
-    mix = pursue(vectors, atoms, 9)
+    mix = decompose(vectors, atoms, 9)
     for vector, donors, weights in zip(vectors, mix.donors, mix.weights, strict=True):
         left, chosen = vector.astype(np.float64), list[int]()
         for _ in range(9):
@@ -260,12 +260,12 @@ def test_omp_equals_the_textbook(most: int, monkeypatch: pytest.MonkeyPatch) -> 
             found = np.linalg.lstsq(atoms[chosen].T.astype(np.float64), vector, rcond=None)[0]
             left = vector - atoms[chosen].T @ found
         assert list(donors) == chosen and np.allclose(weights, found, atol=1e-4)
-    assert (pursue(vectors, atoms[:3], 9 // 3).weights != 0).sum() == 21
+    assert (decompose(vectors, atoms[:3], 9 // 3).weights != 0).sum() == 21
 
 
 def test_targets_own_rows_need_the_models_width() -> None:
     assert np.array_equal(made("target", "new").matrix[0], TARGET["new"])
-    with pytest.raises(InputError, match="4 wide, the model's 2"):
+    with pytest.raises(InputError, match="4 dimensions, the model's 2"):
         made("target", "new", target=EmbeddingSpace(("new",), np.ones((1, 4), np.float32)))
 
 
@@ -273,7 +273,7 @@ def test_aligned_goes_from_the_target_space_where_there_are_no_word_vectors() ->
     alignment = fit_alignment(TARGET, ROWS, exclude=("[UNK]", "[unused1]"))
     new = VocabularyPlan(BASE, (AddedWord("new", ()),))
     rows = initialize(
-        Materials(new, ROWS, target=TARGET, alignment=alignment), RowSettings("aligned")
+        Materials(new, ROWS, target=TARGET, alignment=alignment), InitializerSettings("aligned")
     )
     assert np.allclose(rows.matrix[0], TARGET["new"] @ alignment.matrix, atol=1e-4)
 
@@ -293,7 +293,7 @@ def test_a_token_without_a_target_vector_falls_back_to_its_pieces_and_says_so(me
 @pytest.mark.parametrize("method", ["random-normal", "random-uniform"])
 def test_random_rows_have_the_deviation_and_renew_everything(method: str) -> None:
     everything = VocabularyPlan(BASE, (), BASE.tokens)
-    rows = initialize(Materials(everything, ROWS), RowSettings(method, sd=0.1))
+    rows = initialize(Materials(everything, ROWS), InitializerSettings(method, sd=0.1))
     assert rows.tokens == BASE.tokens and rows.matrix.shape == ROWS.matrix.shape
     many = made(method, *(f"w{i}" for i in range(3000)), sd=0.1)
     assert many.matrix.std() == pytest.approx(0.1, rel=0.05)
@@ -320,12 +320,12 @@ def test_nothing_in_common_is_said() -> None:
         made(
             "semantic", "new", target=EmbeddingSpace(("new", "other"), np.ones((2, 2), np.float32))
         )
-    with pytest.raises(InputError, match="none was given"):
+    with pytest.raises(InputError, match="there is none"):
         made("focus", "new", target=None)
     with pytest.raises(InputError, match="temperature"):
-        RowSettings("wechsel", temperature=0)
+        InitializerSettings("wechsel", temperature=0)
     with pytest.raises(InputError, match=r"Atoms .* from 1 to"):
-        RowSettings("omp", atoms=0)
+        InitializerSettings("omp", atoms=0)
 
 
 @pytest.mark.parametrize(
@@ -333,18 +333,18 @@ def test_nothing_in_common_is_said() -> None:
 )
 def test_hostile_tokens_get_a_row_and_a_line(token: str) -> None:
     rows = made("syntactic", token)
-    assert np.isfinite(rows.matrix).all() and provenance_line(token, rows.provenance[0]).startswith(
-        f"{token} = "
-    )
+    assert np.isfinite(rows.matrix).all() and format_provenance(
+        token, rows.provenance[0]
+    ).startswith(f"{token} = ")
 
 
 def test_a_line_shows_the_heaviest_donors_and_how_many_more() -> None:
     source = Provenance(
         "how", tuple(zip("abcdefg", (0.1, 0.3, -0.2, 0.05, 0.001, 0.02, 0.4), strict=True))
     )
-    assert provenance_line("w", source, 3) == "w = .40 g + .30 b − .20 c + … (4 more)"
-    assert provenance_line("w", Provenance("random")) == "w = random"
-    assert provenance_line("w", Provenance("taken over", (("v", 1.0),))) == "w = v"
+    assert format_provenance("w", source, 3) == "w = .40 g + .30 b − .20 c + … (4 more)"
+    assert format_provenance("w", Provenance("random")) == "w = random"
+    assert format_provenance("w", Provenance("taken over", (("v", 1.0),))) == "w = v"
 
 
 def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:

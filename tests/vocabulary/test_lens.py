@@ -25,17 +25,17 @@ from vocadapt.vocabulary.families.wordpiece import (
 from vocadapt.vocabulary.lens import (
     TERMS,
     Change,
-    Cutter,
     Piece,
-    changes,
+    WordTokenizer,
+    count_for_each_splitter,
     count_text,
-    counted_for,
-    cut_text,
-    finest,
-    recount,
+    find_finest_splitter,
+    list_changes,
+    recount_words,
     refines,
+    tokenize_text,
 )
-from vocadapt.vocabulary.plan.tokenizer import exact_word
+from vocadapt.vocabulary.plan.tokenizer import add_exact_words
 
 TOKENS = (
     "[PAD]",
@@ -64,14 +64,14 @@ def tiny(tokens: tuple[str, ...] = TOKENS, lowercase: bool = True) -> Tokenizer:
     return build_tokenizer(tokens, lowercase)
 
 
-def cutter(tokenizer: Tokenizer, name: str = "m") -> Cutter:
-    return Cutter(
+def cutter(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
+    return WordTokenizer(
         name, vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
     )
 
 
 def test_a_cut_has_ids_places_and_joins() -> None:
-    assert cut_text(tiny(), "No Hypertension?") == (
+    assert tokenize_text(tiny(), "No Hypertension?") == (
         Piece("no", 10, 0, 2, False),
         Piece("hyper", 6, 3, 8, False),
         Piece("##tension", 7, 8, 15, True),
@@ -80,7 +80,7 @@ def test_a_cut_has_ids_places_and_joins() -> None:
 
 
 def test_odd_text_is_cut_in_the_places_where_it_stands() -> None:
-    pieces = cut_text(tiny(), ODD)
+    pieces = tokenize_text(tiny(), ODD)
     assert all(ODD[piece.start : piece.end] for piece in pieces)
     assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
     found = {(piece.token, ODD[piece.start : piece.end]) for piece in pieces}
@@ -94,11 +94,11 @@ def test_odd_text_is_cut_in_the_places_where_it_stands() -> None:
     assert any(
         piece.token == "[UNK]" and piece.end - piece.start == 101 for piece in pieces
     )  # too long a word to cut
-    assert cut_text(tiny(), "") == () == cut_text(tiny(), "\x00\u202e")
+    assert tokenize_text(tiny(), "") == () == tokenize_text(tiny(), "\x00\u202e")
 
 
 def test_two_words_side_by_side_are_not_joined() -> None:
-    assert [piece.continues for piece in cut_text(tiny(), "pain.pain hypers")] == [
+    assert [piece.continues for piece in tokenize_text(tiny(), "pain.pain hypers")] == [
         False,
         False,
         False,
@@ -109,7 +109,7 @@ def test_two_words_side_by_side_are_not_joined() -> None:
 
 def test_half_a_character_is_no_text() -> None:
     with pytest.raises(InputError, match="not valid UTF-8"):
-        cut_text(tiny(), "a\ud800b")
+        tokenize_text(tiny(), "a\ud800b")
     with pytest.raises(InputError, match="not valid UTF-8"):
         count_text("a" * 3000 + "\ud800", Splitter.bert())
 
@@ -142,20 +142,20 @@ def test_what_changed_is_ranked_by_the_pieces_it_saves() -> None:
     before = tiny()
     after = tiny((*TOKENS, "hypertension", "pains", "##tensions"))
     counts = {"hypertension": 3, "pains": 3, "hypertensions": 2, "pain": 9}
-    found = changes(counts, Splitter.bert(), cutter(before), cutter(after))
+    found = list_changes(counts, Splitter.bert(), cutter(before), cutter(after))
     assert found == [
         Change("hypertension", 3, ("hyper", "##tension"), ("hypertension",)),
         Change("pains", 3, ("pain", "##s"), ("pains",)),
         Change("hypertensions", 2, ("hyper", "##tension", "##s"), ("hypertension", "##s")),
     ]
     assert [change.saved for change in found] == [3, 3, 2]
-    back = changes(counts, Splitter.bert(), cutter(after), cutter(before))
+    back = list_changes(counts, Splitter.bert(), cutter(after), cutter(before))
     assert [(change.word, change.saved) for change in back] == [
         ("hypertension", -3),
         ("pains", -3),
         ("hypertensions", -2),
     ]
-    assert changes(counts, Splitter.bert(), cutter(before), cutter(before)) == []
+    assert list_changes(counts, Splitter.bert(), cutter(before), cutter(before)) == []
 
 
 def test_a_word_of_another_splitter_is_split_the_models_own_way() -> None:
@@ -180,18 +180,18 @@ def test_uncased_words_follow_from_cased_ones_for_every_code_point(step: int) ->
         for i in range(0, len(points), 500)
     ]
     text = "\n".join(lines)
-    assert recount(count_text(text, cased), uncased) == count_text(text, uncased)
+    assert recount_words(count_text(text, cased), uncased) == count_text(text, uncased)
 
 
 def test_which_splitter_tells_more_apart() -> None:
     cased, uncased = Splitter.bert(lowercase=False), Splitter.bert()
     assert refines(cased, uncased) and not refines(uncased, cased) and refines(uncased, uncased)
-    assert finest([uncased, cased]) == cased
+    assert find_finest_splitter([uncased, cased]) == cased
     other = Splitter("null", '{"type": "Whitespace"}')
     assert (
         not refines(cased, other)
         and not refines(other, cased)
-        and finest([other, uncased]) == other
+        and find_finest_splitter([other, uncased]) == other
     )
 
 
@@ -203,7 +203,10 @@ def test_a_text_is_read_once_where_one_count_follows_from_another() -> None:
         asked.append(splitter)
         return {"Ab": 2}
 
-    assert counted_for([uncased, cased, uncased], count) == {cased: {"Ab": 2}, uncased: {"ab": 2}}
+    assert count_for_each_splitter([uncased, cased, uncased], count) == {
+        cased: {"Ab": 2},
+        uncased: {"ab": 2},
+    }
     assert asked == [cased]
 
 
@@ -365,7 +368,7 @@ def test_the_built_in_terms(capsys: pytest.CaptureFixture[str], tiny_bert: Path)
 
 def test_an_exact_word_tokenizer_is_measured_by_its_rule(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
-    new = exact_word(old, ["tachycardia"])
+    new = add_exact_words(old, ["tachycardia"])
     counts = count_text("Tachycardia, tachycardias", Splitter.bert())
-    found = changes(counts, Splitter.bert(), cutter(old), cutter(new))
+    found = list_changes(counts, Splitter.bert(), cutter(old), cutter(new))
     assert [(change.word, change.after) for change in found] == [("tachycardia", ("tachycardia",))]

@@ -11,13 +11,13 @@ from tokenizers import Tokenizer
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.overlap import (
-    common_tokens,
+    count_lengths,
+    find_unreachable,
     length_of,
-    lengths,
-    overlap,
+    list_common_tokens,
+    measure_overlap,
     position,
     profile,
-    unreachable,
 )
 
 BERT = Splitter.bert()
@@ -32,7 +32,7 @@ def test_common_tokens_of_table_31(shared: Path) -> None:
         shared / f"data/vocab/{name}.txt"
         for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")
     ]
-    found = overlap([vocabulary_of(read_tokenizer(path)) for path in files])
+    found = measure_overlap([vocabulary_of(read_tokenizer(path)) for path in files])
     assert found.sizes == (30_522, 30_522)
     assert found.common[0][1] == found.common[1][0] == 12_309
     assert round(found.share[0][1], 3) == 0.403
@@ -40,12 +40,14 @@ def test_common_tokens_of_table_31(shared: Path) -> None:
 
 
 def test_the_share_is_of_the_row() -> None:
-    found = overlap([vocabulary("x", "##x"), vocabulary("x"), vocabulary("y", "z", "##x", "w")])
+    found = measure_overlap(
+        [vocabulary("x", "##x"), vocabulary("x"), vocabulary("y", "z", "##x", "w")]
+    )
     assert found.sizes == (4, 3, 6)
     assert found.common == ((4, 3, 3), (3, 3, 2), (3, 2, 6))
     assert found.share[0] == (1.0, 3 / 4, 3 / 4)
     assert found.share[2] == (3 / 6, 2 / 6, 1.0)
-    assert common_tokens([vocabulary("x", "##x"), vocabulary("##x", "y")]) == (
+    assert list_common_tokens([vocabulary("x", "##x"), vocabulary("##x", "y")]) == (
         "[PAD]",
         "[UNK]",
         "##x",
@@ -68,7 +70,7 @@ def test_positions_and_lengths() -> None:
     ]
     assert length_of("##tension", own) == 7
     assert length_of("##", own) == 2
-    assert lengths(own, own.tokens) == {1: 1, 2: 1, 5: 1, 7: 2}
+    assert count_lengths(own, own.tokens) == {1: 1, 2: 1, 5: 1, 7: 2}
     found = profile(own, BERT)
     assert found.single == frozenset() and found.single_more == {"s"}
     assert sum(found.positions.values()) == len(own)
@@ -102,16 +104,16 @@ def test_positions_and_lengths() -> None:
 def test_what_the_splitter_of_bert_lets_through(token: str, reached: bool) -> None:
     """One letter is the shortest carrier: with 100 more the word is longer than BERT cuts."""
     own = vocabulary("q", token)
-    assert unreachable(own, BERT, [token]) == (() if reached else (token,))
+    assert find_unreachable(own, BERT, [token]) == (() if reached else (token,))
 
 
 def test_a_whole_word_is_reached_where_the_splitter_keeps_it() -> None:
     own = vocabulary("q", "placebo", "与", whole=frozenset({"placebo", "与"}))
-    assert unreachable(own, BERT) == ("与",)
+    assert find_unreachable(own, BERT) == ("与",)
 
 
 def test_without_a_word_start_no_continuation_is_reached() -> None:
-    assert unreachable(vocabulary("!", "##s"), BERT) == ("##s",)
+    assert find_unreachable(vocabulary("!", "##s"), BERT) == ("##s",)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -125,7 +127,7 @@ def test_unreachable_is_what_no_word_gives(seed: int) -> None:
     own = vocabulary(*tokens)
     texts = ["".join(letters) for size in range(1, 8) for letters in product("ab!", repeat=size)]
     seen = {piece for text in texts for word in BERT.words(text) for piece in own.tokenize(word)}
-    assert set(unreachable(own, BERT)) == set(tokens) - seen
+    assert set(find_unreachable(own, BERT)) == set(tokens) - seen
 
 
 def test_the_unreachable_tokens_of_bert(shared: Path) -> None:
@@ -133,7 +135,7 @@ def test_the_unreachable_tokens_of_bert(shared: Path) -> None:
     Chinese characters.
     """
     tokenizer: Tokenizer = read_tokenizer(shared / "data/vocab/bert-base-uncased.txt")
-    found = unreachable(
+    found = find_unreachable(
         vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
     )
     others = [token for token in found if not token.startswith("[unused")]

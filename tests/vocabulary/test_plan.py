@@ -15,8 +15,8 @@ from vocadapt.vocabulary.plan.planning import (
     plan_from_words,
     plan_vocabulary,
 )
-from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
-from vocadapt.vocabulary.plan.tokenizer import tokenizer_after
+from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 VOCABULARY = Vocabulary(
     tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
@@ -43,7 +43,7 @@ def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -
 def test_append_adds_what_the_model_lacks_and_what_can_fire() -> None:
     made = plan()
     assert made.added_tokens == ("tachycardia", "hypertension", "euthymia")
-    assert made.left_out[CANNOT_FIRE] == ("x-ray", "Aspirin")
+    assert made.left_out[NEVER_ONE_WORD] == ("x-ray", "Aspirin")
     assert made.left_out[SPACED] == ("与",)
     assert made.tokens[: len(VOCABULARY)] == VOCABULARY.tokens
     assert made.tokens[len(VOCABULARY) :] == made.added_tokens
@@ -71,7 +71,7 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
         SPACED
     ] == ("与",)
     assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
-    tokenizer = tokenizer_after(build_tokenizer(VOCABULARY.tokens), entries, "insertion")
+    tokenizer = adapt_tokenizer(build_tokenizer(VOCABULARY.tokens), entries, "insertion")
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
 
 
@@ -85,13 +85,13 @@ def test_the_cap_keeps_the_most_frequent_and_says_what_it_left_out() -> None:
     made = plan(PlanSettings(max_added=1))
     assert made.added_tokens == ("tachycardia",)
     assert made.left_out[OVER_THE_CAP] == ("hypertension", "euthymia")
-    assert made.summary()["left_out"] == {CANNOT_FIRE: 2, SPACED: 1, OVER_THE_CAP: 2}
+    assert made.summary()["left_out"] == {NEVER_ONE_WORD: 2, SPACED: 1, OVER_THE_CAP: 2}
 
 
 def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:
     made = plan(PlanSettings("replace"))
     assert made.replaced == ("the", "heart")
-    assert made.new_rows == ("the", "heart", "tachycardia", "hypertension", "euthymia")
+    assert made.new_embeddings == ("the", "heart", "tachycardia", "hypertension", "euthymia")
 
 
 def test_nothing_to_add_is_said() -> None:

@@ -20,7 +20,7 @@ from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.initializers.initialize import Provenance, Rows
+from vocadapt.vocabulary.initializers.initialize import NewEmbeddings, Provenance
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 
@@ -38,7 +38,7 @@ TARGET = (
 )
 
 
-def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan, Rows]:
+def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan, NewEmbeddings]:
     target = Vocabulary(TARGET, frozenset(SPECIAL))
     plan = plan_vocabulary(
         model.vocabulary,
@@ -46,8 +46,14 @@ def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan,
         PlanSources(target=target),
         PlanSettings("transfer", renew=renew),
     )
-    drawn = np.random.default_rng(1).normal(size=(len(plan.new_rows), model.dim)).astype(np.float32)
-    return plan, Rows(plan.new_rows, drawn, tuple(Provenance("drawn") for _ in plan.new_rows))
+    drawn = (
+        np.random.default_rng(1)
+        .normal(size=(len(plan.new_embeddings), model.dim))
+        .astype(np.float32)
+    )
+    return plan, NewEmbeddings(
+        plan.new_embeddings, drawn, tuple(Provenance("drawn") for _ in plan.new_embeddings)
+    )
 
 
 def moved(folder: Path, out: Path) -> Edit:
@@ -111,9 +117,9 @@ def test_the_plan_says_what_goes(tiny_bert: Path) -> None:
 def test_with_renew_no_row_is_carried_over(tiny_bert: Path, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
     plan, rows = transfer(model, renew=True)
-    assert plan.kept == () and len(plan.new_rows) == len(TARGET)
+    assert plan.kept == () and len(plan.new_embeddings) == len(TARGET)
     after = open_model(apply_plan(model, plan, rows, "replacement").save(tmp_path / "out"))
-    assert np.array_equal(after.space[plan.new_rows[5]], rows.matrix[5])
+    assert np.array_equal(after.space[plan.new_embeddings[5]], rows.matrix[5])
 
 
 def test_only_replacement_fits_such_a_plan(tiny_bert: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_sound_vocabulary_has_no_fault(shared: Path) -> None:
 
 def test_no_token_at_all(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="holds none"):
+    with pytest.raises(InputError, match="has none"):
         read_listing(tmp_path / "v.txt")
 
 

@@ -126,7 +126,7 @@ def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path:
     [
         ({}, "found neither"),
         ({"vocab.json": "{}", "merges.txt": ""}, "byte-level BPE"),
-        ({"vocab.txt": ""}, "it holds none"),
+        ({"vocab.txt": ""}, "it has none"),
         ({"vocab.txt": "just some\ntext\n"}, "none of 2 lines"),
         ({"tokenizer.json": "{not json"}, "not valid JSON"),
     ],

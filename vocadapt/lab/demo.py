@@ -29,7 +29,7 @@ from vocadapt.spaces.io.bundled import find_gensim_file
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.vocabulary.overlap import overlap
+from vocadapt.vocabulary.overlap import measure_overlap
 
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
@@ -235,7 +235,7 @@ def _adapt_model(workspace: Workspace, progress: Progress) -> DemoStepResult:
 def _compare_models(workspace: Workspace, progress: Progress) -> DemoStepResult:
     places = [_path_of(workspace, place) for place in (MODEL, BIOMEDICAL)]
     models = [open_model(place) for place in places]
-    shared = overlap([model.vocabulary for model in models])
+    shared = measure_overlap([model.vocabulary for model in models])
     tables = build_cosine_tables([model.space for model in models])
     numbers = {
         "common": shared.common,

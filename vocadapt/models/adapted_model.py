@@ -18,9 +18,9 @@ from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
 from vocadapt.models.loading import load_network, quietly
-from vocadapt.vocabulary.initializers.initialize import Rows
+from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
-from vocadapt.vocabulary.plan.tokenizer import tokenizer_after
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ class AdaptedModel:
     network: "transformers.PreTrainedModel"
     tokenizer: Tokenizer
     plan: VocabularyPlan
-    rows: Rows
+    rows: NewEmbeddings
     mode: str
     module: ModuleSize | None = None  # the extension module beside each layer, where there is one
     unused: tuple[
@@ -112,7 +112,7 @@ def digest_of(rows: "torch.Tensor") -> str:
 def apply_plan(
     model: LanguageModel,
     plan: VocabularyPlan,
-    rows: Rows,
+    rows: NewEmbeddings,
     mode: str = "exact-word",
     module: ModuleSettings | None = None,
 ) -> AdaptedModel:
@@ -123,7 +123,7 @@ def apply_plan(
     stored dtype. A new row's output bias is 0; an output layer that is not tied to the input rows
     gets the same new rows.
     """
-    tokenizer = tokenizer_after(model.fast_tokenizer, plan, mode)
+    tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):
         raise AssertionError("the tokenizer gave a token another id than the plan")
     loaded = load_network(model)
@@ -239,7 +239,9 @@ def _unshare(network: "transformers.PreTrainedModel", name: str) -> None:
     setattr(module, leaf, torch.nn.Parameter(getattr(module, leaf).detach().clone()))
 
 
-def _write_rows(network: "transformers.PreTrainedModel", ids: list[int], rows: Rows) -> None:
+def _write_rows(
+    network: "transformers.PreTrainedModel", ids: list[int], rows: NewEmbeddings
+) -> None:
     """Set the rows of `ids`, in the output layer too where that has a matrix of its own."""
     import torch
 
@@ -290,7 +292,7 @@ def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
     save_file(tensors, target, metadata={"format": "pt"})
 
 
-def provenance_record(rows: Rows) -> dict[str, object]:
+def provenance_record(rows: NewEmbeddings) -> dict[str, object]:
     """Provenance as JSON: the distinct ways rows were made, and for each token which way and its
     donors with weights.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.models.extension_size import MODULE
 from vocadapt.vocabulary.plan.plan import KINDS
-from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
+from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 
 FEW = 12  # added words named on the card
 # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of
@@ -79,7 +79,7 @@ TRAINED = (
     " compare it with the"
 )
 UNMATCHABLE = (
-    CANNOT_FIRE,
+    NEVER_ONE_WORD,
     SPACED,
     TOO_LONG,
 )  # why a candidate was left out that the tokenizer could not produce

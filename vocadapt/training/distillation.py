@@ -26,7 +26,7 @@ from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
 from vocadapt.training.callbacks import check_finite
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.initializers.distilled import DistilSettings
+from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Distiller:
         layer = self._layer(settings)
         reader = Reader(self.model, plan, self.whole, settings.length)
         found = sample_contexts(
-            self.sentences, reader, len(plan.new_rows), settings, part(progress, 0.0, 0.1)
+            self.sentences, reader, len(plan.new_embeddings), settings, part(progress, 0.0, 0.1)
         )
         fitted = np.array([len(own) for own in found], dtype=np.int64)
         steps = settings.passes * settings.contexts * -(-int((fitted > 0).sum()) // settings.batch)
@@ -147,7 +147,7 @@ class Reader:
                 f"{model.name} has no token {lacking[0]}, which contexts begin and end with."
             )
         self.size = len(model.vocabulary)
-        self.number = {token: place for place, token in enumerate(plan.new_rows)}
+        self.number = {token: place for place, token in enumerate(plan.new_embeddings)}
         self.known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     @cached_property

@@ -1,10 +1,10 @@
 """Tokenizer lens: how models cut a text, how many pieces that makes, and which words they cut
 otherwise.
 
-`cut_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words ×
+`tokenize_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words ×
 counts: a word is cut once, however often it stands in the text. For a plain WordPiece model the two
 agree piece for piece. They differ where an exact-word tokenizer departs from its rule (see
-`vocadapt.vocabulary.plan.tokenizer.departures`), and where a text spells out a special token such as
+`vocadapt.vocabulary.plan.tokenizer.measure_departures`), and where a text spells out a special token such as
 [MASK], which the tokenizer takes for that token and the figures for the three words they are.
 """
 
@@ -61,7 +61,7 @@ class Piece:
     continues: bool
 
 
-def cut_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
+def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
     """The tokens of a text as `tokenizer` cuts it, without special tokens around it.
 
     Raises InputError for half a character (a lone surrogate), which no UTF-8 text holds.
@@ -77,7 +77,7 @@ def cut_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cutter:
+class WordTokenizer:
     """What of a model cuts words: its vocabulary, and the splitter that makes its words."""
 
     name: str
@@ -98,7 +98,7 @@ class Cutter:
             for word in words
         }
 
-    def figures(self, counts: Counts) -> "CutFigures":
+    def figures(self, counts: Counts) -> "TokenizationFigures":
         """Measure the cut of a text from its distinct words, made by this model's splitter, and
         their counts.
 
@@ -121,7 +121,7 @@ class Cutter:
                 by_pieces[len(pieces)] += counts[word]
         words = unknown_words + by_pieces.total()
         pieces_in_all = unknown_words + sum(size * count for size, count in by_pieces.items())
-        return CutFigures(
+        return TokenizationFigures(
             self.name,
             words,
             len(counts),
@@ -133,7 +133,7 @@ class Cutter:
 
 
 @dataclass(frozen=True)
-class CutFigures:
+class TokenizationFigures:
     """How a model cuts a text: sums over its running words and over its distinct words.
 
     `by_pieces` counts the running words by their number of pieces; words that become [UNK], one
@@ -203,7 +203,9 @@ class Change:
         return (len(self.before) - len(self.after)) * self.count
 
 
-def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -> list[Change]:
+def list_changes(
+    counts: Counts, splitter: Splitter, before: WordTokenizer, after: WordTokenizer
+) -> list[Change]:
     """Every word of a text, as `splitter` made and counted them, that two models cut otherwise.
 
     Ranked by pieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
@@ -219,14 +221,14 @@ def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
-    """The distinct words of a text and their counts; raises InputError as `cut_text` does."""
+    """The distinct words of a text and their counts; raises InputError as `tokenize_text` does."""
     _check(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
     return dict(tally.fold())
 
 
-def counted_for(
+def count_for_each_splitter(
     splitters: Sequence[Splitter], count: Callable[[Splitter], Counts]
 ) -> dict[Splitter, Counts]:
     """The words of one text for several splitters, read as seldom as can be: `count` reads it for
@@ -237,18 +239,18 @@ def counted_for(
         dict.fromkeys(splitters), key=lambda one: one.lowercase
     ):  # the finer ones first
         finer = next((other for other in counted if refines(other, splitter)), None)
-        counted[splitter] = recount(counted[finer], splitter) if finer else count(splitter)
+        counted[splitter] = recount_words(counted[finer], splitter) if finer else count(splitter)
     return counted
 
 
-def finest(splitters: Sequence[Splitter]) -> Splitter:
+def find_finest_splitter(splitters: Sequence[Splitter]) -> Splitter:
     """The splitter whose words tell the most apart, the first one where that cannot be said."""
     return next(
         (one for one in splitters if all(refines(one, other) for other in splitters)), splitters[0]
     )
 
 
-def recount(counts: Counts, splitter: Splitter) -> dict[str, int]:
+def recount_words(counts: Counts, splitter: Splitter) -> dict[str, int]:
     """The words that `splitter` makes of a text, out of those that a finer one made of it (see
     `refines`).
     """

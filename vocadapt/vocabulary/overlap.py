@@ -66,13 +66,13 @@ class Overlap:
         )
 
 
-def overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
+def measure_overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
     """Count the common tokens of every pair; spelling counts, so do continuation marks."""
     sets = [set(vocabulary.tokens) for vocabulary in vocabularies]
     return Overlap(tuple(tuple(len(one & other) for other in sets) for one in sets))
 
 
-def common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
+def list_common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
     """The tokens that all have, in the order of the first one's ids."""
     first, *others = vocabularies
     shared = set(first.tokens).intersection(*(other.tokens for other in others))
@@ -108,15 +108,15 @@ def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
     short = [(place, body(token, vocabulary)) for token, place in places.items()]
     return Profile(
         vocabulary.tokens,
-        lengths(vocabulary, vocabulary.tokens),
+        count_lengths(vocabulary, vocabulary.tokens),
         {place: counted[place] for place in POSITIONS},
         frozenset(text for place, text in short if place == "word start" and len(text) == 1),
         frozenset(text for place, text in short if place == "continuation" and len(text) == 1),
-        unreachable(vocabulary, splitter),
+        find_unreachable(vocabulary, splitter),
     )
 
 
-def lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
+def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
     """Length → how many of `tokens` are so long, shortest first; special and unused tokens
     aside.
     """
@@ -126,7 +126,7 @@ def lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
     return dict(sorted(Counter(length_of(token, vocabulary) for token in written).items()))
 
 
-def unreachable(
+def find_unreachable(
     vocabulary: Vocabulary, splitter: Splitter, tokens: Iterable[str] | None = None
 ) -> tuple[str, ...]:
     """Those of `tokens` (default: all but special ones) that no text can give: normalizer,

@@ -19,7 +19,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
-from vocadapt.vocabulary.initializers.materials import Provenance, provenance_line
+from vocadapt.vocabulary.initializers.materials import Provenance, format_provenance
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class AddedToken:
     def line(self) -> str:
         """In words: "euthymic = aligned word vector · 38 in the corpus"."""
         times = "" if self.count is None else f" · {self.count:,} in the corpus"
-        return f"{provenance_line(self.token, self.made)}{times}"
+        return f"{format_provenance(self.token, self.made)}{times}"
 
 
 @dataclass(frozen=True, eq=False)

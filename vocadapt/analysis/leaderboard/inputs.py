@@ -19,10 +19,10 @@ from vocadapt.models.contextual.masked_loss import (
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, vocabulary_of
-from vocadapt.vocabulary.initializers.initialize import Materials, Rows
+from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.tokenizer import tokenizer_after
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 
 def materials_from_target(
@@ -80,7 +80,7 @@ class HeldOutLoss:
 
     @cached_property
     def _after(self) -> tuple[Vocabulary, tuple[Window, ...]]:
-        vocabulary = vocabulary_of(tokenizer_after(self.model.fast_tokenizer, self.plan, self.mode))
+        vocabulary = vocabulary_of(adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode))
         return vocabulary, self._asked(vocabulary)
 
     def _asked(self, vocabulary: Vocabulary) -> tuple[Window, ...]:
@@ -90,7 +90,7 @@ class HeldOutLoss:
     def loss(self) -> Loss:
         """Function of embeddings: nats per character of the masked words."""
 
-        def ask(rows: Rows) -> float:
+        def ask(rows: NewEmbeddings) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)
             return masked_word_loss(adapted.network.float(), *self._after).per_character
 

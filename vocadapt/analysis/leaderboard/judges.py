@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
-from vocadapt.vocabulary.initializers.initialize import Materials, Rows
-from vocadapt.vocabulary.initializers.materials import has_vector, ordinary
+from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
+from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -56,8 +56,8 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
 def sample_materials(materials: Materials, most: int, seed: int) -> Materials:
     """Return the materials of a plan with at most `most` new embeddings, sampled by seed."""
     plan = materials.plan
-    drawn = np.random.default_rng(seed).permutation(len(plan.new_rows))[:most]
-    some = frozenset(plan.new_rows[i] for i in drawn)
+    drawn = np.random.default_rng(seed).permutation(len(plan.new_embeddings))[:most]
+    some = frozenset(plan.new_embeddings[i] for i in drawn)
     stays = some.union(plan.kept)
     added = tuple(word for word in plan.added if word.token in some)
     replaced = tuple(token for token in plan.replaced if token in some)
@@ -105,11 +105,13 @@ class NewTokenJudge:
 
     def __init__(self, materials: Materials, k: int) -> None:
         space, self.model = materials.similar, materials.model
-        old = ordinary(materials.plan, self.model)
+        old = list_trained_tokens(materials.plan, self.model)
         self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
-        self.new = tuple(token for token in materials.plan.new_rows if has_vector(space, token))
+        self.new = tuple(
+            token for token in materials.plan.new_embeddings if has_vector(space, token)
+        )
         self.donors = materials.donors
-        self.judged = materials.plan.new_rows
+        self.judged = materials.plan.new_embeddings
         self.names = self.donors + self.new
         self.places = np.arange(len(self.donors), len(self.names))
         self.k = min(k, len(self.names) - 1)
@@ -119,11 +121,11 @@ class NewTokenJudge:
             else np.empty((0, self.k), np.int64)
         )
 
-    def norm_ratio(self, made: Rows) -> float:
+    def norm_ratio(self, made: NewEmbeddings) -> float:
         """Return the mean norm of the new embeddings divided by that of the old ones."""
         return float(np.linalg.norm(_select_rows(made, self.judged), axis=1).mean()) / self.length
 
-    def overlap(self, made: Rows) -> float | None:
+    def overlap(self, made: NewEmbeddings) -> float | None:
         """Return the fraction of k nearest neighbors that target space and model have in common.
 
         None if no new token has a vector in the target space.
@@ -143,7 +145,7 @@ class NewTokenJudge:
         ).rows
 
 
-def _select_rows(made: Rows, tokens: tuple[str, ...]) -> Matrix:
+def _select_rows(made: NewEmbeddings, tokens: tuple[str, ...]) -> Matrix:
     place = {token: row for row, token in enumerate(made.tokens)}
     rows: Matrix = made.matrix[[place[token] for token in tokens]]
     return rows

@@ -33,14 +33,14 @@ from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
+    InitializerSettings,
     Materials,
-    Rows,
-    RowSettings,
+    NewEmbeddings,
     initialize,
     match_norms,
-    mean_row,
+    mean_embedding,
 )
-from vocadapt.vocabulary.initializers.materials import ordinary
+from vocadapt.vocabulary.initializers.materials import list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord
 
 FLOORS = {  # what knows nothing of a token
@@ -56,7 +56,7 @@ FLOPS, PURSUIT = (
     0.006,
 )  # a second of two cores; seconds of a token in orthogonal matching pursuit
 
-Loss = Callable[[Rows], float]
+Loss = Callable[[NewEmbeddings], float]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LeaderboardSettings:
     neighbors: int = bounded(10, 1, 10_000, "Neighbors to compare")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the leaderboard")
     norm_matched: bool = False
-    rows: RowSettings = field(default_factory=RowSettings)
+    rows: InitializerSettings = field(default_factory=InitializerSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
 
     @property
@@ -87,7 +87,7 @@ class LeaderboardSettings:
 
     def __post_init__(self) -> None:
         for name in self.methods:
-            RowSettings(name)
+            InitializerSettings(name)
         check_settings(self)
 
 
@@ -225,7 +225,7 @@ def compare_initializers(
     token is new, or none can be hidden.
     """
     settings = settings or LeaderboardSettings()
-    if not materials.plan.new_rows:
+    if not materials.plan.new_embeddings:
         raise InputError(
             "There is nothing to initialize: the model lacks no token of the target.",
             "Give another target.",
@@ -258,15 +258,15 @@ def compare_initializers(
         judges.hidden,
         judges.of,
         len(materials.model),
-        len(materials.plan.new_rows),
-        len(judges.few.plan.new_rows),
+        len(materials.plan.new_embeddings),
+        len(judges.few.plan.new_embeddings),
         judges.around.k,
         len(judges.around.names),
         _paired_p_value(order, cosines),
     )
 
 
-def initialize_token(materials: Materials, token: str, rows: RowSettings) -> Rows:
+def initialize_token(materials: Materials, token: str, rows: InitializerSettings) -> NewEmbeddings:
     """Initialize the embedding of one token; a token of the model is hidden first."""
     known = materials_without(materials, (token,)) if token in materials.model else materials
     plan = replace(
@@ -277,7 +277,7 @@ def initialize_token(materials: Materials, token: str, rows: RowSettings) -> Row
 
 def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
     """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss."""
-    rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
+    rows = min(settings.judged, len(materials.plan.new_embeddings)) + (settings.held_out or HELD_OUT)
     width = materials.model.dim + materials.similar.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
     chosen = settings.named
@@ -299,12 +299,14 @@ class _InitializerJudge:
         self.materials, self.settings, self.loss = materials, settings, loss
         self.hidden, self.of = choose_hidden_tokens(materials, settings.held_out, settings.seed)
         self.without = materials_without(materials, self.hidden)
-        self.truth = TrueEmbeddings(materials.model, mean_row(self.without.model), self.hidden)
+        self.truth = TrueEmbeddings(
+            materials.model, mean_embedding(self.without.model), self.hidden
+        )
         self.few = sample_materials(materials, settings.judged, settings.seed)
         self.around = NewTokenJudge(self.few, settings.neighbors)
 
     def judged(
-        self, rows: RowSettings, progress: Progress
+        self, rows: InitializerSettings, progress: Progress
     ) -> Iterator[tuple[InitializerStanding, Matrix]]:
         """Yield the standing of an initializer with its centered cosines, also norm-matched if
         requested.
@@ -338,7 +340,7 @@ class _InitializerJudge:
             )
 
 
-def _select_initializers(settings: LeaderboardSettings) -> list[RowSettings]:
+def _select_initializers(settings: LeaderboardSettings) -> list[InitializerSettings]:
     """Return the settings of the initializers to judge, floors included."""
     names = dict.fromkeys([*settings.named, *FLOORS])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
@@ -346,10 +348,10 @@ def _select_initializers(settings: LeaderboardSettings) -> list[RowSettings]:
 
 def _variants(
     method: str,
-    back: tuple[Materials, Rows],
-    new: tuple[Materials, Rows],
+    back: tuple[Materials, NewEmbeddings],
+    new: tuple[Materials, NewEmbeddings],
     settings: LeaderboardSettings,
-) -> list[tuple[str, Rows, Rows]]:
+) -> list[tuple[str, NewEmbeddings, NewEmbeddings]]:
     """Return restored and new embeddings as they are, and norm-matched if requested."""
     plain = (method, back[1], new[1])
     if not settings.norm_matched or method in FLOORS:
@@ -360,12 +362,12 @@ def _variants(
     return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
 
 
-def _initialize(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
+def _initialize(materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings) -> NewEmbeddings:
     """Initialize embeddings, through an alignment fitted on these materials if needed."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
         exclude = frozenset(materials.model.words).difference(
-            ordinary(materials.plan, materials.model)
+            list_trained_tokens(materials.plan, materials.model)
         )
         materials = replace(
             materials, alignment=fit_alignment(space, materials.model, settings.alignment, exclude)

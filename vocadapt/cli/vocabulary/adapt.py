@@ -31,7 +31,7 @@ from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.pipeline import departures_on
+from vocadapt.pipeline import count_departures
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
@@ -40,7 +40,7 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.stages import STAGES
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -257,7 +257,7 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
     name = "-".join(filter(None, (cut, f"{100 * removed:g}" if removed else "", refill)))
     mode = "insertion" if kind == "extend" else "replacement"
     rows = (
-        recipe.rows if recipe.makes_rows else RowSettings("syntactic")
+        recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
     )  # a reduction's own rows were never meant for use
     return replace(
         recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, rows=rows, tokenizer=mode
@@ -288,7 +288,7 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
             f"How many tokens come in by the recipe {recipe.name} is settled by its size.",
             "Leave --max-added out.",
         )
-    if options.initializer and not recipe.makes_rows:
+    if options.initializer and not recipe.makes_embeddings:
         raise InputError(f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out.")
     if options.count_marks is not None:
         recipe = replace(
@@ -406,7 +406,7 @@ def _count_departures(
         return {}
     if not text:
         return {NOT_COUNTED: "no text was given"}
-    found = departures_on(open_corpus([text]), before, after.fast_tokenizer)
+    found = count_departures(open_corpus([text]), before, after.fast_tokenizer)
     return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
 
 

@@ -28,7 +28,7 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, RowSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 COLUMNS = (
     "initializer",
@@ -80,7 +80,7 @@ def _options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--neighbors",
-        type=setting(RowSettings, "neighbors"),
+        type=setting(InitializerSettings, "neighbors"),
         default=0,
         metavar="M",
         help="neighbors used by semantic and wechsel (default 3 and 10)",
@@ -116,7 +116,7 @@ def _initializers(options: Namespace, progress: Progress) -> Answer:
 
 
 def _spec(options: Namespace) -> Spec:
-    rows = RowSettings(seed=options.seed, neighbors=options.neighbors)
+    rows = InitializerSettings(seed=options.seed, neighbors=options.neighbors)
     settings = LeaderboardSettings(
         tuple(options.methods),
         options.held_out,

@@ -22,12 +22,12 @@ from vocadapt.text.corpus import READERS, Corpus
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.lens import (
     TERMS,
-    Cutter,
-    changes,
+    WordTokenizer,
+    count_for_each_splitter,
     count_text,
-    counted_for,
-    cut_text,
-    finest,
+    find_finest_splitter,
+    list_changes,
+    tokenize_text,
 )
 
 SHORT = 2000  # characters of a text whose cut is shown as it is
@@ -59,10 +59,12 @@ def _options(parser: Parser) -> None:
 def _lens(options: Namespace, progress: Progress) -> Answer:
     source = _source(options)
     models = _with_before(models_of(options))
-    cutters = [Cutter(name, model.vocabulary, model.splitter) for name, model in models.items()]
+    cutters = [
+        WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
+    ]
     short = isinstance(source, str) and len(source) <= SHORT
     cuts = (
-        {name: cut_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
+        {name: tokenize_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
         if short
         else {}
     )
@@ -145,16 +147,21 @@ def _counted(
     source: str | Corpus, splitters: Sequence[Splitter], progress: Progress
 ) -> Mapping[Splitter, Mapping[str, int]]:
     if isinstance(source, str):
-        return counted_for(splitters, lambda splitter: count_text(source, splitter))
-    return counted_for(splitters, lambda splitter: count_words(source, splitter, progress).counts)
+        return count_for_each_splitter(splitters, lambda splitter: count_text(source, splitter))
+    return count_for_each_splitter(
+        splitters, lambda splitter: count_words(source, splitter, progress).counts
+    )
 
 
 def _changed(
-    counted: Mapping[Splitter, Mapping[str, int]], before: Cutter, after: Cutter, top: int
+    counted: Mapping[Splitter, Mapping[str, int]],
+    before: WordTokenizer,
+    after: WordTokenizer,
+    top: int,
 ) -> dict[str, Any]:
     """The words that changed most from one model to another: the first `top` of all."""
-    splitter = finest([before.splitter, after.splitter])
-    found = changes(counted[splitter], splitter, before, after)
+    splitter = find_finest_splitter([before.splitter, after.splitter])
+    found = list_changes(counted[splitter], splitter, before, after)
     listed = [{**asdict(change), "saved": change.saved} for change in islice(found, top)]
     return {"before": before.name, "after": after.name, "of": len(found), "words": listed}
 

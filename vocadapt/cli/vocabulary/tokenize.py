@@ -8,7 +8,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.lens import Piece, cut_text
+from vocadapt.vocabulary.lens import Piece, tokenize_text
 
 
 def _options(parser: Parser) -> None:
@@ -35,7 +35,9 @@ def models_of(options: Namespace) -> dict[str, LanguageModel]:
 
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
     models = models_of(options)
-    cuts = {name: cut_text(model.fast_tokenizer, options.text) for name, model in models.items()}
+    cuts = {
+        name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()
+    }
     shown = (line_of(name, models[name], cut) for name, cut in cuts.items())
     return Answer({name: as_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
 

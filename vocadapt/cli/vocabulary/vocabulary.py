@@ -40,9 +40,9 @@ from vocadapt.vocabulary.overlap import (
     POSITIONS,
     Overlap,
     Profile,
-    common_tokens,
-    lengths,
-    overlap,
+    count_lengths,
+    list_common_tokens,
+    measure_overlap,
     profile,
 )
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
@@ -73,10 +73,10 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     compared = [_compared(name, options) for name in options.models]
     vocabularies = [one.vocabulary for one in compared]
     found, profiles = (
-        overlap(vocabularies),
+        measure_overlap(vocabularies),
         [profile(one.vocabulary, one.splitter) for one in compared],
     )
-    common = lengths(vocabularies[0], common_tokens(vocabularies))
+    common = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
     answer = {
         "models": [one.name for one in compared],
         "size": list(found.sizes),

@@ -18,7 +18,7 @@ from vocadapt.models.contextual.word_vectors import layers_of
 from vocadapt.models.extension_size import is_extended
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
-from vocadapt.pipeline import Sources, adapt, departures_on, domain_space, shares
+from vocadapt.pipeline import Sources, adapt, count_departures, domain_space, shares
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, called, write_recipe
 from vocadapt.spaces.alignment.cross_validation import cross_validate
@@ -264,7 +264,7 @@ def _count_departures(
             NOT_COUNTED: "the training text of the word vectors is not known, or has changed since"
         }
     try:
-        found = departures_on(text, task.model, adapted.tokenizer, progress)
+        found = count_departures(text, task.model, adapted.tokenizer, progress)
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}

@@ -21,7 +21,7 @@ from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.text.tokenization import encode, encode_batch
-from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.overlap import find_unreachable
 
 if TYPE_CHECKING:
     import torch
@@ -212,11 +212,11 @@ def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
     encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
     silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
     silent |= set(
-        unreachable(
+        find_unreachable(
             vocabulary, splitter, [token for token in edit.added if vocabulary.continues(token)]
         )
     )
-    faults = [token for token in edit.added if token in silent and token not in edit.silent]
+    faults = [token for token in edit.added if token in silent and token not in edit.unreachable]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
     detail += (
         f", {len(silent) - len(faults)} never could in the vocabulary they came with"
@@ -226,7 +226,7 @@ def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
     return not faults, detail + (f", not {faults[0]!r}" if faults else "")
 
 
-def new_rows(edit: Edit) -> tuple[bool, str]:
+def new_embeddings(edit: Edit) -> tuple[bool, str]:
     """Every new row is the one that was saved, as the record's digest tells, and the record names
     as many as there are.
     """
@@ -322,7 +322,7 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "vocabulary size": size,
     "other tensors": other_tensors,
     "added tokens fire": added_tokens_fire,
-    "new rows": new_rows,
+    "new rows": new_embeddings,
     "position classes": position_classes,
     "outputs": outputs,
     "reload": reload,

@@ -48,7 +48,7 @@ class Edit:
         return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
 
     @property
-    def silent(self) -> frozenset[str]:
+    def unreachable(self) -> frozenset[str]:
         """Added tokens of which the record says that they never could fire."""
         return frozenset(self._plan.get("silent_tokens", ()))
 

@@ -227,9 +227,9 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
         st.markdown(f":small[:gray[{count(len(words))} left out: {why}]]")
     if plan.note:
         st.warning(plain(plan.note), icon=":material/info:")
-    if plan.silent:
+    if plan.unreachable:
         st.markdown(
-            f":small[:gray[{count(len(plan.silent))} of the new tokens can never fire: they come"
+            f":small[:gray[{count(len(plan.unreachable))} of the new tokens can never fire: they come"
             " with the target]]"
         )
 

@@ -25,11 +25,11 @@ from vocadapt.vocabulary.growth.growth import Reducer
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
-    CutFigures,
-    Cutter,
-    changes,
-    finest,
-    recount,
+    TokenizationFigures,
+    WordTokenizer,
+    find_finest_splitter,
+    list_changes,
+    recount_words,
     refines,
 )
 from vocadapt.vocabulary.overlap import Profile, profile
@@ -86,12 +86,12 @@ def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
     return _kept(corpus, model_of(model).splitter, root)
 
 
-def cutter_of(model: str, name: str) -> Cutter:
+def cutter_of(model: str, name: str) -> WordTokenizer:
     """What of a model cuts words, under the name that a page shows; raises InputError where it has
     no vocabulary.
     """
     found = model_of(model)
-    return Cutter(name, found.vocabulary, found.splitter)
+    return WordTokenizer(name, found.vocabulary, found.splitter)
 
 
 def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
@@ -105,7 +105,9 @@ def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
     return _recounted(str(corpus.folder), corpus.stamp, splitter, finer.counts) if finer else None
 
 
-def figures_of(corpus: Artifact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
+def figures_of(
+    corpus: Artifact, cutter: WordTokenizer, model: str, root: Path
+) -> TokenizationFigures | None:
     """How a model cuts a corpus; None where the corpus was not counted in such words."""
     counts = words_of(corpus, cutter.splitter, root)
     return (
@@ -146,12 +148,16 @@ def longest_half(model: str) -> NDArray[np.bool_]:
 
 
 def changes_of(
-    corpus: Artifact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path
+    corpus: Artifact,
+    before: WordTokenizer,
+    after: WordTokenizer,
+    models: tuple[str, str],
+    root: Path,
 ) -> list[Change] | None:
     """The words of a corpus that two models cut otherwise; None where the corpus was not counted in
     such words.
     """
-    splitter = finest([before.splitter, after.splitter])
+    splitter = find_finest_splitter([before.splitter, after.splitter])
     counts, stamps = words_of(corpus, splitter, root), " ".join(map(model_stamp, models))
     return (
         _changes(str(corpus.folder), corpus.stamp, models, stamps, splitter, before, after, counts)
@@ -220,7 +226,7 @@ def _counts(path: str) -> WordCounts:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
 def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> Counts:
-    return recount(_finer, splitter)
+    return recount_words(_finer, splitter)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Cutting the words of the text …")
@@ -230,9 +236,9 @@ def _figures(
     model: str,
     model_stamp: str,
     name: str,
-    _cutter: Cutter,
+    _cutter: WordTokenizer,
     _counts: Counts,
-) -> CutFigures:
+) -> TokenizationFigures:
     return _cutter.figures(_counts)
 
 
@@ -266,11 +272,11 @@ def _changes(
     models: tuple[str, str],
     model_stamps: str,
     splitter: Splitter,
-    _before: Cutter,
-    _after: Cutter,
+    _before: WordTokenizer,
+    _after: WordTokenizer,
     _counts: Counts,
 ) -> list[Change]:
-    return changes(_counts, splitter, _before, _after)
+    return list_changes(_counts, splitter, _before, _after)
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")

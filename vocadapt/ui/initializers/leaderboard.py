@@ -24,7 +24,7 @@ from vocadapt.ui.components.optional_input import optional_number
 from vocadapt.ui.frame import cache
 from vocadapt.ui.initializers.view import Transfer
 from vocadapt.ui.jobs import panel
-from vocadapt.vocabulary.initializers.initialize import RowSettings
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 MEANS = ("centered cosine", "P@1", "MRR", "length ratio", "masked loss")
 NO_TEXT = "none: not asked"
@@ -119,7 +119,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
             "Norm-matched too", key="initializers_matched", bind="query-params", help=about
         )
     asked = LeaderboardSettings(
-        held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed)
+        held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(

@@ -25,9 +25,9 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
+    InitializerSettings,
     Materials,
-    RowSettings,
-    provenance_line,
+    format_provenance,
 )
 
 SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
@@ -102,7 +102,7 @@ def transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfe
 def headline(materials: Materials) -> None:
     """The transfer in figures."""
     columns = st.columns(3)
-    columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help=HELP["new"])
+    columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
     columns[2].metric(
         "Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
@@ -117,9 +117,9 @@ def token_inspector(transfer: Transfer) -> None:
     st.subheader("One token under each initializer")
     key, materials = transfer.key, transfer.materials
     space = materials.similar
-    examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][
-        : word_query.EXAMPLES
-    ]
+    examples = [
+        t for t in materials.plan.new_embeddings if t in space and len(t) > 5 and t.isalpha()
+    ][: word_query.EXAMPLES]
     token = word_query.ask_for_word(
         "initializers_token", "Type a token of the target", examples, space
     )
@@ -241,8 +241,8 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
 
 @st.cache_data(max_entries=256, show_spinner="Making its row …")
 def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
-    rows = initialize_token(_materials, token, RowSettings(method))
-    return rows.matrix[0], provenance_line(token, rows.provenance[0])
+    rows = initialize_token(_materials, token, InitializerSettings(method))
+    return rows.matrix[0], format_provenance(token, rows.provenance[0])
 
 
 def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:

@@ -17,7 +17,7 @@ from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import Seen, cut_line
-from vocadapt.vocabulary.lens import Change, CutFigures
+from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
 STARTING = 2.0  # seconds until a job works
 BYTES_A_SECOND = 5e6  # of text that is counted, as it lies on the disk, packed or not
@@ -136,7 +136,7 @@ def changed_csv(changed: Sequence[Change]) -> str:
     return format_csv([("word", "count", "before", "after", "saved"), *lines])
 
 
-def _table(rows: Sequence[CutFigures]) -> None:
+def _table(rows: Sequence[TokenizationFigures]) -> None:
     """The figures of a whole text, one line a model."""
     first = rows[0]
     st.dataframe(

@@ -16,7 +16,13 @@ from vocadapt.ui.components import export, intake, markup, pickers
 from vocadapt.ui.components.markup import Chip, CutLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
-from vocadapt.vocabulary.lens import TERMS, CutFigures, Cutter, count_text, cut_text
+from vocadapt.vocabulary.lens import (
+    TERMS,
+    TokenizationFigures,
+    WordTokenizer,
+    count_text,
+    tokenize_text,
+)
 
 KEY = "lens_text"  # key of the text input and query parameter
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
@@ -52,7 +58,7 @@ class Seen:
     model: LanguageModel
 
     @property
-    def cutter(self) -> Cutter:
+    def cutter(self) -> WordTokenizer:
         """What of it cuts words."""
         return count_cache.cutter_of(self.name, self.label)
 
@@ -144,7 +150,7 @@ def cuts(models: Sequence[Seen], text: str) -> None:
 
 def cut_line(seen: Seen, first: Seen, text: str) -> CutLine:
     """How one model cuts a text, its tokens marked against the first model's vocabulary."""
-    pieces = cut_text(seen.model.fast_tokenizer, text)
+    pieces = tokenize_text(seen.model.fast_tokenizer, text)
     known, unknown = first.model.vocabulary, seen.model.vocabulary.unknown
     chips = [
         Chip(
@@ -258,7 +264,7 @@ def delta(difference: float, first: bool) -> str | None:
     return None if first or abs(difference) < SMALLEST else signed(difference)
 
 
-def _metrics(rows: Sequence[CutFigures]) -> None:
+def _metrics(rows: Sequence[TokenizationFigures]) -> None:
     """Wordpieces per word and one-piece share of each model on the typed text, with the difference
     to the first.
     """
@@ -288,6 +294,6 @@ def _cuts_file(models: Sequence[Seen], text: str) -> str:
     rows: list[tuple[object, ...]] = [
         (seen.label, piece.token, piece.id, piece.start, piece.end)
         for seen in models
-        for piece in cut_text(seen.model.fast_tokenizer, text)
+        for piece in tokenize_text(seen.model.fast_tokenizer, text)
     ]
     return export.tsv(("model", "token", "id", "start", "end"), rows)

@@ -22,7 +22,7 @@ from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.markup import Chip, CutLine, Marked, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
-from vocadapt.vocabulary.lens import cut_text
+from vocadapt.vocabulary.lens import tokenize_text
 
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
 DRAWN = (
@@ -202,7 +202,7 @@ def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
     """The tokens of a text under one cut, those that the base cut lacks in green."""
     own = run.cuts[cut].tokenizer
     known = run.cuts[BASE].tokenizer if BASE in run.cuts else own
-    pieces = cut_text(own, text)
+    pieces = tokenize_text(own, text)
     unknown = run.model.vocabulary.unknown
     chips = [
         Chip(

@@ -14,7 +14,12 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import count_cache
 from vocadapt.ui.lens.view import Seen
-from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overlap
+from vocadapt.vocabulary.overlap import (
+    count_lengths,
+    length_of,
+    list_common_tokens,
+    measure_overlap,
+)
 
 PANELS = 4  # of one row
 WIDEST = 28  # characters of a title over a panel
@@ -36,7 +41,7 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
         vocabularies = [seen.model.vocabulary for seen in models]
         drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
-            drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
+            drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
         st.plotly_chart(
             figures.plot_length_distribution(drawn), key="lengths", config={"displayModeBar": False}
         )
@@ -56,7 +61,7 @@ def _overlap(models: Sequence[Seen]) -> None:
     if len(models) < 2:
         st.markdown("Choose a second model above to see what the two have in common.")
         return
-    found = overlap([seen.model.vocabulary for seen in models])
+    found = measure_overlap([seen.model.vocabulary for seen in models])
     columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
     for k, seen in enumerate(models):
         columns[f"are in {seen.label}"] = [

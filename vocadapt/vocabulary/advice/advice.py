@@ -13,7 +13,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.forecast import forecast
-from vocadapt.vocabulary.advice.rules import LEAST_ADDED, RULES, TOP, Figures, share
+from vocadapt.vocabulary.advice.rules import LEAST_ADDED, RULES, TOP, Figures, format_fraction
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.growth.gains import (
     ENOUGH,
@@ -30,7 +30,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     measure_tokenization,
     tokenize_words,
 )
-from vocadapt.vocabulary.plan.planning import addable
+from vocadapt.vocabulary.plan.planning import split_addable_words
 
 SHOWN = 200  # most frequent cut words
 # On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
@@ -152,9 +152,9 @@ def advise(
     text = _text(counts.counts, vocabulary)
     entities = None if task is None else _text(task, vocabulary)
     figures = _figures(counts, text, entities, vocabulary, splitter, size or ModelSize(), min_count)
-    findings = judge(figures)
+    findings = apply_rules(figures)
     verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
-    recipes = suggestions(figures) if verdict == "adapt" else ()
+    recipes = suggest_recipes(figures) if verdict == "adapt" else ()
     return Advice(
         verdict,
         _sentence(verdict, findings, figures),
@@ -165,7 +165,7 @@ def advise(
     )
 
 
-def judge(figures: Figures) -> tuple[Finding, ...]:
+def apply_rules(figures: Figures) -> tuple[Finding, ...]:
     """The rules that apply to these figures, in the order of the table."""
     return tuple(
         Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
@@ -174,7 +174,7 @@ def judge(figures: Figures) -> tuple[Finding, ...]:
     )
 
 
-def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
+def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
     """Recipes to run beside each other: the words seen often, those seen less often too, and a
     control.
     """
@@ -190,7 +190,7 @@ def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
 
 
 def _about(gain: Gain) -> str:
-    brings = f"{share(gain.saved)} of the tokens go, {share(gain.mended)} of what is cut is mended"
+    brings = f"{format_fraction(gain.saved)} of the tokens go, {format_fraction(gain.mended)} of what is cut is mended"
     return f"Words seen {gain.floor} times or more: {brings}."
 
 
@@ -210,7 +210,7 @@ def _figures(
 ) -> Figures:
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
     anchors = sum(word in vocabulary and word not in vocabulary.special for word in frequent)
-    words, _ = addable(vocabulary, splitter, frequent)
+    words, _ = split_addable_words(vocabulary, splitter, frequent)
     floors = sorted({min_count, *(floor for floor in (FEW, ENOUGH) if floor > min_count)})
     taken = ([word for word in words if frequent[word] >= floor] for floor in floors)
     return Figures(
@@ -243,8 +243,8 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
     gain, expected = figures.gain(FEW), figures.forecast
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
-        f" {share(gain.saved)} of the tokens; expected held-out P@5 {share(expected.p5)}"
-        f" ({share(expected.low)} to {share(expected.high)}, chance {share(expected.chance)})."
+        f" {format_fraction(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
+        f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, chance {format_fraction(expected.chance)})."
     )
 
 

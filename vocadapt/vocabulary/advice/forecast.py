@@ -56,7 +56,7 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
     return Forecast(p5, low, high, chance, words, anchors, tuple(_outside(words, anchors, width)))
 
 
-def words_for(p5: float) -> int:
+def words_needed_for(p5: float) -> int:
     """How many running words a P@5 is expected from: the line turned round."""
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 

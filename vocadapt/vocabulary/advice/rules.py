@@ -13,7 +13,7 @@ and 2.9 million words of biomedical papers (least squares, held-out P@5 of ancho
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vocadapt.vocabulary.advice.forecast import Forecast, words_for
+from vocadapt.vocabulary.advice.forecast import Forecast, words_needed_for
 from vocadapt.vocabulary.growth.gains import ENOUGH, FEW, Gain
 from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
@@ -67,7 +67,7 @@ class Figures:
         return next(gain for gain in self.gains if gain.floor >= max(floor, self.min_count))
 
     @property
-    def task_asks(self) -> bool:
+    def task_needs_words(self) -> bool:
         """Whether a task's entity words are cut often, and words of the text would mend enough of
         them.
         """
@@ -90,7 +90,7 @@ class Rule:
     why: str
 
 
-def share(value: float | None) -> str:
+def format_fraction(value: float | None) -> str:
     """A share without its leading zero: .095; small ones by two digits: .00051; – for none."""
     if value is None:
         return "–"
@@ -104,9 +104,9 @@ RULES: tuple[Rule, ...] = (
         "the model cannot read the text",
         lambda f: f.corpus.unknown_share >= MOST_UNKNOWN,
         lambda f: (
-            f"The model cannot read {share(f.corpus.unknown_share)} of the running words at all."
+            f"The model cannot read {format_fraction(f.corpus.unknown_share)} of the running words at all."
         ),
-        f"From {share(MOST_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
+        f"From {format_fraction(MOST_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
         " model of that script.",
     ),
     Rule(
@@ -114,10 +114,10 @@ RULES: tuple[Rule, ...] = (
         "the text seems to be of another language or casing than the model",
         lambda f: f.corpus.share >= MOST_CUT,
         lambda f: (
-            f"{share(f.corpus.share)} of the running words are cut: the text seems to be of another"
+            f"{format_fraction(f.corpus.share)} of the running words are cut: the text seems to be of another"
             " language or casing."
         ),
-        f"From {share(MOST_CUT)}: English texts have at most .12. Choose a model of this language"
+        f"From {format_fraction(MOST_CUT)}: English texts have at most .12. Choose a model of this language"
         " and casing.",
     ),
     Rule(
@@ -139,10 +139,10 @@ RULES: tuple[Rule, ...] = (
         ),  # chance is high where anchors are few
         lambda f: (
             f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
-            f" {share(f.forecast.p5)}, chance {share(f.forecast.chance)}."
+            f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
         ),
-        f"Below {share(USABLE)} new words did not land beside their kind: about"
-        f" {words_for(USABLE):,} words that get a vector are expected to reach it. Get more text.",
+        f"Below {format_fraction(USABLE)} new words did not land beside their kind: about"
+        f" {words_needed_for(USABLE):,} words that get a vector are expected to reach it. Get more text.",
     ),
     Rule(
         "too few words",
@@ -157,12 +157,12 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "hardly cut",
         "hardly worth it, for the model knows nearly all that this text says often",
-        lambda f: f.top_saved < LEAST_SAVED and not f.task_asks,
+        lambda f: f.top_saved < LEAST_SAVED and not f.task_needs_words,
         lambda f: (
-            f"The {TOP:,} most frequent words that could be added would save {share(f.top_saved)}"
+            f"The {TOP:,} most frequent words that could be added would save {format_fraction(f.top_saved)}"
             " of the tokens."
         ),
-        f"Under {share(LEAST_SAVED)} the text is much like what the model knows: general texts save"
+        f"Under {format_fraction(LEAST_SAVED)} the text is much like what the model knows: general texts save"
         " at most .015.",
     ),
     Rule(
@@ -170,10 +170,10 @@ RULES: tuple[Rule, ...] = (
         "",
         lambda f: USABLE <= f.forecast.p5 < GOOD,
         lambda f: (
-            f"Expected held-out P@5 {share(f.forecast.p5)} ({share(f.forecast.low)} to"
-            f" {share(f.forecast.high)})."
+            f"Expected held-out P@5 {format_fraction(f.forecast.p5)} ({format_fraction(f.forecast.low)} to"
+            f" {format_fraction(f.forecast.high)})."
         ),
-        f"Under {share(GOOD)} most new rows are far from where they belong: fine-tuning has to mend"
+        f"Under {format_fraction(GOOD)} most new rows are far from where they belong: fine-tuning has to mend"
         " them. More text helps.",
     ),
     Rule(
@@ -181,8 +181,8 @@ RULES: tuple[Rule, ...] = (
         "",
         lambda f: f.gain(0).under_few >= MANY_RARE,
         lambda f: (
-            f"{share(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
-            f" occur under {FEW} times, {share(f.gain(0).under_enough)} under {ENOUGH}."
+            f"{format_fraction(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
+            f" occur under {FEW} times, {format_fraction(f.gain(0).under_enough)} under {ENOUGH}."
         ),
         f"Anchors seen under {FEW} times found their wordpiece in at most .007 of the cases: cap"
         " the number of words.",
@@ -197,16 +197,16 @@ RULES: tuple[Rule, ...] = (
         ),
         lambda f: (
             "Of the task's entity words that are cut, the words to be added mend"
-            f" {share(f.gain(FEW).mended_task)}."
+            f" {format_fraction(f.gain(FEW).mended_task)}."
         ),
-        f"Under {share(LEAST_MENDED)} this is not the text of that task.",
+        f"Under {format_fraction(LEAST_MENDED)} this is not the text of that task.",
     ),
     Rule(
         "task hardly cut",
         "",
         lambda f: f.task is not None and f.task.share < f.corpus.share,
         lambda f: (
-            f"The task's entity words are cut less ({share(f.task.share if f.task else None)}) than"
+            f"The task's entity words are cut less ({format_fraction(f.task.share if f.task else None)}) than"
             " the text's words."
         ),
         "The gain, if any, will not come from the entities.",

@@ -1,28 +1,28 @@
-"""Plan + spaces → Rows: one row per new token, with its provenance.
+"""Compute the embeddings of new tokens: plan and spaces → NewEmbeddings, each with its provenance.
 
-An initializer is one function from Materials to rows, registered where it stands; it appears in
-recipes, on the command line and on the page by that.
+An initializer is a function from Materials to embeddings, registered in the module that defines it;
+recipes, the command line and the page list the registry.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.vocabulary.initializers.distilled import DISTILLED, DistilSettings
+from vocadapt.vocabulary.initializers.distilled import DISTILLED
 from vocadapt.vocabulary.initializers.materials import (
+    INITIALIZERS,
     Initializer,
+    InitializerSettings,
     Materials,
+    NewEmbeddings,
     Provenance,
-    Registered,
-    Rows,
-    mean_row,
-    ordinary,
-    provenance_line,
+    format_provenance,
+    list_trained_tokens,
+    mean_embedding,
 )
+from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.initializers.simple import SIMPLE
 from vocadapt.vocabulary.initializers.sparse import SPARSE
 from vocadapt.vocabulary.initializers.transfer import TRANSFER
@@ -33,89 +33,65 @@ __all__ = [
     "INITIALIZERS",
     "DistilSettings",
     "Initializer",
+    "InitializerSettings",
     "Materials",
+    "NewEmbeddings",
     "Provenance",
-    "RowSettings",
-    "Rows",
+    "format_provenance",
     "initialize",
     "match_norms",
-    "mean_row",
-    "provenance_line",
+    "mean_embedding",
 ]
 
-INITIALIZERS: Registered = {**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED}
+INITIALIZERS.update({**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED})
 
 
-@dataclass(frozen=True)
-class RowSettings:
-    """Which initializer makes the rows, and what it needs: the seed and standard deviation of
-    random rows; how many `neighbors` (0: the method's own, semantic 3, wechsel 10); the
-    `temperature` of wechsel; the `atoms` of omp, at most; the settings of distilled.
+def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbeddings:
+    """Compute the embeddings of all tokens in `plan.new_embeddings`.
 
-    `norm_matched` brings every new row to the median length of the old rows of its position class
-    (word start, continuation).
-    """
-
-    method: str = "aligned"
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the new embeddings")
-    sd: float = bounded(0.02, 0, 1000, "Standard deviation of random embeddings")  # BERT's
-    neighbors: int = bounded(0, 0, 10_000, "Neighbors of a new token")
-    temperature: float = bounded(0.1, SMALLEST, 1e6, "Temperature")
-    atoms: int = bounded(64, 1, 10_000, "Atoms")
-    norm_matched: bool = False
-    distil: DistilSettings = field(default_factory=DistilSettings)
-
-    def __post_init__(self) -> None:
-        if self.method not in INITIALIZERS:
-            raise InputError(
-                f"Unknown initializer {self.method!r}.",
-                f"Choose one of: {', '.join(INITIALIZERS)}.",
-            )
-        check_settings(self)
-
-
-def initialize(materials: Materials, settings: RowSettings) -> Rows:
-    """Make the row of every token the plan needs one for; raises InputError when the materials do
-    not suffice.
+    Raises InputError if the materials lack what the initializer needs.
     """
     matrix, provenance = INITIALIZERS[settings.method].make(materials, settings)
-    rows = Rows(materials.plan.new_rows, matrix, provenance)
-    return match_norms(rows, materials.plan, materials.model) if settings.norm_matched else rows
+    made = NewEmbeddings(materials.plan.new_embeddings, matrix, provenance)
+    return match_norms(made, materials.plan, materials.model) if settings.norm_matched else made
 
 
-def match_norms(rows: Rows, plan: VocabularyPlan, model: EmbeddingSpace) -> Rows:
-    """The rows at the median length of the old rows of their position class; a zero row stays
-    zero.
+def match_norms(made: NewEmbeddings, plan: VocabularyPlan, model: EmbeddingSpace) -> NewEmbeddings:
+    """Scale new embeddings to the median norm of the old ones of their position class.
+
+    Position classes are word starts and continuations. A zero embedding stays zero.
     """
-    old = ordinary(plan, model)
-    lengths, went_on = _norms(model.matrix[model.rows(old)]), _going_on(plan, old)
-    new, goes_on = _norms(rows.matrix), _going_on(plan, rows.tokens)
-    medians = {
-        kind: float(np.median(lengths[went_on == kind] if (went_on == kind).any() else lengths))
-        for kind in (False, True)
-    }
-    wanted = np.where(goes_on, medians[True], medians[False])
-    factor = np.divide(wanted, new, out=np.zeros_like(new), where=new > 0)
-    names = {False: "word starts", True: "continuations"}
-    provenance = tuple(
-        replace(
-            source,
-            how=(
-                f"{source.how}; at the median length of old {names[bool(kind)]},"
-                f" {medians[bool(kind)]:.3g}"
-            ),
-        )
-        for source, kind in zip(rows.provenance, goes_on, strict=True)
-    )
-    return Rows(
-        rows.tokens, np.asarray(rows.matrix * factor[:, None], dtype=np.float32), provenance
-    )
+    # 1. Median norm of each class of old tokens; of all old tokens if a class is empty.
+    old_tokens = list_trained_tokens(plan, model)
+    old_norms = _compute_norms(model.matrix[model.rows(old_tokens)])
+    old_continues = _find_continuations(plan, old_tokens)
+    medians: dict[bool, float] = {}
+    for continues in (False, True):
+        in_class = old_continues == continues
+        norms = old_norms[in_class] if in_class.any() else old_norms
+        medians[continues] = float(np.median(norms))
+    # 2. Scale each new embedding to the median of its class.
+    norms, is_continuation = _compute_norms(made.matrix), _find_continuations(plan, made.tokens)
+    wanted = np.where(is_continuation, medians[True], medians[False])
+    factor = np.divide(wanted, norms, out=np.zeros_like(norms), where=norms > 0)
+    matrix = np.asarray(made.matrix * factor[:, None], dtype=np.float32)
+    # 3. Record it in the provenance.
+    provenance: list[Provenance] = []
+    for source, continues in zip(made.provenance, is_continuation.tolist(), strict=True):
+        name = "continuations" if continues else "word starts"
+        how = f"{source.how}; at the median length of old {name}, {medians[continues]:.3g}"
+        provenance.append(replace(source, how=how))
+    return NewEmbeddings(made.tokens, matrix, tuple(provenance))
 
 
-def _norms(matrix: Matrix) -> Matrix:
+def _compute_norms(matrix: Matrix) -> Matrix:
+    """Return the Euclidean norm of each row, (rows,)."""
     norms: Matrix = np.linalg.norm(matrix, axis=1)
     return norms
 
 
-def _going_on(plan: VocabularyPlan, tokens: tuple[str, ...] | list[str]) -> NDArray[np.bool_]:
+def _find_continuations(
+    plan: VocabularyPlan, tokens: tuple[str, ...] | list[str]
+) -> NDArray[np.bool_]:
+    """Return which tokens are continuations, (tokens,) bool."""
     return np.array([position(token, plan.base) == "continuation" for token in tokens], dtype=bool)

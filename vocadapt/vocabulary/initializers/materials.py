@@ -1,28 +1,26 @@
-"""What initializers draw on and what they give: the materials, the rows, and where each row came
-from.
+"""Types of the initializers: their inputs (Materials), results (NewEmbeddings), settings and
+registry.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.overlap import position
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
-if TYPE_CHECKING:
-    from vocadapt.vocabulary.initializers.distilled import DistilSettings
-    from vocadapt.vocabulary.initializers.initialize import RowSettings
-
 NO_VECTOR = "without a vector in the target space"
-SHOWN = 5  # donors of a row that stand in its line
+MAX_DONORS = 5  # donors that the description of an embedding names
 
 
 class Donors(Sequence[tuple[str, float]]):
@@ -61,9 +59,10 @@ class Donors(Sequence[tuple[str, float]]):
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a row is made of: a sentence's worth of how, and its donors with their weights.
+    """The origin of an embedding.
 
-    `fallback`: the initializer could not make this row, and another one did, as `how` says.
+    how: a short description; donors: tokens whose embeddings were mixed, with their weights.
+    fallback: whether the initializer could not make this embedding and another one did (see `how`).
     """
 
     how: str
@@ -72,9 +71,10 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """One float32 row of the model's width for each token, in the same order, and where each came
-    from.
+class NewEmbeddings:
+    """Embeddings of new tokens.
+
+    matrix: (tokens, dim) float32; provenance: the origin of each, in the same order.
     """
 
     tokens: tuple[str, ...]
@@ -83,26 +83,28 @@ class Rows:
 
     @property
     def fallbacks(self) -> int:
-        """How many rows another initializer had to make."""
+        """Number of embeddings that another initializer made."""
         return sum(source.fallback for source in self.provenance)
 
 
-Made = tuple[Matrix, tuple[Provenance, ...]]
+Initialized = tuple[Matrix, tuple[Provenance, ...]]
+# Trains embeddings on a text: plan, initial embeddings (tokens, dim), settings, progress → the
+# trained embeddings (tokens, dim), and the number of contexts of each (tokens,).
 Distil = Callable[
-    [VocabularyPlan, Matrix, "DistilSettings", Progress], tuple[Matrix, NDArray[np.int64]]
+    [VocabularyPlan, Matrix, DistilSettings, Progress], tuple[Matrix, NDArray[np.int64]]
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class Materials:
-    """What initializers draw on: the plan, the model's own rows, and other vectors with their map
-    where there are any.
+    """Inputs of the initializers.
 
-    `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the
-    text cut by its vocabulary. `alignment` goes from the domain, or from the target where there is
-    no domain, to the model. `distiller` fits rows to a text through the network: from the plan and
-    the rows to begin with to the rows, and over how many contexts each was fitted. It takes long,
-    and tells `progress` how far it is.
+    plan: vocabulary plan; its `new_embeddings` are the tokens to initialize.
+    model: wordpiece embeddings of the model.
+    domain: word vectors of the domain.
+    alignment: fitted from the domain (or from the target, without a domain) to the model.
+    target: embeddings of a target model, or vectors trained on a text tokenized by its vocabulary.
+    distiller: trains embeddings on a text; slow, so it reports its progress.
     """
 
     plan: VocabularyPlan
@@ -115,47 +117,81 @@ class Materials:
 
     @property
     def similar(self) -> EmbeddingSpace:
-        """Where it is read which tokens are alike: the target space, else the word vectors;
-        InputError without either.
+        """The space in which similar tokens are found: the target, or else the domain.
+
+        Raises InputError if there is neither.
         """
         space = self.domain if self.target is None else self.target
         if space is None:
-            problem = "These rows are made of tokens alike in a target space, and none was given."
-            raise InputError(problem, "Give --target, --vectors or --corpus.")
+            raise InputError(
+                "These embeddings are mixed from tokens that are similar in a target space, and"
+                " there is none.",
+                "Give a target model, word vectors, or a text.",
+            )
         return space
 
     @cached_property
     def donors(self) -> tuple[str, ...]:
-        """The common tokens: the model's, kept with their row, that have a vector in the target
-        space; by id.
+        """Common tokens, by id: old tokens that keep their embedding and have a vector in the target
+        space.
 
-        Special and [unused] tokens are none. Raises InputError where there is not one.
+        Special and [unused] tokens are excluded. Raises InputError if there is none.
         """
         space, stays = self.similar, frozenset(self.plan.kept)
-        found = tuple(
-            token
-            for token in ordinary(self.plan, self.model)
-            if token in stays and has_vector(space, token)
-        )
+        trained = list_trained_tokens(self.plan, self.model)
+        found = tuple(token for token in trained if token in stays and has_vector(space, token))
         if not found:
             raise InputError(
                 f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"
-                " common that keeps its row.",
-                "Check that both are of one language and one casing.",
+                " common that keeps its embedding.",
+                "Check that both have the same language and casing.",
             )
         return found
 
 
 @dataclass(frozen=True)
-class Initializer:
-    """An initializer, the sentence that explains it, its formula, its source, and what it needs
-    beside the model.
+class InitializerSettings:
+    """Settings of the initialization of new embeddings.
 
-    `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of
-    these, "text" a text to be read through the network.
+    method: name in INITIALIZERS.
+    seed, sd: seed and standard deviation of random embeddings.
+    neighbors: number of neighbors to mix (0: the method's own, semantic 3, wechsel 10).
+    temperature: softmax temperature of wechsel.
+    atoms: maximum number of donors of omp.
+    norm_matched: scale every new embedding to the median norm of the old ones of its position
+        class (word start, continuation).
+    distil: settings of distilled.
     """
 
-    make: Callable[[Materials, "RowSettings"], Made]
+    method: str = "aligned"
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the new embeddings")
+    sd: float = bounded(0.02, 0, 1000, "Standard deviation of random embeddings")  # BERT's
+    neighbors: int = bounded(0, 0, 10_000, "Neighbors of a new token")
+    temperature: float = bounded(0.1, SMALLEST, 1e6, "Temperature")
+    atoms: int = bounded(64, 1, 10_000, "Atoms")
+    norm_matched: bool = False
+    distil: DistilSettings = field(default_factory=DistilSettings)
+
+    def __post_init__(self) -> None:
+        if self.method not in INITIALIZERS:
+            raise InputError(
+                f"Unknown initializer {self.method!r}.",
+                f"Choose one of: {', '.join(INITIALIZERS)}.",
+            )
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """An initializer with its explanation, formula, source and inputs.
+
+    make: computes the embeddings of `plan.new_embeddings`, (tokens, dim) float32.
+    needs_alignment: whether it needs a fitted alignment.
+    needs: input beside the model: "" none, "words" word vectors, "target" a target model,
+        "similar" one of these, "text" a text.
+    """
+
+    make: Callable[[Materials, InitializerSettings], Initialized]
     about: str
     formula: str
     source: str
@@ -164,12 +200,12 @@ class Initializer:
 
 
 Registered = Mapping[str, Initializer]
+# All initializers by name; filled by `initialize`, which imports the modules that define them.
+INITIALIZERS: dict[str, Initializer] = {}
 
 
-def ordinary(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:
-    """The model's old tokens whose rows were trained on text, by id: neither special nor
-    [unused].
-    """
+def list_trained_tokens(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:
+    """Return the old tokens with trained embeddings, by id: neither special nor [unused]."""
     base = plan.base
     return [
         token
@@ -179,40 +215,43 @@ def ordinary(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:
 
 
 def has_vector(space: EmbeddingSpace, token: str) -> bool:
-    """Whether a token has a vector there that points somewhere."""
+    """Return whether a space has a vector of a token that is not zero."""
     return token in space and bool(space[token].any())
 
 
-def mean_row(model: EmbeddingSpace) -> Matrix:
-    """The mean of all rows (dim,), summed in double precision."""
+def mean_embedding(model: EmbeddingSpace) -> Matrix:
+    """Return the mean of all embeddings, (dim,) float32, summed in double precision."""
     mean: Matrix = model.matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
     return mean
 
 
-def provenance_line(token: str, source: Provenance, most: int = SHOWN) -> str:
-    """One readable line: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism"; heaviest
-    donors first, so many of them.
+def format_provenance(token: str, source: Provenance, most: int = MAX_DONORS) -> str:
+    """Describe the origin of an embedding in one line, with the `most` heaviest donors.
+
+    Example: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism".
     """
-    if not source.donors or source.donors == ((token, 1.0),):
+    donors = source.donors
+    if not donors or donors == ((token, 1.0),):
         return f"{token} = {source.how}"
-    equal = (
-        len({weight for _, weight in source.donors}) == 1
-        and abs(source.donors[0][1] * len(source.donors) - 1) < 1e-6
-    )
-    ordered = sorted(source.donors, key=lambda donor: -abs(donor[1]))[:most]
-    terms = [
-        f"{_weight(weight, len(source.donors) if equal else 0)}{name}" for name, weight in ordered
-    ]
+    # 1. Equal weights are written as fractions, others as decimals.
+    is_mean = len({weight for _, weight in donors}) == 1
+    is_mean = is_mean and abs(donors[0][1] * len(donors) - 1) < 1e-6
+    denominator = len(donors) if is_mean else 0
+    # 2. The heaviest donors, and the number of the others.
+    heaviest = sorted(donors, key=lambda donor: -abs(donor[1]))[:most]
+    terms = [f"{_format_weight(weight, denominator)}{name}" for name, weight in heaviest]
     line = f"{token} = {' + '.join(terms)}".replace("+ -", "− ")
-    rest = len(source.donors) - len(ordered)
-    return (
-        line
-        + (f" + … ({rest} more)" if rest > 0 else "")
-        + (f"  ({source.how})" if source.fallback else "")
-    )
+    if len(donors) > len(heaviest):
+        line += f" + … ({len(donors) - len(heaviest)} more)"
+    if source.fallback:
+        line += f"  ({source.how})"
+    return line
 
 
-def _weight(weight: float, equal: int) -> str:
-    if equal:
-        return f"1/{equal} " if equal > 1 else ""
-    return f"{weight:.2f} ".replace("0.", ".", 1) if abs(weight) >= 0.005 else f"{weight:.1g} "
+def _format_weight(weight: float, denominator: int) -> str:
+    """Format a weight with a space after it: "1/3 ", ".25 ", "" for a single donor."""
+    if denominator:
+        return f"1/{denominator} " if denominator > 1 else ""
+    if abs(weight) >= 0.005:
+        return f"{weight:.2f} ".replace("0.", ".", 1)
+    return f"{weight:.1g} "

@@ -1,5 +1,5 @@
-"""Rows as weighted sums of old rows, which most initializers make: who gives, how much, and the
-same as provenance.
+"""Embeddings as weighted sums of old embeddings, with the donors and weights as provenance: the
+shared part of most initializers.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,31 +16,36 @@ from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.materials import (
     NO_VECTOR,
     Donors,
-    Made,
+    Initialized,
     Materials,
     Provenance,
     has_vector,
-    mean_row,
+    mean_embedding,
 )
 
-FOLDS = 16  # columns that share one maximum when a bound is looked for
-PARTS_AT_ONCE = 2
+GROUP_SIZE = 16  # columns of a group of which the maximum is taken
+N_THREADS = 2  # blocks that are mixed in parallel
 COLUMNS = 128  # columns of the donor embeddings that are summed at once
 
 
 @dataclass(frozen=True, eq=False)
 class Mix:
-    """Weights (n, k) of donors, named by column number (n, k); what has no weight is padding."""
+    """Donors of new embeddings and their weights.
+
+    donors: (n, k) int64, column numbers; weights: (n, k) float32. Entries of weight 0 are padding.
+    """
 
     donors: NDArray[np.int64]
     weights: Matrix
 
 
-def mixed(names: Sequence[str], donor_rows: Matrix, parts: Sequence[Mix], how: str) -> Made:
-    """The rows that mixes of donors give, and their provenance.
+def mix_embeddings(
+    names: Sequence[str], donor_rows: Matrix, parts: Sequence[Mix], how: str
+) -> Initialized:
+    """Compute mixed embeddings, (n, dim) float32, and their provenance.
 
-    `names` and `donor_rows` (donors, dim) belong together; `parts` follow each other, n rows in
-    all.
+    names: donor tokens; donor_rows: (donors, dim) float32, their embeddings.
+    parts: consecutive blocks of the mixes, n rows in all.
     """
     used = [part.weights != 0 for part in parts]
     counts = np.concatenate([np.zeros(1, np.int64), *(mask.sum(axis=1) for mask in used)])
@@ -73,118 +78,135 @@ def _weighted_sums(
     return rows
 
 
-def where_alike(materials: Materials, choose: Callable[[Matrix], Mix], how: str) -> Made:
-    """Rows of new tokens from the common tokens, by their cosines in the target space.
+def mix_similar_tokens(
+    materials: Materials, choose: Callable[[Matrix], Mix], how: str
+) -> Initialized:
+    """Mix the embeddings of common tokens, by their cosine similarity to each new token in the target
+    space.
 
-    `choose` turns cosines (block, common tokens) into a mix; it sees a block of new tokens at a
-    time, so memory is bounded.
+    choose: turns similarities (block, common tokens) into a Mix. It gets a block of new tokens at a
+        time, which bounds the memory.
     """
     space, names = materials.similar, materials.donors
     common = space.unit[space.rows(names)]
 
-    def make(tokens: tuple[str, ...]) -> Made:
+    def make(tokens: tuple[str, ...]) -> Initialized:
         new = space.unit[space.rows(tokens)]
-        parts = _run_side_by_side(
+        parts = _map_in_parallel(
             lambda part: choose(new[part] @ common.T), iterate_blocks(len(new), len(common))
         )
-        return mixed(names, materials.model.matrix[materials.model.rows(names)], parts, how)
+        return mix_embeddings(
+            names, materials.model.matrix[materials.model.rows(names)], parts, how
+        )
 
-    return with_fallback(
-        materials, [has_vector(space, token) for token in materials.plan.new_rows], make
+    return initialize_with_fallback(
+        materials, [has_vector(space, token) for token in materials.plan.new_embeddings], make
     )
 
 
-def _run_side_by_side(work: Callable[[slice], Mix], parts: Iterable[slice]) -> list[Mix]:
-    """Compute the mix of each part, two parts in parallel.
+def _map_in_parallel(work: Callable[[slice], Mix], parts: Iterable[slice]) -> list[Mix]:
+    """Compute the mix of each block, N_THREADS blocks in parallel.
 
-    A single part would leave a core idle while its donors are selected, outside of BLAS.
+    One block alone would leave cores idle while its donors are selected, outside of BLAS.
     """
     from threadpoolctl import threadpool_limits
 
     with (
-        threadpool_limits(count_cores() // PARTS_AT_ONCE or 1),
-        ThreadPoolExecutor(PARTS_AT_ONCE) as pool,
+        threadpool_limits(count_cores() // N_THREADS or 1),
+        ThreadPoolExecutor(N_THREADS) as pool,
     ):
         return list(pool.map(work, parts))
 
 
-def with_fallback(
-    materials: Materials, able: Sequence[bool], make: Callable[[tuple[str, ...]], Made]
-) -> Made:
-    """Rows by `make` for the tokens where `able` is true, the mean of their pieces for the others;
-    each says which it was.
+def initialize_with_fallback(
+    materials: Materials, able: Sequence[bool], make: Callable[[tuple[str, ...]], Initialized]
+) -> Initialized:
+    """Initialize tokens by `make` if possible, and by the mean of their pieces otherwise.
+
+    able: for each token of `plan.new_embeddings` whether `make` can initialize it. The provenance
+    says which of the two was used.
     """
-    tokens = materials.plan.new_rows
-    groups = [
-        tuple(token for token, can in zip(tokens, able, strict=True) if can is wanted)
-        for wanted in (True, False)
-    ]
-    made = [make(groups[0])] if groups[0] else []
-    if groups[1]:
-        filled, sources = mean_of_pieces(materials, groups[1])
-        made.append(
-            (
-                filled,
-                tuple(
-                    Provenance(f"{NO_VECTOR}: {s.how}", s.donors, fallback=True) for s in sources
-                ),
-            )
-        )
-    if not made:
+    tokens = materials.plan.new_embeddings
+    # 1. Two groups: the tokens that `make` can initialize, and the others.
+    first = tuple(token for token, can in zip(tokens, able, strict=True) if can)
+    others = tuple(token for token, can in zip(tokens, able, strict=True) if not can)
+    matrices: list[Matrix] = []
+    sources: list[Provenance] = []
+    if first:
+        embeddings, provenance = make(first)
+        matrices.append(embeddings)
+        sources.extend(provenance)
+    if others:
+        embeddings, provenance = average_pieces(materials, others)
+        matrices.append(embeddings)
+        for source in provenance:
+            how = f"{NO_VECTOR}: {source.how}"
+            sources.append(Provenance(how, source.donors, fallback=True))
+    if not matrices:
         return np.empty((0, materials.model.dim), np.float32), ()
-    order = np.argsort(np.argsort([not can for can in able], kind="stable"), kind="stable")
-    given = [source for _, group in made for source in group]
-    return np.concatenate([rows for rows, _ in made])[order], tuple(given[i] for i in order)
+    # 2. Bring both groups into the order of the tokens: invert the permutation that grouped them.
+    grouped = np.argsort([not can for can in able], kind="stable")
+    order = np.argsort(grouped, kind="stable")
+    return np.concatenate(matrices)[order], tuple(sources[i] for i in order)
 
 
-def mean_of_pieces(materials: Materials, tokens: Sequence[str]) -> Made:
-    """The mean of the rows of a token's pieces; the global mean for what the model cannot spell."""
-    base, model = materials.plan.base, materials.model
-    cuts = [base.tokenize_token(token) for token in tokens]
-    spelled = [bool(cut) and base.unknown not in cut for cut in cuts]
-    width = max((len(cut) for cut in cuts), default=1)
-    donors, weights = (
-        np.zeros((len(cuts), width), np.int64),
-        np.zeros((len(cuts), width), np.float32),
-    )
-    for row, (cut, can) in enumerate(zip(cuts, spelled, strict=True)):
-        if can:
-            donors[row, : len(cut)] = [model.index[piece] for piece in cut]
-            weights[row, : len(cut)] = 1 / len(cut)
-    rows, sources = mixed(model.words, model.matrix, [Mix(donors, weights)], "mean of its pieces")
-    rows[~np.array(spelled, dtype=bool)] = mean_row(model)
-    unspelled = Provenance("global mean: the model cannot spell it", fallback=True)
-    return rows, tuple(
-        source if can else unspelled for source, can in zip(sources, spelled, strict=True)
-    )
+def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
+    """Return the mean of the embeddings of each token's pieces, (tokens, dim) float32.
 
-
-def shortlist(closeness: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matrix]:
-    """What lies at or above each row's bound: columns and values (rows, most), best first, equal
-    ones by column.
-
-    Padded with column 0 and −∞.
+    Tokens that the model cannot spell get the mean of all embeddings.
     """
-    rows, columns = np.divmod(
-        np.flatnonzero(closeness >= bound[:, None]), closeness.shape[1]
-    )  # np.nonzero is slower
-    counts = np.bincount(rows, minlength=len(closeness))
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = (len(closeness), int(counts.max(initial=1)))
+    base, model = materials.plan.base, materials.model
+    tokenized = [base.tokenize_token(token) for token in tokens]
+    spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
+    shape = (len(tokenized), max(map(len, tokenized), default=1))
+    donors, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    for row, (pieces, can) in enumerate(zip(tokenized, spelled, strict=True)):
+        if can:
+            donors[row, : len(pieces)] = [model.index[piece] for piece in pieces]
+            weights[row, : len(pieces)] = 1 / len(pieces)
+    embeddings, sources = mix_embeddings(
+        model.words, model.matrix, [Mix(donors, weights)], "mean of its pieces"
+    )
+    embeddings[~np.array(spelled, dtype=bool)] = mean_embedding(model)
+    unspelled = Provenance("global mean: the model cannot spell it", fallback=True)
+    provenance: list[Provenance] = []
+    for source, can in zip(sources, spelled, strict=True):
+        provenance.append(source if can else unspelled)
+    return embeddings, tuple(provenance)
+
+
+def select_above_bound(similarities: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matrix]:
+    """Return the columns and values that reach the bound of each row, (rows, most), best first.
+
+    similarities: (rows, columns) float32; bound: (rows,) float32. Equal values are in the order of
+    their columns. Padded with column 0 and −∞.
+
+    Example: row [.1 .9 .4], bound .3 → columns [1 2], values [.9 .4].
+    """
+    # 1. Find all of them in one pass; np.nonzero on two dimensions is slower.
+    flat = np.flatnonzero(similarities >= bound[:, None])
+    rows, columns = np.divmod(flat, similarities.shape[1])
+    # 2. Number them within each row, and write them into a padded matrix.
+    counts = np.bincount(rows, minlength=len(similarities))
+    first_of_row = np.cumsum(counts) - counts
+    place = np.arange(len(rows)) - np.repeat(first_of_row, counts)
+    shape = (len(similarities), int(counts.max(initial=1)))
     found, values = np.zeros(shape, np.int64), np.full(shape, -np.inf, np.float32)
-    found[rows, place], values[rows, place] = columns, closeness[rows, columns]
+    found[rows, place] = columns
+    values[rows, place] = similarities[rows, columns]
+    # 3. Sort each row.
     order = np.argsort(-values, axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
-def folded_maxima(closeness: Matrix) -> Matrix:
-    """Return maxima of disjoint groups of columns (rows, groups): the k-th largest of them bounds
-    the k-th largest value of the row from below.
+def compute_group_maxima(similarities: Matrix) -> Matrix:
+    """Return the maxima of disjoint groups of columns, (rows, groups): the k-th largest maximum of
+    a row is a lower bound of its k-th largest value.
     """
-    count = closeness.shape[1]
-    step = -(-count // FOLDS)
-    maxima = closeness[:, :step].copy()
+    count = similarities.shape[1]
+    step = -(-count // GROUP_SIZE)
+    maxima = similarities[:, :step].copy()
     for start in range(step, count, step):
-        part = closeness[:, start : start + step]
+        part = similarities[:, start : start + step]
         np.maximum(maxima[:, : part.shape[1]], part, out=maxima[:, : part.shape[1]])
     return maxima

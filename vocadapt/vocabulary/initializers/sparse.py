@@ -1,113 +1,127 @@
-"""Orthogonal matching pursuit: a target's vector rewritten as a sum of few common tokens' vectors,
-the sum carried over.
+"""Initializer by orthogonal matching pursuit: write a target vector as a sum of a few common tokens'
+vectors, and apply the same sum to their embeddings.
 
-Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are made once,
-and what a step needs is a few of their rows. Selection is by the largest product with the residual,
-rows as they are, as mergekit-tokensurgeon does.
+Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are computed
+once, and each step reads a few rows of them. The atom with the largest product with the residual is
+selected, without normalizing the vectors, as in mergekit-tokensurgeon.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.materials import (
+    Initialized,
     Initializer,
-    Made,
+    InitializerSettings,
     Materials,
     Registered,
     has_vector,
 )
-from vocadapt.vocabulary.initializers.mixing import Mix, mixed, with_fallback
+from vocadapt.vocabulary.initializers.mixing import Mix, initialize_with_fallback, mix_embeddings
 
-if TYPE_CHECKING:
-    from vocadapt.vocabulary.initializers.initialize import RowSettings
-
-BLOCK = 512  # tokens whose first products are held at once
-NOTHING_LEFT = 1e-5  # of a product, against that of the two whole vectors: float32 rounding
-Products = Callable[[int], Matrix]  # of one atom with all
-LARGEST_GRAM = 4_000_000_000  # bytes
-DEPENDENT = 1e-6  # of an atom's squared length: what of it the chosen ones do not hold
+BLOCK = 512  # tokens whose initial products are in memory at the same time
+MIN_PRODUCT = 1e-5  # relative to the largest initial product: below it is float32 rounding
+Products = Callable[[int], Matrix]  # products of one atom with all atoms, (m,)
+MAX_GRAM_BYTES = 4_000_000_000
+MIN_RESIDUAL = 1e-6  # relative to an atom's squared norm: below it depends on the chosen atoms
 
 
-def omp(materials: Materials, settings: "RowSettings") -> Made:
-    """The common tokens' rows under the coefficients that rebuild the token's vector in the target
-    space.
+def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Sum the common tokens' embeddings, with the coefficients that rebuild the token's vector in the
+    target space.
     """
     space, names = materials.similar, materials.donors
     atoms = space.matrix[space.rows(names)]
     k = min(settings.atoms, len(names))
 
-    def make(tokens: tuple[str, ...]) -> Made:
-        mix = pursue(space.matrix[space.rows(tokens)], atoms, k)
+    def make(tokens: tuple[str, ...]) -> Initialized:
+        mix = decompose(space.matrix[space.rows(tokens)], atoms, k)
         rows = materials.model.matrix[materials.model.rows(names)]
-        return mixed(names, rows, [mix], f"orthogonal matching pursuit, {k} common tokens at most")
+        return mix_embeddings(
+            names, rows, [mix], f"orthogonal matching pursuit, {k} common tokens at most"
+        )
 
-    return with_fallback(
-        materials, [has_vector(space, token) for token in materials.plan.new_rows], make
+    return initialize_with_fallback(
+        materials, [has_vector(space, token) for token in materials.plan.new_embeddings], make
     )
 
 
-def pursue(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
-    """Rewrite each vector (n, d) as a sum of at most k atoms (m, d).
+def decompose(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
+    """Write each vector as a sum of at most k atoms.
 
-    The products of all atoms, m² · 4 bytes, are made once where they fit into 4 GB and enough
-    vectors share them.
+    vectors: (n, d) float32; atoms: (m, d) float32. Returns a Mix of (n, k).
+
+    The products of all atoms, m² · 4 bytes, are computed in advance if they fit into 4 GB and there
+    are enough vectors to make use of them.
     """
     from threadpoolctl import threadpool_limits
 
-    together = 4 * len(atoms) ** 2 <= LARGEST_GRAM and len(vectors) * k > len(atoms)
-    gram: Products = (atoms @ atoms.T).__getitem__ if together else lambda atom: atoms @ atoms[atom]
+    def compute_products(atom: int) -> Matrix:
+        products: Matrix = atoms @ atoms[atom]
+        return products
+
+    gram: Products = compute_products
+    if 4 * len(atoms) ** 2 <= MAX_GRAM_BYTES and len(vectors) * k > len(atoms):
+        gram = (atoms @ atoms.T).__getitem__
     mix = Mix(np.zeros((len(vectors), k), np.int64), np.zeros((len(vectors), k), np.float32))
     work = np.empty((k, len(atoms)), np.float32)
     with threadpool_limits(1):  # a step is too small to share: threads would wait for each other
         for start in range(0, len(vectors), BLOCK):
             products = vectors[start : start + BLOCK] @ atoms.T
             for row, first in enumerate(products, start=start):
-                chosen, weights = _pursue_one(first, gram, atoms, work)
+                chosen, weights = _decompose_one(first, gram, atoms, work)
                 mix.donors[row, : len(chosen)], mix.weights[row, : len(chosen)] = chosen, weights
     return mix
 
 
-def _pursue_one(
+def _decompose_one(
     first: Matrix, gram: Products, atoms: Matrix, work: Matrix
 ) -> tuple[list[int], NDArray[np.floating]]:
-    """The atoms chosen for one vector and their coefficients, from its products with all atoms
-    (m,).
+    """Choose the atoms of one vector and return them with their coefficients.
 
-    `work` (k, m) takes the products of all atoms with each new direction, orthogonal to the ones
-    before (Gram-Schmidt).
+    first: (m,) products of the vector with all atoms.
+    work: (k, m) buffer for the products of all atoms with each new direction.
+
+    1. Choose the atom with the largest product with the residual.
+    2. Make it orthogonal to the directions so far (Gram-Schmidt); skip it if it depends on them.
+    3. Subtract its direction from the residual's products with all atoms.
+    4. After at most k atoms, solve for the coefficients by least squares.
     """
-    left, chosen, used = first.copy(), list[int](), 0
-    enough = NOTHING_LEFT * float(np.abs(first).max(initial=0.0))
-    banned = list[int]()
-    while used < len(work) and len(banned) < len(first):
-        atom = int(np.abs(left).argmax())
-        if abs(left[atom]) <= enough:
+    residual = first.copy()
+    chosen: list[int] = []
+    excluded: list[int] = []  # chosen, or dependent on the chosen ones
+    min_product = MIN_PRODUCT * float(np.abs(first).max(initial=0.0))
+    while len(chosen) < len(work) and len(excluded) < len(first):
+        # 1. Choose an atom.
+        atom = int(np.abs(residual).argmax())
+        if abs(residual[atom]) <= min_product:
             break
-        banned.append(atom)
-        along, products = work[:used, atom].copy(), gram(atom)
-        rest = float(products[atom] - along @ along)
-        if rest > DEPENDENT * float(products[atom]):
-            direction = (products - along @ work[:used]) / np.float32(rest**0.5)
-            left -= (left[atom] / np.float32(rest**0.5)) * direction
+        excluded.append(atom)
+        # 2. Remove its components along the directions so far.
+        used = len(chosen)
+        components, products = work[:used, atom].copy(), gram(atom)
+        squared_norm = float(products[atom] - components @ components)
+        if squared_norm > MIN_RESIDUAL * float(products[atom]):
+            norm = np.float32(squared_norm**0.5)
+            direction = (products - components @ work[:used]) / norm
+            # 3. Update the residual's products.
+            residual -= (residual[atom] / norm) * direction
             work[used] = direction
             chosen.append(atom)
-            used += 1
-        left[banned] = 0.0  # what was taken is orthogonal to the rest, but for rounding
-    taken = atoms[chosen].astype(np.float64)
-    return chosen, (
-        np.linalg.solve(taken @ taken.T, first[chosen].astype(np.float64))
-        if chosen
-        else np.empty(0)
-    )
+        residual[excluded] = 0.0  # zero in exact arithmetic
+    # 4. Coefficients of the chosen atoms.
+    if not chosen:
+        return chosen, np.empty(0)
+    basis = atoms[chosen].astype(np.float64)
+    return chosen, np.linalg.solve(basis @ basis.T, first[chosen].astype(np.float64))
 
 
 SPARSE: Registered = {
     "omp": Initializer(
-        omp,
+        initialize_omp,
         "the target's vector as a sum of at most k common tokens' vectors, carried over to their"
         " rows",
         "Σ α_o · E(o), α by orthogonal matching pursuit",

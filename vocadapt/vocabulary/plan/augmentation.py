@@ -20,7 +20,7 @@ from vocadapt.vocabulary.families.wordpiece_training import (
     generate_tokens,
 )
 from vocadapt.vocabulary.growth.retokenization import build_word_table
-from vocadapt.vocabulary.plan.reachable import SPECIAL, why_silent
+from vocadapt.vocabulary.plan.reachable import SPECIAL, explain_unreachable
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, rank_removable
 
 STAYS = "already in the vocabulary"
@@ -151,7 +151,7 @@ def _why_not(token: str, materials: AugmentationMaterials, chosen: Augmentation)
         return SPECIAL if token in materials.base.special else STAYS
     if chosen.makes_words and token.startswith(materials.base.continuation):
         return LIKE_A_CONTINUATION
-    return why_silent(token, materials.base, materials.splitter, materials.exact)
+    return explain_unreachable(token, materials.base, materials.splitter, materials.exact)
 
 
 def _target(materials: AugmentationMaterials) -> Ranked:

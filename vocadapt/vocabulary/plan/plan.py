@@ -117,7 +117,7 @@ class VocabularyPlan:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
-    silent: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
     whole: frozenset[str] | None = None
     note: str = ""
 
@@ -165,7 +165,7 @@ class VocabularyPlan:
         return np.array(new, dtype=np.int64), np.array(old, dtype=np.int64)
 
     @property
-    def new_rows(self) -> tuple[str, ...]:
+    def new_embeddings(self) -> tuple[str, ...]:
         """Every token that needs a row: the replaced ones, then the added ones."""
         return self.replaced + self.added_tokens
 
@@ -190,6 +190,6 @@ class VocabularyPlan:
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
             "replaced_tokens": list(self.replaced),
             "dropped_tokens": list(self.dropped),
-            "silent_tokens": list(self.silent),
+            "silent_tokens": list(self.unreachable),
             "continuation": self.base.continuation,
         }

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.overlap import find_unreachable
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     AugmentationMaterials,
@@ -21,7 +21,7 @@ from vocadapt.vocabulary.plan.augmentation import (
     propose,
 )
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
+from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 
 MOST_ADDED = 20_000  # tokens that an extension adds where no cap is given
@@ -105,7 +105,7 @@ def plan_from_words(
     Raises InputError if no word of the space is new to the model.
     """
     settings = settings or PlanSettings()
-    firing, cannot = addable(vocabulary, splitter, domain.words, exact)
+    firing, cannot = split_addable_words(vocabulary, splitter, domain.words, exact)
     if not firing:
         lacking = sum(map(len, cannot.values()))
         raise InputError(
@@ -131,7 +131,7 @@ def plan_from_words(
     )
 
 
-def addable(
+def split_addable_words(
     vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str], exact: bool = True
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Split words that the model lacks into those that can be added, in order, and those that
@@ -140,14 +140,14 @@ def addable(
     exact: they would be exact-word tokens instead of WordPiece entries.
     """
     firing = list[str]()
-    cannot: dict[str, list[str]] = {CANNOT_FIRE: [], SPACED: [], TOO_LONG: []}
+    cannot: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
         if word in vocabulary:
             continue
         if len(word) > vocabulary.longest_word:
             cannot[TOO_LONG].append(word)
         elif not splitter.yields(word):
-            cannot[CANNOT_FIRE].append(word)
+            cannot[NEVER_ONE_WORD].append(word)
         elif exact and not splitter.keeps(word):
             cannot[SPACED].append(word)
         else:
@@ -326,7 +326,7 @@ def _ordered(
     added = tuple(_added(vocabulary, token, sources) for token in order if token not in vocabulary)
     whole = sources.target.whole.intersection(order) if sources.target else None
     plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
-    return replace(plan, silent=unreachable(plan.after, splitter, plan.added_tokens))
+    return replace(plan, unreachable=find_unreachable(plan.after, splitter, plan.added_tokens))
 
 
 def _count(space: EmbeddingSpace, word: str) -> int | None:

@@ -6,14 +6,14 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 SPECIAL = "a special token"
-CANNOT_FIRE = "the model's own normalizer and pre-tokenizer never yield it as one word"
+NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model cuts"
 # what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
 STEMS = "a0"
 
 
-def why_silent(
+def explain_unreachable(
     token: str, vocabulary: Vocabulary, splitter: Splitter, exact: bool = False
 ) -> str | None:
     """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if it
@@ -29,9 +29,9 @@ def why_silent(
     body = token.removeprefix(vocabulary.continuation)
     stems = STEMS if body != token else ("",)
     if not body:
-        return CANNOT_FIRE
+        return NEVER_ONE_WORD
     if len(body) + len(stems[0]) > vocabulary.longest_word:
         return TOO_LONG
     if not any(splitter.yields(stem + body) for stem in stems):
-        return CANNOT_FIRE
+        return NEVER_ONE_WORD
     return SPACED if exact and not splitter.keeps(token) else None

@@ -28,7 +28,7 @@ EXACT_WORD = {
 }
 
 
-def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+def add_exact_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     """A copy of `tokenizer` in which each of `words`, met as a whole word, is one token with the
     next free id.
     """
@@ -37,7 +37,7 @@ def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     return changed
 
 
-def insertion(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+def insert_wordpieces(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids.
 
     Raises InputError where there are exact-word tokens: their ids must lie behind all wordpieces.
@@ -67,7 +67,7 @@ def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
     return spec
 
 
-def replacement(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
+def replace_vocabulary(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
     """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id;
     normalizer and template stay.
 
@@ -119,20 +119,22 @@ class TokenizerMode:
 
 TOKENIZER_MODES = {
     "exact-word": TokenizerMode(
-        lambda tokenizer, plan: exact_word(tokenizer, plan.added_tokens),
+        lambda tokenizer, plan: add_exact_words(tokenizer, plan.added_tokens),
         "a whole word of the added list is one token; every other word is cut as before",
     ),
     "insertion": TokenizerMode(
-        lambda tokenizer, plan: insertion(tokenizer, plan.added_tokens),
+        lambda tokenizer, plan: insert_wordpieces(tokenizer, plan.added_tokens),
         "the words join the WordPiece vocabulary and also match as the start of longer words",
     ),
     "replacement": TokenizerMode(
-        replacement, "the WordPiece vocabulary is the new one: tokens may go and change place", True
+        replace_vocabulary,
+        "the WordPiece vocabulary is the new one: tokens may go and change place",
+        True,
     ),
 }
 
 
-def tokenizer_after(
+def adapt_tokenizer(
     tokenizer: Tokenizer, plan: VocabularyPlan, mode: str = "exact-word"
 ) -> Tokenizer:
     """A copy of `tokenizer` after a plan, by the named mode.
@@ -182,7 +184,7 @@ class Departures:
         return (self.missed + self.other) / self.added_words if self.added_words else 0.0
 
 
-def departures(
+def measure_departures(
     before: Vocabulary,
     after: Tokenizer,
     splitter: Splitter,
