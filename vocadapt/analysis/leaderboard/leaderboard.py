@@ -277,7 +277,9 @@ def initialize_token(materials: Materials, token: str, rows: InitializerSettings
 
 def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
     """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss."""
-    rows = min(settings.judged, len(materials.plan.new_embeddings)) + (settings.held_out or HELD_OUT)
+    rows = min(settings.judged, len(materials.plan.new_embeddings)) + (
+        settings.held_out or HELD_OUT
+    )
     width = materials.model.dim + materials.similar.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
     chosen = settings.named
@@ -362,7 +364,9 @@ def _variants(
     return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
 
 
-def _initialize(materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings) -> NewEmbeddings:
+def _initialize(
+    materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings
+) -> NewEmbeddings:
     """Initialize embeddings, through an alignment fitted on these materials if needed."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
