@@ -306,7 +306,7 @@ def test_runs_that_cannot_be_read_are_named(workspace, capsys):
     assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
     assert main(["results", *root]) == 0
     assert (
-        "1 of 3 runs cannot be read and is passed over: broken ("
+        "1 of 3 runs cannot be read and is skipped: broken ("
         in capsys.readouterr().out.splitlines()[-1]
     )
     for name in ("base", "green"):

@@ -117,7 +117,7 @@ def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vect
     assert {"overlap", "quantile", "z"} == set(answer["words"][0]["null"])
     assert "luck alone gives" in answer["note"] and sorted(vectors.rglob("*")) == before
     assert null["about"].startswith(
-        "two seeds of v" if how == "--noise-baseline-seed" else "two draws of the lines behind v"
+        "two seeds of v" if how == "--noise-baseline-seed" else "two bootstrap resamples of v"
     )
 
 
@@ -187,7 +187,7 @@ def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
     ] == ["a"]
     assert find_other_seeds(c, workspace) == []
     text.write_text("something else\n")
-    with pytest.raises(InputError, match=r"cannot be made a second time: .* was changed since"):
+    with pytest.raises(InputError, match=r"cannot be trained again: .* was changed since"):
         train_noise_baseline(a)
 
 
@@ -205,7 +205,7 @@ def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
         )
         == 0
     )
-    with pytest.raises(InputError, match="not trained here"):
+    with pytest.raises(InputError, match="not trained in this workspace"):
         train_noise_baseline(open_artifact(tmp_path / "h"))
 
 
@@ -316,7 +316,7 @@ def test_words_that_were_asked_for(ask, text, tiny_bert, tmp_path):
 def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path):
     step = ContextualStep(contextual=ContextualSettings(length=64))
     made = run_step(Spec("contextual", step, {"text": text, "model": tiny_bert}), tmp_path / "c")
-    with pytest.raises(InputError, match="lines that can be drawn anew"):
+    with pytest.raises(InputError, match="lines that can be resampled"):
         train_noise_baseline(made, BOOTSTRAP)
     assert made.manifest.seed == 1
 

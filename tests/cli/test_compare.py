@@ -167,10 +167,10 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
     ("line", "said"),
     [
         ("{f}/a {f}/b {f}/a", "Two are compared, 3 were given"),
-        ("{f}/a", "two cuts are the same"),
+        ("{f}/a", "two tokenizations are the same"),
         ("{f}/a {f}/nowhere", "no such run or file"),
         ("{f}/gold.txt {f}/ours.txt", "need the kind"),
-        ("{f}/gold.txt {f}/ours.txt --kind ner", "need what is right"),
+        ("{f}/gold.txt {f}/ours.txt --kind ner", "need gold labels"),
         ("{f}/a {f}/b --kind qa", "different tasks"),
         ("{f}/a {f}/b --slice odd", "There is no slice 'odd'"),
         ("{f}/a {f}/b --slice new-token", "needs two tokenizations"),

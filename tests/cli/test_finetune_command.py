@@ -277,7 +277,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ),
         (
             "finetune --model {f}/adapted --task {f}/task.toml --train {f}/train.txt --out {t}/o",
-            "came beside it",
+            "was given as well",
         ),
         (
             "finetune --model {f}/before --task {f}/task.toml --tokenization mixed --out {t}/o",
@@ -306,7 +306,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ),
         (
             "finetune --model {f}/adapted --task ner --train {f}/train.txt --fold 1 --out {t}/o",
-            "these are loose files",
+            "these are single files",
         ),
         (
             (

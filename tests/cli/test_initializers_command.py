@@ -181,7 +181,7 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
 def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors, text):
     given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
     assert main(["initializers", *map(str, given)]) == 2
-    assert "trained on the text that the loss is asked on" in capsys.readouterr().err
+    assert "trained on the held-out text" in capsys.readouterr().err
 
 
 def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
@@ -193,7 +193,7 @@ def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
         main(["initializers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)])
         == 2
     )
-    assert "rows are fitted to the text that the loss is asked on" in capsys.readouterr().err
+    assert "embeddings were fitted to the held-out text" in capsys.readouterr().err
 
 
 def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(

@@ -153,7 +153,7 @@ def test_other_tasks_and_missing_parts_are_messages(tmp_path):
         (PairSpec(ner, other), "different tasks"),
         (PairSpec(ner, kind="qa"), "different tasks"),
         (PairSpec(str(bare), str(bare)), "need the kind"),
-        (PairSpec(str(bare), str(bare), kind="ner"), "need what is right"),
+        (PairSpec(str(bare), str(bare), kind="ner"), "need gold labels"),
         (PairSpec(ner, str(tmp_path / "nowhere")), "no such run or file"),
         (PairSpec(ner, str(bare)), "holds 1 sentences, the gold file 2"),
         (PairSpec(ner, ner, ("base", "adapted")), "no 'adapted' cut"),

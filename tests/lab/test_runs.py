@@ -93,17 +93,17 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     )
     told = describe_unreadable(found, 2)
     assert (
-        told.startswith("2 of 2 runs cannot be read and are passed over: green (")
+        told.startswith("2 of 2 runs cannot be read and are skipped: green (")
         and "; base (" in told
     )
     assert (
         describe_unreadable({}, 7) == ""
         and describe_unreadable({"a": "why."}, 1)
-        == "1 of 1 run cannot be read and is passed over: a (why)."
+        == "1 of 1 run cannot be read and is skipped: a (why)."
     )
     assert (
         describe_unreadable({"a": "x", "b": "y."}, 7)
-        == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
+        == "2 of 7 runs cannot be read and are skipped: a (x); b (y)."
     )
     with pytest.raises(InputError, match="not one of a run"):
         open_runs(workspace.root / "runs" / "green")

@@ -208,7 +208,7 @@ def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny
     made = run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "v")
     assert load_space(made.folder).words == ("warfarin", "drug")
     assert (
-        "2 of 3 words stand in the text: the others are left out" in made.manifest.numbers["notes"]
+        "2 of 3 words occur in the text: the others are left out" in made.manifest.numbers["notes"]
     )
     file.write_text("1 2\nParis 5 6\n")
     with pytest.raises(InputError, match="None of the 1 words"):
@@ -539,6 +539,6 @@ def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_b
     recipe = preset("reduced-last-10")
     made = run_step(Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert}), place)
     again = Spec("model", ModelStep(recipe, certify=False), {"model": made.folder})
-    with pytest.raises(InputError, match="is, or holds, the model that it would be made from"):
+    with pytest.raises(InputError, match="is, or contains, the model that it would be made from"):
         run_step(again, place.parent if above else place, overwrite=True)
     assert (place / "model.safetensors").is_file()

@@ -282,7 +282,7 @@ def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
         (["--preset", "exbert-s6"], "Did you mean"),
         (["--preset", "green-bert", "--corpus", "{text}", "--gate", ".9"], "no module with a gate"),
         (["--preset", "exbert-s3", "--corpus", "{text}", "--gate", "1"], "above 0 and below 1"),
-        (["--preset", "exbert-no-vocabulary", "--corpus", "{text}"], "has no use for"),
+        (["--preset", "exbert-no-vocabulary", "--corpus", "{text}"], "does not use"),
     ],
 )
 def test_mistakes_are_said(given, said, tiny_bert, tmp_path, capsys):

@@ -122,7 +122,7 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
         "cannot be called change" in text for text in texts(app)
     )
     app.selectbox(key="change_null").select(picker.options[1]).run()
-    assert not app.exception and picker.options[1].startswith("lines drawn anew · ")
+    assert not app.exception and picker.options[1].startswith("bootstrap resamples · ")
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):

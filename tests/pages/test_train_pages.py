@@ -166,10 +166,7 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
     told = [warning.value.replace("\\", "") for warning in app.warning]
     assert not app.exception
     assert (
-        sum(
-            text.startswith("1 of 2 runs cannot be read and is passed over: base (")
-            for text in told
-        )
+        sum(text.startswith("1 of 2 runs cannot be read and is skipped: base (") for text in told)
         == 1
     )
 

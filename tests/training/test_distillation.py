@@ -356,7 +356,7 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
         row["initializer"] for row in found["rows"]
     } and "distilled" not in found["skipped"]
     assert main([*board, "syntactic"]) == 2  # nothing asks for the text
-    assert "--corpus trains vectors" in capsys.readouterr().err
+    assert "The text is for training vectors" in capsys.readouterr().err
     bare = ["adapt", "--preset", "transfer-syntactic", "--initializer", "distilled", *given[:4]]
     assert main([*bare, "--out", str(tmp_path / "n")]) == 2
     assert "needs a text" in capsys.readouterr().err

@@ -204,7 +204,7 @@ def squad(path, asked):
         ),
         (
             ["--corpus", "text.txt", "--preset", "green-bert+mlm"],
-            "goes on with masked-word training",
+            "continues pretraining",
         ),
     ],
 )

@@ -197,7 +197,7 @@ def test_a_folder_that_does_not_say_what_it_was_trained_on(tmp_path, capsys):
     code, answer, _ = evaluate(capsys, "--run", base, "--test", general)
     assert code == 0 and answer["seen"] is None
     code, _, said = evaluate(capsys, "--run", base, "--test", general, "--unseen")
-    assert code == 2 and "does not say" in said
+    assert code == 2 and "does not record" in said
 
 
 def test_a_sample_of_the_test_is_said(tmp_path, capsys):

@@ -25,10 +25,10 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 BATCH = 16  # windows at a time
 ALL = "all"
 KINDS = {
-    "added": "a token that the extension brought, word or continuation",
-    "whole word": "an old token that is all of its word",
-    "first piece": "an old token that begins a word that goes on",
-    "continuation": "an old token that goes on with a word",
+    "added": "an added token, word or continuation",
+    "whole word": "an old token that is a whole word",
+    "first piece": "an old token that begins a longer word",
+    "continuation": "an old token that continues a word",
     "number": "an old token of digits, without a letter",
     "punctuation": "an old token without letter or digit",
     "special": "[CLS], [SEP] and [UNK]",
@@ -86,7 +86,7 @@ def measure_gates(
     if not ModuleSize.beside(model.config).hidden:
         raise InputError(
             f"{model.name} has no extension module, so no gate to read.",
-            "Make one: adapt --preset exbert-s3, then pretrain it.",
+            "Make one with the preset exbert-s3, then pretrain it.",
         )
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[new_ids(model)] = True
@@ -95,9 +95,7 @@ def measure_gates(
     cut = list(windows(lines, model.splitter, model.vocabulary, usual))
     fitting = [window for window in cut if len(window.ids) <= positions]
     if not fitting:
-        raise InputError(
-            "There is no word in this text that the model could read.", "Give another text."
-        )
+        raise InputError("This text has no word that the model can read.", "Give another text.")
     sums = _RunningSums(len(KINDS) + 1)
     for done, (batch, gates) in enumerate(_read_gates(model, fitting), start=1):
         for window, own in zip(batch, gates, strict=True):

@@ -109,7 +109,7 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
     open_demo(workspace)
     yield DemoStepResult(
         "open",
-        "copied the two small models, the biomedical vectors and their map",
+        "copied the two small models, the biomedical vectors and their alignment",
         {},
         time.perf_counter() - start,
     )
@@ -173,7 +173,7 @@ def _explain_small_text(workspace: Workspace) -> str:
     words = workspace.artifact(*NEWS).manifest.numbers["words"]
     return (
         f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
-        " a map that carries over to words it has not seen; a few million words of one domain are"
+        " an alignment that generalizes to unseen words; a few million words of one domain are"
         " enough"
     )
 
@@ -185,7 +185,7 @@ def _align_biomedical(workspace: Workspace, progress: Progress) -> DemoStepResul
         spec,
         workspace,
         REFITTED,
-        f"fitted the biomedical map anew: {_describe_scores(numbers)}",
+        f"fitted the biomedical alignment again: {_describe_scores(numbers)}",
         numbers,
     )
 

@@ -73,8 +73,8 @@ def build_confusion_matrix(
     """
     if kind == "qa":
         raise InputError(
-            "Answers have no classes that could be taken for one another.",
-            "Look at them on Error analysis.",
+            "Answers have no classes to confuse.",
+            "See the page Error analysis instead.",
         )
     if len(gold) != len(predicted):
         raise InputError(

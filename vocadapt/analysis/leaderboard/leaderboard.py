@@ -227,7 +227,7 @@ def compare_initializers(
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_embeddings:
         raise InputError(
-            "There is nothing to initialize: the model lacks no token of the target.",
+            "There is nothing to initialize: the model has all tokens of the target.",
             "Give another target.",
         )
     judges = _InitializerJudge(materials, settings, loss)

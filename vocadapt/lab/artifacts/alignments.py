@@ -79,7 +79,7 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
     missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
     if missing:
         raise InputError(
-            f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again."
+            f"{folder}: expected an evaluated alignment, {missing} is missing.", "Fit it again."
         )
     table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")

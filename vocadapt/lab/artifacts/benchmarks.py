@@ -118,7 +118,7 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
             "tasks download makes one.",
         )
     card = card_of(given)
-    files = "" if card.free else " --from FOLDER, the folder of the files that you bring"
+    files = "" if card.free else " --from FOLDER, the folder with your copy of its files"
     remedy = f"python -m vocadapt tasks download {card.name} --out DIR{files}; then give DIR."
     raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
 

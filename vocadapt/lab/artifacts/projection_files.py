@@ -64,7 +64,7 @@ def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
     inner = figure.to_html(
         full_html=False, include_plotlyjs=True, include_mathjax=False, config=config
     )
-    title = html.escape(f"Map of {drawn.first.projection.name}")
+    title = html.escape(f"Projection of {drawn.first.projection.name}")
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in describe_projection(drawn))
     return PAGE.format(title=title, facts=facts, figure=inner)
 
@@ -117,7 +117,7 @@ def check_export_path(path: Path, overwrite: bool = False) -> None:
     """Raise InputError, before any long work, if `export_projection` could not write."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(
-            f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder."
+            f"{path.name}: a projection is written as {', '.join(FORMATS)}, or into a folder."
         )
     check_free_file(path, overwrite)
 

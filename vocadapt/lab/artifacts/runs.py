@@ -215,7 +215,7 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
         f" {'is' if len(runs) == 1 else 'are'}"
     )
     told = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
-    return f"{count} passed over: {told}." if runs else ""
+    return f"{count} skipped: {told}." if runs else ""
 
 
 def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:

@@ -27,7 +27,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.lab.workspace.writing import convert_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
-KILLED = "The process ended without a word: it was killed, or the machine went down."
+KILLED = "The process exited unexpectedly: it was killed, or the machine went down."
 T = TypeVar("T")
 SAME_START = (
     2.0  # seconds; start times of one process, read twice, differ by the clock's corrections

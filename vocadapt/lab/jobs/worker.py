@@ -30,7 +30,7 @@ PATIENCE = 3.0  # seconds from the flag to the signal
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
 ENDED_FROM_OUTSIDE = (
-    "The process was told to end, and not by you: the machine went down, or somebody ended it."
+    "The process was terminated from outside: by a shutdown, or by another user or program."
 )
 
 log = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 TOKENS = {
     "all": (
-        "every token of the vocabulary, special ones and [unusedN] too, as the thesis counts them"
+        "all tokens of the vocabulary, including special tokens and [unusedN] (as in Fast 2023)"
     ),
     "used": "without special tokens and [unusedN]",
     "words": "without special tokens, [unusedN] and continuations (##)",

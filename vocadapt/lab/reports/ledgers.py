@@ -180,8 +180,10 @@ def open_pair(asked: PairSpec) -> RunPair:
             _load_file_side(name, kind, split) if run is None else _load_run_side(run, name, cut)
         )
     if alone and found[0][1] == found[1][1]:
-        problem = f"{asked.first}: the two cuts are the same ({found[0][1] or 'none'})."
-        raise InputError(problem, "Give two runs, or one of an adapted model, whose cuts differ.")
+        problem = f"{asked.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
+        raise InputError(
+            problem, "Give two runs, or one run of an adapted model with different tokenizations."
+        )
     sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
     return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
 
@@ -224,7 +226,7 @@ def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, S
         raise InputError(problem, "Compare runs of one task.")
     if not kinds:
         raise InputError(
-            "Two files of predictions need the kind of their task.", "Such as --kind ner."
+            "Two prediction files need the kind of their task.", "Give it, such as ner."
         )
     kind = kinds.pop()
     splits = [(run.kept.split, name) for run, name in given]
@@ -237,9 +239,7 @@ def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, S
             ),
         )
     if not splits:
-        raise InputError(
-            "Two files of predictions need what is right.", "Give the gold file (--gold F)."
-        )
+        raise InputError("Two prediction files need gold labels.", "Give the gold file.")
     for split, name in splits[1:]:
         _check_same_examples(splits[0], (split, name))
     if not splits[0][0].labeled:
@@ -251,14 +251,14 @@ def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, S
 
 
 def _asked_for(asked: PairSpec) -> str:
-    return f", asked for: {asked.kind}" if asked.kind else ""
+    return f", expected: {asked.kind}" if asked.kind else ""
 
 
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
     """Raise InputError, with the first example that differs, if two splits are not the same."""
     (ours, a), (theirs, b) = first, second
     problem = f"{a} and {b} were not tested on the same examples"
-    remedy = "Fine-tune both with the same task, test file and --limit."
+    remedy = "Fine-tune both with the same task, test file and limit of examples."
     for number, (one, other) in enumerate(
         zip(ours.examples, theirs.examples, strict=False), start=1
     ):

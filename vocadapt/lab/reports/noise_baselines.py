@@ -32,14 +32,14 @@ def rebuild_spec(artifact: Artifact) -> Spec:
     found = _read_step(artifact)
     if found is None:
         raise InputError(
-            f"{artifact.name} was not trained here, so no second seed of it can be.",
-            "Give two spaces that differ in the seed alone (--noise-baseline X Y), or do without a null.",
+            f"{artifact.name} was not trained in this workspace, so it cannot be trained with another seed.",
+            "Give two spaces that differ only in the seed, or compare without a noise baseline.",
         )
     for role, given in manifest.inputs.items():
         if why := changed(given, around):
             raise InputError(
-                f"{artifact.name} cannot be made a second time: {why}.",
-                f"It needs the {role} as it was.",
+                f"{artifact.name} cannot be trained again: {why}.",
+                f"It needs the unchanged {role}.",
             )
     inputs = {
         role: tuple(str(around.root / path) for path in given.paths)
@@ -60,8 +60,8 @@ def with_resampled_lines(spec: Spec, seed: int) -> Spec:
     """
     if not isinstance(spec.settings, VectorsStep):
         raise InputError(
-            "Only word vectors are trained on lines that can be drawn anew.",
-            "Take a second seed instead.",
+            "Only word vectors are trained on lines that can be resampled.",
+            "Use a second seed instead.",
         )
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
@@ -87,7 +87,7 @@ def train_noise_baseline(
                 progress,
                 number / len(specs),
                 (number + 1) / len(specs),
-                f"null {number + 1} of {len(specs)}",
+                f"noise baseline {number + 1} of {len(specs)}",
             )
             run_step(again, Path(folder) / f"null-{number + 1}", told)
             space = load_space(
@@ -98,7 +98,7 @@ def train_noise_baseline(
     return (
         pair_with_retrained(artifact, made[0])
         if how == SEED
-        else BaselinePair(f"two draws of the lines behind {artifact.name}", *made)
+        else BaselinePair(f"two bootstrap resamples of {artifact.name}", *made)
     )
 
 
@@ -120,7 +120,7 @@ def list_noise_baselines(
     }  # equal draws are the same vectors
     first, *others = list(once.values()) or [artifact]
     return found | {
-        f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others
+        f"bootstrap resamples · {first.name}, {other.name}": (first, other) for other in others
     }
 
 
@@ -175,7 +175,7 @@ def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep
 
 def _describe_seed(settings: VectorsStep | ContextualStep) -> str:
     if isinstance(settings, VectorsStep) and settings.resample:
-        return f"lines drawn with seed {settings.resample}"
+        return f"lines resampled with seed {settings.resample}"
     return f"seed {settings.seed}"
 
 

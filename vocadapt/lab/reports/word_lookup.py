@@ -45,12 +45,14 @@ def look_up(
         return find_in_context(text, asked, splitter, settings, progress)
     if vocabulary is None:
         raise InputError(
-            f"{asked[:100]!r} is asked as a wordpiece, and no model says which words hold it.",
-            "Give --model.",
+            f"{asked[:100]!r} is a wordpiece, and without a model its words are not known.",
+            "Give a model.",
         )
     if asked not in vocabulary:
-        problem = f"{asked[:100]!r} is none of the model's {len(vocabulary):,} wordpieces."
-        raise InputError(problem, "Type a wordpiece as tokenize shows it, or a whole word.")
+        problem = f"{asked[:100]!r} is not among the model's {len(vocabulary):,} wordpieces."
+        raise InputError(
+            problem, "Type a wordpiece exactly as it is in the vocabulary, or a whole word."
+        )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     words = vocabulary.find_words_with(asked, counts.counts)
     core = asked.removeprefix(continuation)

@@ -35,8 +35,7 @@ LOSSES = (
     "curve",
     "next_curve",
 )  # of the training, step by step: in no manifest of an adapted model
-OPTIONS = {"vectors": "--vectors DIR", "text": "--corpus TEXT", "target": "--target B"}
-NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "target model"}
+NAMES = {"vectors": "word vectors", "text": "domain text", "target": "target model"}
 
 
 def adapt_model(task: Task, settings: ModelStep) -> Numbers:
@@ -148,27 +147,25 @@ def check_model_step(task: Task, settings: ModelStep) -> None:
 
 def _check_sources(task: Task, recipe: Recipe) -> None:
     """Raise InputError if the recipe lacks a source, or does not use one that is given."""
-    given, needs = {role for role in OPTIONS if role in task.spec.inputs}, recipe.needs
+    given, needs = {role for role in NAMES if role in task.spec.inputs}, recipe.needs
     if "vectors" in needs and not given & {"vectors", "text"}:
         raise InputError(
             f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
-            "Give --vectors or --corpus.",
+            "Give one of them.",
         )
     if "vectors" in needs and {"vectors", "text"} <= given and not needs & {"counts", "text"}:
         raise InputError(
-            "Adapting needs word vectors or a text of the domain, and got both.",
-            "Give --vectors or --corpus.",
+            "Adapting needs either word vectors or a domain text, and got both.",
+            "Give one of them.",
         )
     for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
         if need in needs and role not in given:
-            raise InputError(
-                f"The recipe {recipe.name} needs a {NAMES[role]}.", f"Give it: {OPTIONS[role]}."
-            )
+            raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", "Give one.")
     unused = given - _usable_roles(task, needs)
     if unused:
         role = sorted(unused)[0]
         raise InputError(
-            f"The recipe {recipe.name} has no use for {NAMES[role]}.", f"Leave {OPTIONS[role]} out."
+            f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
         )
 
 
@@ -206,7 +203,7 @@ def _describe_source(task: Task) -> Numbers:
     if role is None:
         return {}
     said = {
-        "role": NAMES[role].replace("text of the domain", "text"),
+        "role": NAMES[role].replace("domain text", "text"),
         "name": Input(task.spec.inputs[role], "").name,
     }
     return said | (summarize_space(task.space) if role == "vectors" else {})

@@ -158,16 +158,16 @@ def load_materials(
             "Give --target B or --vectors DIR.",
         )
     if task.target is None:
-        _check_text_unused(task, settings, "word vectors are there")
+        _check_text_unused(task, settings, "there are word vectors")
         return materials_from_vectors(task.model, task.space), ()
     if task.target.path.is_dir():
-        _check_text_unused(task, settings, "the target has rows of its own")
+        _check_text_unused(task, settings, "the target has embeddings of its own")
         return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
     if "text" not in given:
-        problem = "it has no rows, and no text is there to train vectors of its tokens on."
+        problem = "it has no embeddings, and there is no text to train vectors of its tokens on."
         raise InputError(
             f"{task.target.path} is a bare vocabulary: {problem}",
-            "Give --corpus TEXT, or the target model itself.",
+            "Give a text, or the target model itself.",
         )
     corpus = read_corpus(given["text"], settings.corpus)
     word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed, workers=1)
@@ -202,8 +202,8 @@ def load_comparison(folder: Path) -> InitializerComparison:
 def _check_text_unused(task: Task, settings: LeaderboardStep, why: str) -> None:
     if "text" in task.spec.inputs and not _needs_distillation(settings):
         raise InputError(
-            f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.",
-            "For the loss give --text TEXT.",
+            f"The text is for training vectors of a bare vocabulary's tokens, and {why}.",
+            "Leave it out; for the loss give a held-out text.",
         )
 
 
@@ -215,11 +215,13 @@ def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
     behind = find_training_text(Path(given["vectors"][0])) if "vectors" in given else None
     fitted = read_corpus(given["text"], settings.corpus) if "text" in given else None
-    fit = "rows are fitted to" if _needs_distillation(settings) else "vectors were trained on"
+    fit = (
+        "embeddings were fitted to" if _needs_distillation(settings) else "vectors were trained on"
+    )
     for text, what in ((behind, "vectors were trained on"), (fitted, fit)):
         if text is not None and held_out & {path.resolve() for path in text.files}:
             raise InputError(
-                f"The {what} the text that the loss is asked on: that flatters them.",
+                f"The {what} the held-out text: the loss would be too low.",
                 "Give another.",
             )
 
@@ -234,7 +236,7 @@ def _build_held_out_loss(
 ) -> tuple[HeldOutLoss | None, str]:
     """Return the held-out loss to measure, or None and the reason."""
     if not lines:
-        return None, "no held-out text: give --text TEXT"
+        return None, "there is no held-out text"
     chosen = random.Random(settings.leaderboard.seed).sample(
         list(lines), min(MAX_HELD_OUT_LINES, len(lines))
     )

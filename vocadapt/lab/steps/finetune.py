@@ -83,7 +83,7 @@ def list_folds(task: Task, settings: FinetuneStep) -> list[int]:
         read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
     )
     if not folds:
-        raise InputError("The task has no folds.", "Leave --fold out.")
+        raise InputError("The task has no folds.", "Choose no fold.")
     return list(range(1, folds + 1))
 
 
@@ -113,16 +113,16 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
     splits = {name: Path(path) for name in tasks.SPLITS if (path := task.spec.one(name))}
     if (file is None) == (not kind):
         problem = "Fine-tuning needs a task, or a kind of task with its files."
-        raise InputError(problem, "Give --task NAME, or --task KIND --train F --test F.")
+        raise InputError(problem, "Give a task, or a kind of task with its files.")
     if file is None:
         if settings.fold:
             raise InputError(
-                "A fold is of a k-fold task, and these are loose files.",
-                "Leave --fold out, or give its task.toml.",
+                "Folds belong to a k-fold task, and these are single files.",
+                "Choose no fold, or give the task.toml.",
             )
         return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
     if splits:
-        problem = f"{file} says which its files are, and {', '.join(splits)} came beside it."
+        problem = f"{file} names its own files, and {', '.join(splits)} was given as well."
         raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
     if settings.unit:
         raise InputError(
@@ -288,7 +288,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
     if how.limit and how.test is None:
         raise InputError(
             "A limit applies only to other examples than the run's own.",
-            "Give --test F with --limit N.",
+            "Give test examples with the limit.",
         )
     if how.word_rule and how.test is None:
         problem = (
@@ -338,9 +338,9 @@ def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     count = None if known is None else count_seen(split.examples, known)
     if refuse and count is None:
         problem = (
-            f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
+            f"{run.folder} does not record its training examples, so none is known to be unseen."
         )
-        raise InputError(problem, "Fine-tune with vocadapt finetune, or leave --unseen out.")
+        raise InputError(problem, "Fine-tune with vocadapt, or allow seen examples.")
     if refuse and known and count:
         raise InputError(
             f"{split.path}: {seen_line(split.examples, known)}",

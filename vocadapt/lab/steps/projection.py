@@ -236,13 +236,17 @@ def load_projection(folder: Path) -> ProjectionArtifact:
     """Read a saved projection; raises InputError if the folder has none, or a damaged one."""
     for name in (FACTS, COORDINATES):
         if not (folder / name).is_file():
-            raise InputError(f"{folder}: expected a map, {name} is missing.", "Draw the map again.")
+            raise InputError(
+                f"{folder}: expected a projection, {name} is missing.", "Compute it again."
+            )
     facts = strict_json.read(folder / FACTS)
     stored = {name: tensor.rows() for name, tensor in index_tensors(folder / COORDINATES).items()}
     try:
         return _build_artifact(facts, stored)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{folder}: the map is damaged ({error}).", "Draw it again.") from error
+        raise InputError(
+            f"{folder}: the projection is damaged ({error}).", "Compute it again."
+        ) from error
 
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:

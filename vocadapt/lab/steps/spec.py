@@ -115,8 +115,8 @@ class Spec:
             )
         if self.casing and "model" not in self.inputs:
             raise InputError(
-                "A casing is that of a bare vocab.txt, and none was given.",
-                "Give --model, or no --casing.",
+                "A casing applies only to a bare vocab.txt, and none was given.",
+                "Give a model, or no casing.",
             )
 
     @property

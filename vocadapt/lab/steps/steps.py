@@ -97,8 +97,8 @@ def import_vectors(task: Task, settings: ImportStep) -> Numbers:
     words, text = task.spec.one("words"), task.spec.inputs.get("text")
     if (settings.fold or text) and "model" not in task.spec.inputs:
         raise InputError(
-            "Folding, and keeping only the words of a text, need a model whose words count.",
-            "Give --model.",
+            "Folding case, and keeping only the words of a text, need a model.",
+            "Give a model.",
         )
     only, told = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
     if text:
@@ -298,8 +298,8 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
             os.path.exists(path) and Path(path).resolve().is_relative_to(place) for path in there
         ):  # False for a hub name
             raise InputError(
-                f"{folder} is, or holds, the {role} that it would be made from.",
-                "Choose another place to write.",
+                f"{folder} is, or contains, the {role} that it would be made from.",
+                "Choose another output folder.",
             )
 
 
@@ -336,7 +336,7 @@ def prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input]
             raise InputError(
                 f"{folder} does not hold the checkpoints of this command, with these settings and"
                 " these inputs.",
-                "Give the command that was stopped, or another folder.",
+                "Run the command that was stopped, or give another folder.",
             )
         return folder
     try:
@@ -391,10 +391,10 @@ def _keep_words_of_text(
     rows = [row for row, word in enumerate(space.words) if word in only]
     if not rows:
         raise InputError(
-            f"None of the {len(space):,} words of {space.name} stands in the text.",
+            f"None of the {len(space):,} words of {space.name} occurs in the text.",
             "Give another text, or none.",
         )
     return space.take(rows), [
         *notes,
-        f"{len(rows):,} of {len(space):,} words stand in the text: the others are left out",
+        f"{len(rows):,} of {len(space):,} words occur in the text: the others are left out",
     ]

@@ -90,7 +90,7 @@ def _check_questions(asked: ZeroShotSettings) -> None:
             f" {asked.train}, too."
         )
         raise InputError(
-            problem, "Zero-shot means that none of the test is trained on: take them out."
+            problem, "Zero-shot means that no test question is trained on: remove them."
         )
     if not test.labeled:
         raise InputError(
@@ -107,10 +107,10 @@ def _check_adapting(asked: ZeroShotSettings) -> None:
     """
     if asked.recipe.further.stage:
         problem = (
-            f"The recipe {asked.recipe.name} goes on with masked-word training: answering models"
+            f"The recipe {asked.recipe.name} continues pretraining: question-answering models"
             " have no head for it."
         )
-        raise InputError(problem, "Choose one without it: --preset green-bert, for example.")
+        raise InputError(problem, "Choose a recipe without it: the preset green-bert, for example.")
     spec = _build_adapt_spec(asked, asked.model).absolute()
     task = Task(spec, Path(), None, silent)
     check_model_step(task, ModelStep(asked.recipe))

@@ -99,7 +99,7 @@ class Workspace:
         object.__setattr__(self, "root", root.resolve())
         if self.root.exists() and not self.root.is_dir():
             raise InputError(
-                f"{self.root} is a file: a workspace is a folder.", "Give another --workspace."
+                f"{self.root} is a file: a workspace is a folder.", "Give another folder."
             )
 
     def folder(self, kind: str, name: str) -> Path:

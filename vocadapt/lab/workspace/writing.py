@@ -72,7 +72,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
     if not overwrite:
         raise InputError(
             f"{folder} already exists.",
-            "Choose another place, or ask to overwrite it (--overwrite).",
+            "Choose another path, or overwrite it.",
         )
     if not _is_ours(folder):
         raise InputError(
@@ -121,9 +121,7 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file.", "Choose another place.")
     if path.exists() and not overwrite:
-        raise InputError(
-            f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite)."
-        )
+        raise InputError(f"{path} already exists.", "Choose another path, or overwrite it.")
 
 
 @contextmanager
