@@ -31,9 +31,10 @@ from vocadapt.models.add_extension import extended
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset, pack
+from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import begin
-from vocadapt.training.masked.trainer import override_dropout, trainable_parameters
+from vocadapt.training.masked.trainer import override_dropout
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000

@@ -20,9 +20,9 @@ from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.finetune import _fit, prepare
+from vocadapt.training.finetune.losses import count_labels, label_loss
 from vocadapt.training.finetune.mixture import batch_of
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.finetune.trainer import asked, loss_of
 from vocadapt.training.tasks.base import Sentence, Split, Task
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
@@ -56,7 +56,7 @@ def padded(network, prepared):
             for name, value in batch.items()
         }
         labels = batch.pop("labels")
-        loss_of(network(**batch).logits, labels, asked(labels)).backward()
+        label_loss(network(**batch).logits, labels, count_labels(labels)).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

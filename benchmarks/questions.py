@@ -55,7 +55,7 @@ def ours(questions, cuts, scores):
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
     logits = joined(found, encoded.parts, encoded.sizes)
-    said = Outputs("qa", ("start", "end")).said
+    said = Outputs("qa", ("start", "end")).predict
     return [said(rows, question) for rows, question in zip(logits, questions, strict=True)]
 
 

@@ -41,8 +41,9 @@ HEAVY = {
     "accelerate",
     "huggingface_hub",
 }
-NETWORKS = (  # classes of networks: they derive from those of transformers, and weigh as much
-    "vocadapt.models.exbert"
+NETWORKS = (  # classes that derive from those of torch and transformers, and weigh as much
+    "vocadapt.models.exbert",
+    "vocadapt.training.trainers",
 )
 STREAMLIT = {"ui", "pages", "app"}
 RENDERERS = {"vocadapt/ui/components/markup.py"}  # the one place that writes HTML, escaped
@@ -72,7 +73,7 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/training/finetune/trainer.py",  # checkpoints
     "vocadapt/training/masked/continued.py",
     "vocadapt/training/masked/validation.py",
-    "vocadapt/training/masked/trainer.py",
+    "vocadapt/training/masked/checkpoints.py",
     "vocadapt/training/masked/sentence_pairs.py",
     "vocadapt/training/masked/from_scratch.py",
     "vocadapt/training/tasks/benchmark_card.py",  # cards in the package
@@ -158,7 +159,7 @@ def executed_at_import(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def heavy_at_import(source: str, path: str) -> list[str]:
-    if path.startswith(NETWORKS.replace(".", "/")):
+    if path.startswith(tuple(name.replace(".", "/") for name in NETWORKS)):
         return []
     found = []
     for node in executed_at_import(ast.parse(source)):

@@ -318,7 +318,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("finetune --model {f}/adapted --task {f}/task.toml", "No output folder was given"),
         ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
         ("evaluate --run {f}/adapted", "expected a run"),
-        ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' cut"),
+        ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' tokenization"),
         ("evaluate --run {f}/one --test {f}/bare.txt", "holds no labels"),
         ("predict --model {f}/two {f}/bare.txt --out {t}/o", "holds 2 runs"),
         ("predict --model {f}/one {f}/bare.txt --out {f}/bare.txt", "already exists"),

@@ -156,7 +156,7 @@ def test_other_tasks_and_missing_parts_are_messages(tmp_path):
         (PairSpec(str(bare), str(bare), kind="ner"), "need gold labels"),
         (PairSpec(ner, str(tmp_path / "nowhere")), "no such run or file"),
         (PairSpec(ner, str(bare)), "holds 1 sentences, the gold file 2"),
-        (PairSpec(ner, ner, ("base", "adapted")), "no 'adapted' cut"),
+        (PairSpec(ner, ner, ("base", "adapted")), "no 'adapted' tokenization"),
         (PairSpec(ner, scorer="squad"), "no score 'squad'"),
     ):
         with pytest.raises(InputError) as caught:

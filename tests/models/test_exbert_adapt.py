@@ -220,7 +220,7 @@ def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
         == 0
     )
     run = runs_in(out)[0]
-    assert set(run.kept.said) == {"base", "adapted", "pooled"}
+    assert set(run.kept.predicted) == {"base", "adapted", "pooled"}
     tuned, before = open_model(run.folder).network, open_model(exbert).network
     assert type(tuned).__name__ == "ExBertForTokenClassification"
     moved = {

@@ -98,7 +98,7 @@ def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
     assert 'title="##card · id ' in body and "va-new" in body  # cut by one, whole under the other
     assert app.query_params["try_sentence"] == "the patients with tachycardia"
     run = load_run(tried.root / "runs" / "ner")
-    tags = run.said([Sentence(("the", "patients", "with", "tachycardia"), None)])[0]
+    tags = run.predict([Sentence(("the", "patients", "with", "tachycardia"), None)])[0]
     marked = body.split("pooled says")[1]
     assert marked.count("<mark>") == sum(tag.startswith("B") for tag in tags)
 
@@ -271,4 +271,4 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
 def test_trying_is_predicting(tried):
     run = load_run(tried.root / "runs" / "classification")
     example = Text("1", "cancer disease", None)
-    assert predict_example(run, example).predictions["pooled"] == run.said([example])[0]
+    assert predict_example(run, example).predictions["pooled"] == run.predict([example])[0]

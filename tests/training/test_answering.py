@@ -164,7 +164,7 @@ def test_the_best_answer_is_what_predict_says(run):
     for cut in ("base", "adapted", "pooled"):
         assert (
             answer(run, [asked.question], context)[0].best[cut][0].text
-            == run.said([asked], cut)[0]
+            == run.predict([asked], cut)[0]
             == "cancer"
         )
 
@@ -236,7 +236,7 @@ def test_a_run_that_answers_no_questions(tmp_path, capsys):
         )
         == 2
     )
-    assert "answers no questions" in capsys.readouterr().err
+    assert "not for question answering" in capsys.readouterr().err
 
 
 def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):

@@ -48,7 +48,7 @@ def blocks_of(*row, rows=1):
 def test_whole_words_are_asked_and_special_tokens_never():
     blocks = blocks_of(CLS, PAIN, S, HEART, PAIN, FUL, S, A, 1, SEP)
     for seed in range(200):
-        ids, labels = blocks.masked(0, np.random.default_rng(seed), 0.5)
+        ids, labels = blocks.mask_block(0, np.random.default_rng(seed), 0.5)
         asked = labels != IGNORE_INDEX
         assert asked[1] == asked[2] and asked[4] == asked[5] == asked[6]
         assert not asked[[0, 8, 9]].any()
@@ -58,12 +58,14 @@ def test_whole_words_are_asked_and_special_tokens_never():
 
 
 def test_a_block_that_begins_inside_a_word():
-    _, labels = blocks_of(CLS, S, A, SEP).masked(0, np.random.default_rng(0), 0.999)
+    _, labels = blocks_of(CLS, S, A, SEP).mask_block(0, np.random.default_rng(0), 0.999)
     assert labels.tolist() == [IGNORE_INDEX, S, A, IGNORE_INDEX]
 
 
 def test_eighty_ten_ten():
-    ids, labels = blocks_of(CLS, *[HEART] * 20_000, SEP).masked(0, np.random.default_rng(1), 0.999)
+    ids, labels = blocks_of(CLS, *[HEART] * 20_000, SEP).mask_block(
+        0, np.random.default_rng(1), 0.999
+    )
     asked = labels != IGNORE_INDEX
     share = {name: float((ids[asked] == i).mean()) for name, i in (("mask", MASK), ("same", HEART))}
     assert share["mask"] == pytest.approx(0.8, abs=0.02)

@@ -495,7 +495,7 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "extension"], "no extension"),
         ("exbert-s3", ["--stage", "continued"], "is an exBERT"),
         ("bert", [], "--stage"),
-        ("bert", ["--stage", "whole", "--train-heads"], "no use for --train-heads"),
+        ("bert", ["--stage", "whole", "--train-heads"], "does not apply to the stage whole"),
         ("bert", ["--stage", "whole", "--layers", "3"], "--layers does not apply"),
         ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
         ("bert", ["--stage", "whole", "--from-scratch"], "Nothing to train was named"),
@@ -511,7 +511,7 @@ def test_its_command_line_is_the_step(tmp_path):
                 "--gradient-accumulation-steps",
                 "4",
             ],
-            "equal parts",
+            "gradient accumulation steps",
         ),
         (
             "bert",

@@ -22,7 +22,13 @@ from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.distillation import Distiller, Fitting, Reader, sample_contexts, schedule
+from vocadapt.training.distillation import (
+    ContextTokenizer,
+    Distiller,
+    EmbeddingFitter,
+    sample_contexts,
+    schedule_batches,
+)
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import (
@@ -66,15 +72,15 @@ def plan_of(model, *tokens):
 
 def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
     plan = plan_of(model, "hypertension", "##tensions")
-    reader = Reader(model, plan, whole=False, length=32)
+    reader = ContextTokenizer(model, plan, whole=False, length=32)
     ids, new = model.vocabulary.ids, len(model.vocabulary)
-    found = reader.reading(["the", "hypertension", "drugs"], 1)
+    found = reader.align_context(["the", "hypertension", "drugs"], 1)
     assert found.old == [
         ids[token] for token in ("[CLS]", "the", "hyper", "##tension", "drugs", "[SEP]")
     ]
     assert found.new == [ids["[CLS]"], ids["the"], new, ids["drugs"], ids["[SEP]"]]
     assert found.places == [(0, 0), (1, 1), (3, 2), (4, 3), (5, 4)]
-    other = reader.reading(["hypotensions"], 0)  # hypo ##tension ##s, then hypo ##tensions
+    other = reader.align_context(["hypotensions"], 0)  # hypo ##tension ##s, then hypo ##tensions
     assert other.new == [ids["[CLS]"], ids["hypo"], new + 1, ids["[SEP]"]] and other.places == [
         (0, 0),
         (1, 1),
@@ -82,20 +88,22 @@ def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
         (4, 3),
     ]
     assert (
-        reader.carried("hypertension") == [0]
-        and reader.carried("hypotensions") == [1]
-        and reader.carried("the") == []
+        reader.find_new_tokens("hypertension") == [0]
+        and reader.find_new_tokens("hypotensions") == [1]
+        and reader.find_new_tokens("the") == []
     )
-    assert Reader(model, plan, whole=True, length=32).carried("hypotensions") == []
     assert (
-        Reader(model, plan, whole=False, length=3).carried("hypertension") == []
+        ContextTokenizer(model, plan, whole=True, length=32).find_new_tokens("hypotensions") == []
+    )
+    assert (
+        ContextTokenizer(model, plan, whole=False, length=3).find_new_tokens("hypertension") == []
     )  # its old pieces do not fit
 
 
 def test_words_round_a_new_one_fill_the_length_from_both_sides(model):
-    reader = Reader(model, plan_of(model, "hypertension"), whole=True, length=8)
+    reader = ContextTokenizer(model, plan_of(model, "hypertension"), whole=True, length=8)
     words = ["a", "the", "drug", "hypertension", "heart", "pain", "trial"]
-    found = reader.reading(words, 3)
+    found = reader.align_context(words, 3)
     assert [model.vocabulary.tokens[i] for i in found.old[1:-1]] == [
         "the",
         "drug",
@@ -104,15 +112,15 @@ def test_words_round_a_new_one_fill_the_length_from_both_sides(model):
         "heart",
         "pain",
     ]
-    short = reader.reading(["a", "hypertension"], 1)
+    short = reader.align_context(["a", "hypertension"], 1)
     assert len(short.old) == 5
 
 
 def test_every_token_is_met_equally_often_and_rare_ones_again(model, sentences):
     plan = plan_of(model, "hypertension", "tachycard", "lymphoma")
-    found = sample_contexts(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    found = sample_contexts(sentences, ContextTokenizer(model, plan, True, 16), 3, SETTINGS)
     assert [len(own) for own in found] == [8, 1, 0]  # of 40, 1 and 0
-    batches = list(schedule(found, SETTINGS))
+    batches = list(schedule_batches(found, SETTINGS))
     met = [reading for batch in batches for reading in batch]
     assert len(met) == 2 * SETTINGS.contexts * SETTINGS.passes
     assert (
@@ -120,7 +128,7 @@ def test_every_token_is_met_equally_often_and_rare_ones_again(model, sentences):
         == sum(reading in found[0] for reading in met)
         == 32
     )
-    again = sample_contexts(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    again = sample_contexts(sentences, ContextTokenizer(model, plan, True, 16), 3, SETTINGS)
     assert [[own.old for own in token] for token in again] == [
         [own.old for own in token] for token in found
     ]
@@ -148,11 +156,11 @@ def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
     from vocadapt.models.contextual.word_vectors import network_until
 
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
-    reading = sample_contexts(sentences, Reader(model, plan, True, 16), 1, SETTINGS)[0]
+    reading = sample_contexts(sentences, ContextTokenizer(model, plan, True, 16), 1, SETTINGS)[0]
     true = model.space.matrix[model.space.rows(["drug"])]
     size = len(model.vocabulary)
-    assert Fitting(network_until(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
-    fitting = Fitting(network_until(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
+    assert EmbeddingFitter(network_until(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
+    fitting = EmbeddingFitter(network_until(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
     losses = [fitting.step(reading, 0.005) for _ in range(30)]
     assert losses[-1] < 0.5 * losses[0]
 

@@ -215,11 +215,14 @@ def test_outputs_and_targets():
         ("O", "I-Disease")
     ).tolist() == [0, 2]
     assert Outputs.of("ner", [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
-    assert ner.said(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == ("B-Disease", "O")
+    assert ner.predict(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == (
+        "B-Disease",
+        "O",
+    )
     many = Outputs("multilabel", ("a", "b", "c"))
     assert many.targets(("c", "a")).tolist() == [[1, 0, 1]]
-    assert many.said(np.array([[-1, 0.5, 2]], dtype=np.float32), EMPTY) == ("b", "c")
-    assert many.said(np.array([[-1, -1, -1]], dtype=np.float32), EMPTY) == ()
+    assert many.predict(np.array([[-1, 0.5, 2]], dtype=np.float32), EMPTY) == ("b", "c")
+    assert many.predict(np.array([[-1, -1, -1]], dtype=np.float32), EMPTY) == ()
 
 
 def test_pooling_by_hand():
@@ -279,7 +282,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
         np.random.seed(disturb)  # noqa: NPY002
         torch.manual_seed(disturb)
         reading = FinetuningDataset(encoded, targets, "mixed", 0, 16, 3, seed)
-        return [item.cut for item in reading.drawn(epoch)], reading.epoch(epoch)
+        return [item.cut for item in reading.draw_items(epoch)], reading.epoch(epoch)
 
     first, batches = draws(1, 0, 5)
     assert draws(1, 0, 99) == (first, batches)
@@ -336,7 +339,9 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
     folder = adapt(preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
     there = list(load_tokenizers(open_model(folder)))
     assert there == ["adapted"]
-    with pytest.raises(InputError, match="no rows for all tokens of its original vocabulary"):
+    with pytest.raises(
+        InputError, match="lacks embeddings for some tokens of its original vocabulary"
+    ):
         check_tokenization(asked, there)
 
 
@@ -351,5 +356,5 @@ def test_moved_rows_are_found_by_their_tokens(adapted, cuts, tmp_path):
 def test_a_model_with_the_vocabulary_it_had_has_one_cut(name, tiny_bert, tmp_path):
     adapt(preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
     assert list(load_tokenizers(open_model(tmp_path / "same"))) == ["base"]
-    with pytest.raises(InputError, match="no adapted cut: no token was added"):
+    with pytest.raises(InputError, match="no adapted tokenization: no token was added"):
         check_tokenization("adapted", ["base"])

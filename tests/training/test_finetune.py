@@ -18,13 +18,13 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import read_live
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
+from vocadapt.training.finetune.losses import label_loss
 from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.finetune.trainer import loss_of
 from vocadapt.training.finetune.used_embeddings import restrict_embeddings
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
 
@@ -70,7 +70,7 @@ def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenizatio
 def test_a_plain_model_has_the_base_cut_only(tiny_bert):
     run = finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
     assert list(run.logits) == list(run.scores) == ["base"] and run.cut == "base"
-    with pytest.raises(InputError, match="no adapted cut: no token was added to it"):
+    with pytest.raises(InputError, match="no adapted tokenization: no token was added to it"):
         prepare(open_model(tiny_bert), ner_task(), SHORT, "mixed")
 
 
@@ -269,12 +269,12 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     scores = iter([0.1, 0.5, 0.3, 0.4])
     kept = {}
 
-    class Scripted(trainer.Epochs):
+    class Scripted(trainer.EpochScorer):
         def __init__(self, network, reading, settings, folder, score):
             super().__init__(network, reading, settings, folder, lambda: next(scores))
 
-        def ended(self, step):
-            ends = super().ended(step)
+        def finish_step(self, step):
+            ends = super().finish_step(step)
             if step == 6:
                 kept.update(
                     {
@@ -285,7 +285,7 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
                 )
             return ends
 
-    monkeypatch.setattr(trainer, "Epochs", Scripted)
+    monkeypatch.setattr(trainer, "EpochScorer", Scripted)
     run = finetune(
         prepare(
             open_model(tiny_bert),
@@ -330,9 +330,9 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
             raise RuntimeError(
                 "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
             )
-        return loss_of(logits, labels, whole)
+        return label_loss(logits, labels, whole)
 
-    monkeypatch.setattr(trainer, "loss_of", short)
+    monkeypatch.setattr("vocadapt.training.trainers.label_loss", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
     assert "Memory was short: batches of 4 were read in 2 parts." in halved.findings
@@ -344,7 +344,7 @@ def test_one_example_too_much_for_the_memory_is_said(tiny_bert, monkeypatch):
     def full(logits, labels, whole):
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
-    monkeypatch.setattr(trainer, "loss_of", full)
+    monkeypatch.setattr("vocadapt.training.trainers.label_loss", full)
     with pytest.raises(InputError, match="One example alone needs more memory"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
@@ -353,7 +353,7 @@ def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
     def broken(logits, labels, whole):
         raise RuntimeError("shape")
 
-    monkeypatch.setattr(trainer, "loss_of", broken)
+    monkeypatch.setattr("vocadapt.training.trainers.label_loss", broken)
     with pytest.raises(RuntimeError, match="shape"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
@@ -363,9 +363,9 @@ def test_parts_of_a_batch_add_up_to_its_loss():
         torch.randn(4, 5, 3, generator=torch.manual_seed(0)),
         torch.tensor([[0, -100, 1, 2, -100]] * 4),
     )
-    whole = loss_of(logits, labels, 12)
+    whole = label_loss(logits, labels, 12)
     assert torch.allclose(
-        whole, loss_of(logits[:1], labels[:1], 12) + loss_of(logits[1:], labels[1:], 12)
+        whole, label_loss(logits[:1], labels[:1], 12) + label_loss(logits[1:], labels[1:], 12)
     )
     assert torch.allclose(
         whole, torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
@@ -379,7 +379,7 @@ def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path
         open_model(tiny_bert), replace(task, splits={**task.splits, "test": bare}), SHORT
     )
     run = finetune(prepared)
-    assert run.scores == {} and [len(tags) for tags in run.said(bare.examples)] == [8] * 6
+    assert run.scores == {} and [len(tags) for tags in run.predict(bare.examples)] == [8] * 6
     save_run(run, prepared, tmp_path / "run")
     assert load_run(tmp_path / "run").kept.split.labeled is False
 
@@ -437,10 +437,12 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
         for kept, found, rows in zip(stored[cut], fresh[cut], own, strict=True):
             np.testing.assert_array_equal(kept, rows)
             np.testing.assert_array_equal(found, rows)
-    assert again.kept.said["base"] == list(run.said(prepared.task.split("test").examples, "base"))
-    assert again.said([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
-    with pytest.raises(InputError, match="no 'other' cut"):
-        again.said([Sentence(("the",), None)], "other")
+    assert again.kept.predicted["base"] == list(
+        run.predict(prepared.task.split("test").examples, "base")
+    )
+    assert again.predict([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
+    with pytest.raises(InputError, match="no 'other' tokenization"):
+        again.predict([Sentence(("the",), None)], "other")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):

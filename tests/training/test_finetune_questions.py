@@ -94,8 +94,11 @@ def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
     rows = compute_logits(Echo(), encode_questions([question], cuts, EncodingSettings()), 0)[
         "base"
     ][0]
-    assert rows[1].tolist() == [LOWEST, LOWEST] and QA.said(rows, question) in ("heart", "placebo")
-    assert QA.said(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
+    assert rows[1].tolist() == [LOWEST, LOWEST] and QA.predict(rows, question) in (
+        "heart",
+        "placebo",
+    )
+    assert QA.predict(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
 
 
 def test_what_is_said_stands_in_the_context():
@@ -103,7 +106,7 @@ def test_what_is_said_stands_in_the_context():
     rows = np.array(
         [[0, 0], [0, 0], [5, 1], [0, 4], [0, 0]], dtype=np.float32
     )  # Fever | , | in | patients | .
-    assert QA.said(rows, question) == "in  patients"
+    assert QA.predict(rows, question) == "in  patients"
 
 
 def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(cuts):

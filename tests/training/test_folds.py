@@ -120,7 +120,7 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
         and sum(len(tally.rows) for tally in own) == 19
     )
     right = sum(
-        run.kept.said["base"][place] == gold
+        run.kept.predicted["base"][place] == gold
         for run in runs[:3]
         for place, gold in enumerate(run.kept.split.gold)
     )

@@ -62,34 +62,36 @@ def against(tmp_path):
 
 
 def test_tags_in_either_form(against):
-    assert against("ner", "No O\ngout O\n\nIt B-D\n").said == (("O", "O"), ("B-D",))
+    assert against("ner", "No O\ngout O\n\nIt B-D\n").predicted == (("O", "O"), ("B-D",))
     conlleval = (  # word, gold, predicted: the last column counts, as it stands
         "No O O\ngout B-D I-D\n\nIt O O\n"
     )
-    assert against("ner", conlleval).said == (("O", "I-D"), ("O",))
+    assert against("ner", conlleval).predicted == (("O", "I-D"), ("O",))
     lines = '{"words": ["No", "gout"], "tags": ["O", "O"]}\n{"words": ["It"], "tags": ["O"]}\n'
-    assert against("ner", lines, "said.jsonl").said == (("O", "O"), ("O",))
+    assert against("ner", lines, "said.jsonl").predicted == (("O", "O"), ("O",))
 
 
 def test_labels_by_id_or_by_order(against):
-    assert against("relations", '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n').said == (
+    assert against(
+        "relations", '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n'
+    ).predicted == (
         ("y",),
         ("x",),
     )
     assert (
-        against("relations", "id\tlabel\n7\tx\n3\ty\n").said
-        == against("relations", "7\tx\n3\ty\n").said
+        against("relations", "id\tlabel\n7\tx\n3\ty\n").predicted
+        == against("relations", "7\tx\n3\ty\n").predicted
         == (("y",), ("x",))
     )
     found = against("relations", "y\nx\n")
-    assert (found.said, found.notes) == ((("y",), ("x",)), {BY_ORDER: 2})
+    assert (found.predicted, found.notes) == ((("y",), ("x",)), {BY_ORDER: 2})
     assert against("relations", "3\ty\n7\tx\n99\tx\n").notes == {TOO_MUCH: 1}
-    assert against("nli", '{"pairID": "p", "label": "z"}\n').said == (("z",),)
+    assert against("nli", '{"pairID": "p", "label": "z"}\n').predicted == (("z",),)
     lists = (
         '{"id": "9_s1", "labels": []}\n{"id": "9_s0", "labels": ["1", "0"]}\n{"id": "8_s0",'
         ' "label": "0"}\n'
     )
-    assert against("multilabel", lists).said == (("0", "1"), (), ("0",))
+    assert against("multilabel", lists).predicted == (("0", "1"), (), ("0",))
 
 
 def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
@@ -101,19 +103,19 @@ def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
     with pytest.raises(InputError, match=refused) as raised:
         against("relations", "7\tx\n3\ty\n3\tx\n", gold=gold)
     assert "labels alone" in raised.value.remedy
-    assert against("relations", "x\ny\nx\n", gold=gold).said == (("x",), ("y",), ("x",))
+    assert against("relations", "x\ny\nx\n", gold=gold).predicted == (("x",), ("y",), ("x",))
 
 
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
-    assert found.said == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}
+    assert found.predicted == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}
     assert against(
         "qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl"
-    ).said == ("dog", "")
+    ).predicted == ("dog", "")
 
 
 def test_documents_are_judged_as_a_whole(tmp_path, against):
-    said = against("multilabel", "0_1,1_0\n0_1,1_0\n0_0,1_0\n").said
+    said = against("multilabel", "0_1,1_0\n0_1,1_0\n0_0,1_0\n").predicted
     gold = read_split("multilabel", tmp_path / "gold.multilabel")
     example, micro = scorer_of("multilabel"), scorer_of("multilabel", "micro-f1")
     # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1
@@ -135,7 +137,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
     """Never a label: right for 1 of 3 sentences, but for 1 of 2 documents; a run that stays there
     has learned nothing.
     """
-    said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").said
+    said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").predicted
     gold, example = read_split("multilabel", tmp_path / "gold.multilabel"), scorer_of("multilabel")
     score, found = (
         example.of(tally_of(gold, said, example)).value,
@@ -154,7 +156,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
-    said = against("relations", "x\ny\n").said
+    said = against("relations", "x\ny\n").predicted
     with pytest.raises(InputError, match="which document each example is of"):
         tally_of(
             read_split("relations", tmp_path / "gold.relations"),

@@ -15,8 +15,12 @@ from vocadapt.training.masked import budget as budget_module
 from vocadapt.training.masked import training_text as material_module
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
 from vocadapt.training.masked.budget import measure_step_seconds
-from vocadapt.training.masked.from_scratch import ScratchSettings, build, pretrain_from_scratch
-from vocadapt.training.masked.trainer import MaskedSettings, _trainer, train_masked
+from vocadapt.training.masked.from_scratch import (
+    ScratchSettings,
+    build_network,
+    pretrain_from_scratch,
+)
+from vocadapt.training.masked.trainer import MaskedSettings, _build_trainer, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
@@ -82,7 +86,7 @@ def vocabulary_for(material):
 
 
 def fresh(blocks):
-    return build(0, len(blocks.vocabulary), SMALL)
+    return build_network(0, len(blocks.vocabulary), SMALL)
 
 
 def weights(network):
@@ -153,7 +157,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
         > 0
     )
     assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
-    monkeypatch.setattr(budget_module, "BELIEVED", 0.0)
+    monkeypatch.setattr(budget_module, "ENOUGH", 0.0)
     seen.clear()
     assert (
         measure_step_seconds(
@@ -161,9 +165,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
         )
         > 0
     )
-    assert seen == [
-        f"measuring the pace: {part} of at most 60 parts of steps" for part in range(1, 5)
-    ]
+    assert seen == [f"measuring the speed: {part} of at most 60 batches" for part in range(1, 5)]
 
 
 def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path):
@@ -281,7 +283,7 @@ def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
     """Published exBERT's does, from its second pass on."""
     network, settings = open_model(tiny_bert).network, MaskedSettings(length=8, batch=2, lr=1e-3)
     blocks = Blocks(np.full((4, 8), 9, dtype=np.int32), open_model(tiny_bert).vocabulary)
-    trainer = _trainer(
+    trainer = _build_trainer(
         network, MaskedBlockDataset(blocks, 20, 0.15, 1), settings, 10, tmp_path, silent
     )
     trainer.create_optimizer_and_scheduler(10)

@@ -21,8 +21,13 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset
 from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
-from vocadapt.training.masked.losses import losses
-from vocadapt.training.masked.sentence_pairs import NEXT, OTHER, _pairs, pack_pairs
+from vocadapt.training.masked.losses import compute_losses
+from vocadapt.training.masked.sentence_pairs import (
+    NEXT,
+    OTHER,
+    _replace_second_segments,
+    pack_pairs,
+)
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
@@ -194,7 +199,7 @@ def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path
     pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(4)), length=10)
     reading = MaskedBlockDataset(pairs, 4, 0.5, 1)
     inputs = {key: torch.stack([reading[place][key] for place in range(4)]) for key in reading[0]}
-    masked, following = losses(network, inputs)
+    masked, following = compute_losses(network, inputs)
     named = {
         name: inputs[name] for name in ("input_ids", "attention_mask", "token_type_ids", "labels")
     }
@@ -290,7 +295,7 @@ def test_a_strange_second_half_is_drawn_at_once_from_all_other_documents() -> No
     """
     documents = [0] * 5_000 + [1, 1, 2]
     found = [(document, ([place], [place])) for place, document in enumerate(documents)]
-    drawn = list(_pairs(found, [False] * len(found), np.random.default_rng(1)))
+    drawn = list(_replace_second_segments(found, [False] * len(found), np.random.default_rng(1)))
     assert [first for first, _ in drawn] == [[place] for place in range(5_003)]
     assert {second[0] for _, second in drawn[:5_000]} == {5_000, 5_001, 5_002}
     assert all(

@@ -67,7 +67,7 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
 def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
     dropping = {"dropout": 0.3}  # draws from the random state that asking must leave alone
     seldom = train(tiny_bert, long_text, tmp_path / "a", training=dropping)
-    monkeypatch.setattr(validation, "APART", 1)
+    monkeypatch.setattr(validation, "TOKENS_BETWEEN", 1)
     often = train(tiny_bert, long_text, tmp_path / "b", training=dropping)
     assert [point.step for point in often.curve.points] == list(range(13))
     assert often.losses.after == seldom.losses.after
@@ -76,7 +76,7 @@ def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, 
 def test_a_training_that_goes_on_takes_over_what_it_heard(
     tiny_bert, long_text, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(validation, "APART", 1)
+    monkeypatch.setattr(validation, "TOKENS_BETWEEN", 1)
     saving = {"save_minutes": 1e-6}
     whole = train(tiny_bert, long_text, tmp_path / "whole", training=saving)
 

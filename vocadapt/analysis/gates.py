@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import Window, WindowSettings, windows
-from vocadapt.models.contextual.padding import padded
+from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -180,7 +180,7 @@ def _read_gates(
     network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]
     source = iter(asked)
     while batch := list(islice(source, BATCH)):
-        ids, attended = padded([window.ids for window in batch], pad)
+        ids, attended = pad_batch([window.ids for window in batch], pad)
         with torch.inference_mode():
             found: Sequence[torch.Tensor] = network(
                 ids, attention_mask=attended, output_gates=True

@@ -1,8 +1,7 @@
-"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random
-state that is left as it was.
+"""Progress reports, checkpoints, divergence checks and random states of trainings on transformers'
+Trainer.
 
-Beside its checkpoints a training keeps two small files that anyone may read while it goes on:
-curve.json and dev.json.
+Besides its checkpoints a training keeps two small files for live charts: curve.json and dev.json.
 """
 
 import json
@@ -27,8 +26,8 @@ CURVE, DEV = "curve.json", "dev.json"
 
 @dataclass(frozen=True)
 class Live:
-    """How a training goes: mean loss by step, the dev score after each epoch, steps in an epoch and
-    in all (0: not known yet).
+    """State of a running training: (step, mean loss), the dev score after each epoch, steps per
+    epoch and in all (0: not known yet).
     """
 
     curve: tuple[tuple[int, float], ...] = ()
@@ -38,8 +37,8 @@ class Live:
 
 
 def read_live(folder: Path) -> Live:
-    """What the training that keeps its checkpoints in a folder has written so far; empty where that
-    is nothing yet.
+    """Read the state of the training with checkpoints in `folder`; empty if nothing was written
+    yet.
     """
     told: dict[str, Any] = {}
     dev: list[float] = []
@@ -52,9 +51,7 @@ def read_live(folder: Path) -> Live:
 
 
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
-    """Keep the losses of a Trainer's history where `read_live` finds them; a full disk does not end
-    a training.
-    """
+    """Write the losses in a Trainer's log for `read_live`; a full disk does not end training."""
     curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
     with suppress(OSError):
         write_atomically(
@@ -63,15 +60,15 @@ def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, s
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a small file so that no reader meets a part of it."""
+    """Write a small text file so that readers see either the old or the whole new content."""
     draft = path.with_name(f"{path.name}.part")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
 
 
 def find_checkpoint(folder: Path) -> str | None:
-    """The newest whole checkpoint of a folder, None where there is none: a killed process may have
-    left half of one.
+    """Return the newest complete checkpoint of a folder, None without one: a killed process may
+    leave an incomplete one.
     """
     whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
     newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
@@ -79,7 +76,7 @@ def find_checkpoint(folder: Path) -> str | None:
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """Whether the file that the Trainer writes last is there, to its end."""
+    """Whether the file that the Trainer writes last is complete."""
     try:
         json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -90,10 +87,10 @@ def _is_whole(checkpoint: Path) -> bool:
 def build_progress_callback(
     steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress
 ) -> Any:
-    """A callback that reports each step and asks for a checkpoint now and then; a Progress that
-    raises ends the training.
+    """Build a callback that reports each step and requests a checkpoint every `save_minutes`; a
+    Progress that raises ends the training.
 
-    `a_step`: how many of the `unit` (wordpieces, examples) a step reads.
+    a_step: number of units (wordpieces, examples) per step, for the reported speed.
     """
     from transformers import TrainerCallback
 
@@ -133,7 +130,7 @@ def build_progress_callback(
 
 
 def build_step_callback(each: Callable[[int], None]) -> Any:
-    """A callback that calls `each` with the number of every step that is done."""
+    """Build a callback that calls `each` with the number of every finished step."""
     from transformers import TrainerCallback
 
     class Calling(TrainerCallback):
@@ -168,15 +165,15 @@ def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
 def limit_to_one_device(
     arguments: "transformers.TrainingArguments",
 ) -> "transformers.TrainingArguments":
-    """Let the Trainer use one GPU of several: each would read a batch of its own, which is another
-    training.
+    """Restrict the Trainer to one GPU: with several, each would read its own batch, which changes
+    the training.
     """
     arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
 
 
 def remove_printers(trainer: "transformers.Trainer") -> None:
-    """Take away the callbacks that print: what is to be said goes through Progress."""
+    """Remove the Trainer's callbacks that print; our reports go through Progress."""
     for printer in [
         call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__
     ]:
@@ -185,7 +182,7 @@ def remove_printers(trainer: "transformers.Trainer") -> None:
 
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
-    """Leave the global random states of Python, NumPy and torch as they were: the Trainer seeds
+    """Restore the global random states of Python, NumPy and torch afterwards: the Trainer seeds
     them all.
     """
     import random

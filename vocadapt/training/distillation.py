@@ -1,10 +1,14 @@
-"""Token distillation for encoders: rows of new tokens under which the network reads a text as it
-read it by the old pieces.
+"""Token distillation for encoders: fit the embeddings of new tokens so that the network reads a
+text as it did with the old tokenization.
 
-Each context is read twice: by the old cut, and with the word of a new token by the new one. Places
-correspond where pieces end at the same character: all other tokens, and a new token and the last of
-its old pieces. There the hidden states of a layer are to match. Only the new rows move, dropout is
-off, and every token is met equally often, however rare it is.
+Each context is read twice: under the old tokenization, and with the word of a new token under the
+new one. Positions correspond where tokens end at the same character: all other tokens, and a new
+token and the last of its old wordpieces. The embeddings are fitted so that the hidden states of a
+layer match at these positions. Only new embeddings change, dropout is off, and every token is
+updated equally often, however rare it is.
+
+Example: for the new token hypertension, "the hyper ##tension drugs" and "the hypertension drugs"
+correspond at the, at ##tension and hypertension, and at drugs; at hyper nothing is compared.
 """
 
 import random
@@ -19,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.padding import padded
+from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.contextual.word_vectors import SPEED, layers_of, network_until
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, duration, part, silent
@@ -32,15 +36,18 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 if TYPE_CHECKING:
     import torch
 
-BETAS, EPS = (0.9, 0.999), 1e-8
-READINGS = 3.0  # a context is read by the old cut, by the new one, and its gradient goes back
-Place = tuple[int, int]  # byte where a line begins, number of a word in it
+BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam
+# Forward passes per context, for the time estimate: old tokenization, new one, and the gradient.
+PASSES_PER_CONTEXT = 3.0
+Place = tuple[int, int]  # byte offset of a line, number of a word in it
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A stretch of text under two cuts: ids `old` and `new` (from the model's size on: rows of new
-    tokens), and the pairs of `places` that correspond.
+class AlignedContext:
+    """A stretch of text under two tokenizations.
+
+    old: ids under the old tokenization. new: ids under the new one; those from the vocabulary size
+    on are new tokens. places: pairs of corresponding positions (in old, in new).
     """
 
     old: list[int]
@@ -50,8 +57,8 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Distiller:
-    """What rows are distilled from: a model, a words file of the text, and whether a new token only
-    stands for a whole word.
+    """Fits embeddings of new tokens to a text: a model, a words file, and whether new tokens only
+    stand for whole words.
     """
 
     model: LanguageModel
@@ -65,61 +72,66 @@ class Distiller:
         settings: DistilSettings,
         progress: Progress = silent,
     ) -> tuple[Matrix, NDArray[np.int64]]:
-        """The rows (new tokens, dim) in the order of the plan, and how many contexts each was
-        fitted to; 0: left as it was.
+        """Return the fitted embeddings, (new tokens, dim) float32 in the order of the plan, and the
+        number of contexts of each, (new tokens,) int64; embeddings without a context stay as in
+        `start`.
 
-        Raises InputError for a layer that the model lacks and contexts longer than its positions.
+        Raises InputError for a layer that the model lacks, and contexts longer than its positions.
+
+        1. Sample contexts of every new token from the text.
+        2. In every round, take one context of each token, in batches.
+        3. Move the embeddings of a batch towards equal hidden states, with a learning rate that
+           falls linearly to 0.
         """
-        layer = self._layer(settings)
-        reader = Reader(self.model, plan, self.whole, settings.length)
-        found = sample_contexts(
-            self.sentences, reader, len(plan.new_embeddings), settings, part(progress, 0.0, 0.1)
+        layer = self._find_layer(settings)
+
+        # 1. Contexts.
+        tokenizer = ContextTokenizer(self.model, plan, self.whole, settings.length)
+        contexts = sample_contexts(
+            self.sentences, tokenizer, len(plan.new_embeddings), settings, part(progress, 0.0, 0.1)
         )
-        fitted = np.array([len(own) for own in found], dtype=np.int64)
-        steps = settings.passes * settings.contexts * -(-int((fitted > 0).sum()) // settings.batch)
-        about = duration(self.seconds(int((fitted > 0).sum()), settings))
-        progress(0.1, f"fitting {int((fitted > 0).sum()):,} of {len(fitted):,} rows, about {about}")
-        network, rows = network_until(self.model, layer), start
-        for step, (batch, rate) in enumerate(
-            zip(schedule(found, settings), _rates(steps, settings.lr), strict=True), 1
-        ):
-            if step == 1:
-                vocabulary = self.model.vocabulary
-                fitting = Fitting(
-                    network, layer, start, len(vocabulary), vocabulary.ids.get("[PAD]", 0)
-                )
-            loss = fitting.step(batch, rate)
-            check_finite(
-                loss,
-                f"step {step:,} of {steps:,}",
-                settings.lr,
-                "The distance of the hidden states is",
-            )
-            progress(0.1 + 0.9 * step / steps, f"step {step:,} of {steps:,}, distance {loss:.4f}")
-            rows = fitting.rows.numpy()
-        check_finite(
-            float(rows.sum()), f"step {steps:,} of {steps:,}", settings.lr, "The sum of the rows is"
-        )
-        return np.where(fitted[:, None] > 0, rows, start).astype(np.float32), fitted
+        n_contexts = np.array([len(own) for own in contexts], dtype=np.int64)
+        n_fitted = int((n_contexts > 0).sum())
+        about = duration(self.seconds(n_fitted, settings))
+        progress(0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {about}")
+        network = network_until(self.model, layer)
+
+        # 2. and 3. Adam on the embeddings of each batch.
+        vocabulary = self.model.vocabulary
+        pad = vocabulary.ids.get("[PAD]", 0)
+        fitter = EmbeddingFitter(network, layer, start, len(vocabulary), pad)
+        steps = settings.passes * settings.contexts * -(-n_fitted // settings.batch)
+        batches = schedule_batches(contexts, settings)
+        for step, batch in enumerate(batches):
+            loss = fitter.step(batch, settings.lr * (1 - step / steps))
+            name = f"step {step + 1:,} of {steps:,}"
+            check_finite(loss, name, settings.lr, "The distance of the hidden states is")
+            progress(0.1 + 0.9 * (step + 1) / steps, f"{name}, distance {loss:.4f}")
+        embeddings = fitter.embeddings.numpy()
+        last = f"step {steps:,} of {steps:,}"
+        check_finite(float(embeddings.sum()), last, settings.lr, "The sum of the embeddings is")
+        fitted = np.where(n_contexts[:, None] > 0, embeddings, start).astype(np.float32)
+        return fitted, n_contexts
 
     def seconds(self, tokens: int, settings: DistilSettings) -> float:
-        """About how long it takes to fit the rows of so many tokens, on two cores."""
+        """Estimate the seconds to fit the embeddings of so many tokens on two CPU cores."""
         width = self.model.dim
         inner = int(self.model.config.get("intermediate_size", 4 * width))
-        each = (
-            4 * width**2 + 2 * width * inner + settings.length * width
-        )  # multiplications a wordpiece, in one layer
-        pieces = tokens * settings.contexts * settings.passes * settings.length
-        return 2.0 * READINGS * pieces * each * self._layer(settings) / SPEED
+        # Multiplications per wordpiece in one layer.
+        operations = 4 * width**2 + 2 * width * inner + settings.length * width
+        wordpieces = tokens * settings.contexts * settings.passes * settings.length
+        layers = self._find_layer(settings)
+        return 2.0 * PASSES_PER_CONTEXT * wordpieces * operations * layers / SPEED
 
-    def _layer(self, settings: DistilSettings) -> int:
-        layers, positions = (
-            layers_of(self.model),
-            int(self.model.config.get("max_position_embeddings", settings.length)),
-        )
+    def _find_layer(self, settings: DistilSettings) -> int:
+        """Return the number of the layer to match; raises InputError if the model cannot read the
+        contexts or lacks the layer.
+        """
+        layers = layers_of(self.model)
+        positions = int(self.model.config.get("max_position_embeddings", settings.length))
         if settings.layer > layers:
             raise InputError(
-                f"{self.model.name} has {layers} layers, and layer {settings.layer} was asked for."
+                f"{self.model.name} has {layers} layers, and layer {settings.layer} was requested."
             )
         if settings.length > positions:
             raise InputError(
@@ -128,26 +140,23 @@ class Distiller:
         return layers if settings.layer < 0 else settings.layer
 
 
-class Reader:
-    """Cuts words as the model does and as the plan does; knows each distinct word once."""
+class ContextTokenizer:
+    """Tokenizes words as the model and as the plan does, each distinct word once, and aligns
+    contexts under both.
+    """
 
     def __init__(
         self, model: LanguageModel, plan: VocabularyPlan, whole: bool, length: int
     ) -> None:
-        self.ids, self.base, self.plan, self.whole, self.length = (
-            model.vocabulary.ids,
-            plan.base,
-            plan,
-            whole,
-            length,
-        )
-        lacking = [token for token in ("[CLS]", "[SEP]") if token not in self.ids]
-        if lacking:
+        self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
+        self.whole, self.length = whole, length
+        missing = [token for token in ("[CLS]", "[SEP]") if token not in self.ids]
+        if missing:
             raise InputError(
-                f"{model.name} has no token {lacking[0]}, which contexts begin and end with."
+                f"{model.name} has no token {missing[0]}, which contexts begin and end with."
             )
         self.size = len(model.vocabulary)
-        self.number = {token: place for place, token in enumerate(plan.new_embeddings)}
+        self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
         self.known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     @cached_property
@@ -155,126 +164,145 @@ class Reader:
         """The vocabulary with the new tokens."""
         return self.plan.after
 
-    def carried(self, word: str) -> list[int]:
-        """Numbers of the new tokens in a word, by the new cut; none where the old one cannot spell
-        it or it is too long.
+    def find_new_tokens(self, word: str) -> list[int]:
+        """Return the numbers of the new tokens in a word under the new tokenization; empty if the
+        old one cannot spell the word or it is too long.
         """
-        old, new = self.cuts(word)
+        old, new = self.tokenize(word)
         if self.base.unknown in old or len(old) > self.length - 2:
             return []
-        return [self.number[piece] for piece in new if piece in self.number]
+        return [self.number[token] for token in new if token in self.number]
 
-    def cuts(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """A word by the old cut and by the new one."""
+    def tokenize(self, word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Tokenize a word under the old and the new tokenization."""
         if word not in self.known:
             old = self.base.tokenize(word)
-            new = (
-                ((word,) if word in self.number else old)
-                if self.whole
-                else self.after.tokenize(word)
-            )
+            if not self.whole:
+                new = self.after.tokenize(word)
+            elif word in self.number:
+                new = (word,)
+            else:
+                new = old
             self.known[word] = old, new
         return self.known[word]
 
-    def reading(self, words: Sequence[str], at: int) -> Reading:
-        """The words round one, as many as fit, that one alone under the new cut."""
-        first, last = self._around(words, at)
+    def align_context(self, words: Sequence[str], at: int) -> AlignedContext:
+        """Tokenize as many words around one as fit; only that word under the new tokenization.
+
+        Example with the new token hypertension, of "the hypertension drugs": old [CLS] the hyper
+        ##tension drugs [SEP], new [CLS] the hypertension drugs [SEP], corresponding positions
+        (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
+        """
+        first, last = self._find_window(words, at)
         old, new, places = [self.ids["[CLS]"]], [self.ids["[CLS]"]], [(0, 0)]
         for number in range(first, last + 1):
-            before, after = self.cuts(words[number])
-            after = after if number == at else before
-            there = {
-                end: place
-                for place, end in enumerate(_ends(before, self.base, words[number]), len(old))
-            }
-            ends = enumerate(_ends(after, self.base, words[number]), len(new))
-            places += [(there[end], place) for place, end in ends if end in there]
-            old += [self.ids[piece] for piece in before]
-            new += [self._id(piece) if number == at else self.ids[piece] for piece in after]
+            word = words[number]
+            before, after = self.tokenize(word)
+            if number != at:
+                after = before
+            # Tokens correspond if they end after the same number of characters.
+            old_ends = enumerate(_token_ends(before, self.base, word), len(old))
+            position_of_end = {end: position for position, end in old_ends}
+            for position, end in enumerate(_token_ends(after, self.base, word), len(new)):
+                if end in position_of_end:
+                    places.append((position_of_end[end], position))
+            old += [self.ids[token] for token in before]
+            if number == at:
+                new += [self._find_id(token) for token in after]
+            else:
+                new += [self.ids[token] for token in after]
         places.append((len(old), len(new)))
-        return Reading([*old, self.ids["[SEP]"]], [*new, self.ids["[SEP]"]], places)
+        sep = self.ids["[SEP]"]
+        return AlignedContext([*old, sep], [*new, sep], places)
 
-    def _id(self, piece: str) -> int:
-        return self.size + self.number[piece] if piece in self.number else self.ids[piece]
+    def _find_id(self, token: str) -> int:
+        """Return the id of a token; new tokens are numbered from the vocabulary size on."""
+        if token in self.number:
+            return self.size + self.number[token]
+        return self.ids[token]
 
-    def _around(self, words: Sequence[str], at: int) -> tuple[int, int]:
-        """First and last of the words round one that fit, as many before as behind where the line
-        has them.
+    def _find_window(self, words: Sequence[str], at: int) -> tuple[int, int]:
+        """Return the first and last word of the longest context around a word that fits, balanced
+        between both sides as far as the line allows.
         """
         first = last = at
-        room = self.length - 2 - len(self.cuts(words[at])[0])
+        room = self.length - 2 - len(self.tokenize(words[at])[0])
         while True:
-            nearer = sorted(((at - first, first - 1), (last - at, last + 1)))
-            sizes = [
-                (len(self.cuts(words[place])[0]), place)
-                for _, place in nearer
-                if 0 <= place < len(words)
-            ]
-            fitting = next(((size, place) for size, place in sizes if size <= room), None)
-            if fitting is None:
+            # The next word on the shorter side, else the one on the other side.
+            candidates = sorted(((at - first, first - 1), (last - at, last + 1)))
+            for _, number in candidates:
+                inside = 0 <= number < len(words)
+                if inside and len(self.tokenize(words[number])[0]) <= room:
+                    break
+            else:
                 return first, last
-            room, first, last = room - fitting[0], min(first, fitting[1]), max(last, fitting[1])
+            room -= len(self.tokenize(words[number])[0])
+            first, last = min(first, number), max(last, number)
 
 
 def sample_contexts(
     sentences: Path,
-    reader: Reader,
+    tokenizer: ContextTokenizer,
     tokens: int,
     settings: DistilSettings,
     progress: Progress = silent,
-) -> list[list[Reading]]:
-    """For each new token its contexts, drawn among all occurrences with equal chances, at most as
-    many as asked for.
+) -> list[list[AlignedContext]]:
+    """Sample contexts of each new token uniformly from its occurrences, at most
+    `settings.contexts` of each.
+
+    1. Read the text once; keep a reservoir of places for each token (Vitter 1985, algorithm R): the
+       n-th occurrence replaces a random earlier one with probability contexts / n.
+    2. Read the lines of the kept places again, in file order, and align their contexts.
     """
+    # 1. Reservoirs.
     rng, seen = random.Random(settings.seed), [0] * tokens
-    drawn: list[list[Place]] = [[] for _ in range(tokens)]
-    whole = max(1, sentences.stat().st_size)
-    for offset, words in _lines(sentences):
-        progress(0.5 * offset / whole, "looking for the new tokens in the text")
+    reservoirs: list[list[Place]] = [[] for _ in range(tokens)]
+    size = max(1, sentences.stat().st_size)
+    for offset, words in _read_lines(sentences):
+        progress(0.5 * offset / size, "looking for the new tokens in the text")
         for at, word in enumerate(words):
-            for token in reader.carried(word):
+            for token in tokenizer.find_new_tokens(word):
                 seen[token] += 1
-                place = (
-                    len(drawn[token])
-                    if seen[token] <= settings.contexts
-                    else rng.randrange(seen[token])
-                )
-                drawn[token][place : place + 1] = (
-                    [(offset, at)] if place < settings.contexts else []
-                )
-    wanted = sorted({place for own in drawn for place in own})
-    readings: dict[Place, Reading] = {}
+                if seen[token] <= settings.contexts:
+                    reservoirs[token].append((offset, at))
+                    continue
+                slot = rng.randrange(seen[token])
+                if slot < settings.contexts:
+                    reservoirs[token][slot] = (offset, at)
+
+    # 2. Contexts.
+    wanted = sorted({place for reservoir in reservoirs for place in reservoir})
+    contexts: dict[Place, AlignedContext] = {}
     with sentences.open("rb") as file:
         for number, (offset, at) in enumerate(wanted):
             progress(0.5 + 0.5 * number / len(wanted), "reading the contexts")
             file.seek(offset)
-            readings[offset, at] = reader.reading(file.readline().decode().split(), at)
-    return [[readings[place] for place in own] for own in drawn]
+            words = file.readline().decode().split()
+            contexts[offset, at] = tokenizer.align_context(words, at)
+    return [[contexts[place] for place in reservoir] for reservoir in reservoirs]
 
 
-def schedule(
-    found: Sequence[Sequence[Reading]], settings: DistilSettings
-) -> Iterator[list[Reading]]:
-    """Batches of readings: in every round each token that has contexts meets one of them, in a
-    drawn order.
+def schedule_batches(
+    contexts: Sequence[Sequence[AlignedContext]], settings: DistilSettings
+) -> Iterator[list[AlignedContext]]:
+    """Yield batches of contexts: in every round one context of each token that has any, in random
+    order; tokens with few contexts repeat them.
     """
     rng = np.random.default_rng(settings.seed)
-    able = [own for own in found if own]
+    available = [own for own in contexts if own]
     for turn in range(settings.passes * settings.contexts):
-        order = rng.permutation(len(able)).tolist()
+        order = rng.permutation(len(available)).tolist()
         for first in range(0, len(order), settings.batch):
-            yield [
-                able[token][turn % len(able[token])]
-                for token in order[first : first + settings.batch]
-            ]
+            tokens = order[first : first + settings.batch]
+            yield [available[token][turn % len(available[token])] for token in tokens]
 
 
-class Fitting:
-    """Rows on their way, under Adam with a count of steps for each row: a rare row's first step is
-    as long as any other's.
+class EmbeddingFitter:
+    """Embeddings of new tokens under Adam, with a step count for each: the first step of a rare
+    token is as long as any other's.
 
-    `size` tokens has the model's vocabulary; rows of its matrix behind them are padding, and ids
-    from there on the new tokens'.
+    size: number of tokens of the model's vocabulary. Rows of its embedding matrix from there on are
+    padding, and ids from there on are new tokens.
     """
 
     def __init__(self, network: Any, layer: int, start: Matrix, size: int, pad: int) -> None:
@@ -282,81 +310,85 @@ class Fitting:
 
         self.network, self.layer, self.pad = network.eval().requires_grad_(False), layer, pad
         self.table = network.get_input_embeddings().weight[:size]
-        self.rows = torch.from_numpy(np.array(start, dtype=np.float32))
-        self.first, self.second = torch.zeros_like(self.rows), torch.zeros_like(self.rows)
-        self.steps = torch.zeros(len(self.rows), 1)
+        self.embeddings = torch.from_numpy(np.array(start, dtype=np.float32))
+        # Adam's running means of the gradient and of its square, and the steps of each embedding.
+        self.first = torch.zeros_like(self.embeddings)
+        self.second = torch.zeros_like(self.embeddings)
+        self.steps = torch.zeros(len(self.embeddings), 1)
 
-    def step(self, batch: Sequence[Reading], rate: float) -> float:
-        """Move the rows that a batch holds; gives the mean squared distance of its hidden states
-        before.
+    def step(self, batch: Sequence[AlignedContext], learning_rate: float) -> float:
+        """Update the embeddings that a batch contains; returns the mean squared distance of its
+        hidden states before the update.
         """
         import torch
 
-        new, attended = padded([reading.new for reading in batch], self.pad)
+        new, attended = pad_batch([context.new for context in batch], self.pad)
         ids = torch.unique(new[new >= len(self.table)] - len(self.table))
-        rows = self.rows[ids].requires_grad_()
-        loss = self._distance(batch, new, attended, ids, rows)
-        (gradient,) = torch.autograd.grad(loss, rows)
+        embeddings = self.embeddings[ids].requires_grad_()
+        loss = self._distance(batch, new, attended, ids, embeddings)
+        (gradient,) = torch.autograd.grad(loss, embeddings)
         with torch.no_grad():
             self.steps[ids] += 1
             self.first[ids] = BETAS[0] * self.first[ids] + (1 - BETAS[0]) * gradient
             self.second[ids] = BETAS[1] * self.second[ids] + (1 - BETAS[1]) * gradient**2
             mean = self.first[ids] / (1 - BETAS[0] ** self.steps[ids])
-            spread = (self.second[ids] / (1 - BETAS[1] ** self.steps[ids])).sqrt()
-            self.rows[ids] -= rate * mean / (spread + EPS)
+            scale = (self.second[ids] / (1 - BETAS[1] ** self.steps[ids])).sqrt()
+            self.embeddings[ids] -= learning_rate * mean / (scale + EPS)
         return float(loss.detach())
 
     def _distance(
         self,
-        batch: Sequence[Reading],
+        batch: Sequence[AlignedContext],
         new: "torch.Tensor",
         attended: "torch.Tensor",
         ids: "torch.Tensor",
-        rows: "torch.Tensor",
+        embeddings: "torch.Tensor",
     ) -> "torch.Tensor":
-        """Mean over the readings of the mean squared distance at the places that correspond."""
+        """Return the mean over contexts of the mean squared distance at corresponding positions.
+
+        new, attended: (batch, length) int64. ids: numbers of the new tokens in the batch, sorted.
+        embeddings: (ids, dim) float32.
+        """
         import torch
 
+        # 1. Hidden states under the new tokenization, with gradients to the new embeddings.
         size = len(self.table)
-        place = torch.searchsorted(ids, new[new >= size] - size)
-        vectors = self.table[new.clamp(max=size - 1)].index_put((new >= size,), rows[place])
-        states = self._states(inputs_embeds=vectors, attention_mask=attended)
+        is_new = new >= size
+        row = torch.searchsorted(ids, new[is_new] - size)
+        vectors = self.table[new.clamp(max=size - 1)].index_put((is_new,), embeddings[row])
+        states = self._hidden_states(inputs_embeds=vectors, attention_mask=attended)
+
+        # 2. Hidden states under the old tokenization.
         with torch.no_grad():
-            old, also = padded([reading.old for reading in batch], self.pad)
-            wanted = self._states(input_ids=old, attention_mask=also)
-        pairs = [
-            (row, *pair, 1 / len(reading.places))
-            for row, reading in enumerate(batch)
-            for pair in reading.places
-        ]
-        at, before, after = (torch.tensor([pair[part] for pair in pairs]) for part in range(3))
-        weights = torch.tensor([pair[3] for pair in pairs])
-        apart = (states[at, after] - wanted[at, before]).square().mean(dim=-1)
-        return (apart * weights).sum() / len(batch)
+            old, old_attended = pad_batch([context.old for context in batch], self.pad)
+            targets = self._hidden_states(input_ids=old, attention_mask=old_attended)
 
-    def _states(self, **inputs: Any) -> "torch.Tensor":
-        return cast(
-            "torch.Tensor",
-            self.network(**inputs, output_hidden_states=True).hidden_states[self.layer],
-        )
+        # 3. Compare corresponding positions; every context has the same weight.
+        sizes = [len(context.places) for context in batch]
+        row_of = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor(sizes))
+        places = torch.tensor([pair for context in batch for pair in context.places])
+        weights = torch.tensor([1 / size for size in sizes])[row_of]
+        difference = states[row_of, places[:, 1]] - targets[row_of, places[:, 0]]
+        distance = difference.square().mean(dim=-1)
+        return (distance * weights).sum() / len(batch)
+
+    def _hidden_states(self, **inputs: Any) -> "torch.Tensor":
+        output = self.network(**inputs, output_hidden_states=True)
+        return cast("torch.Tensor", output.hidden_states[self.layer])
 
 
-def _rates(steps: int, lr: float) -> Iterator[float]:
-    return (lr * (1 - step / steps) for step in range(steps))
-
-
-def _ends(pieces: Sequence[str], vocabulary: Vocabulary, word: str) -> list[int]:
-    """After how many characters of a word each of its pieces ends."""
-    if vocabulary.unknown in pieces:
+def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, word: str) -> list[int]:
+    """Return the number of characters of a word up to the end of each of its tokens."""
+    if vocabulary.unknown in tokens:
         return [len(word)]
-    mark = len(vocabulary.continuation)
-    return list(
-        accumulate(len(piece) - (mark if place else 0) for place, piece in enumerate(pieces))
-    )
+    # All tokens but the first begin with the continuation marker.
+    markers = [0, *[len(vocabulary.continuation)] * len(tokens)]
+    sizes = [len(token) - marker for token, marker in zip(tokens, markers, strict=False)]
+    return list(accumulate(sizes))
 
 
-def _lines(sentences: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a words file, each with the byte it begins at."""
+def _read_lines(sentences: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the byte offset and the words of each line of a words file."""
     offset = 0
     with sentences.open("rb") as file:
         for line in file:

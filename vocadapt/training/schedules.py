@@ -1,4 +1,4 @@
-"""How a learning rate goes over the steps of a training; neither way ever makes it negative."""
+"""Learning rate schedules."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from vocadapt.errors import InputError
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the rate does, and what transformers calls it."""
+    """A description for help texts, and transformers' name of the schedule."""
 
     about: str
     trainer: str
@@ -20,6 +20,6 @@ SCHEDULES = {
 
 
 def check_schedule(name: str) -> None:
-    """Raises InputError for an unknown schedule."""
+    """Raise InputError for an unknown schedule."""
     if name not in SCHEDULES:
         raise InputError(f"Unknown schedule {name!r}.", f"Choose one of: {', '.join(SCHEDULES)}.")

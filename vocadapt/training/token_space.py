@@ -1,5 +1,5 @@
-"""Word vectors of tokens: the target space of a vocabulary that has no rows of its own, trained on
-a text cut by it.
+"""Word vectors of tokens: a target space for a vocabulary without embeddings, trained on a text
+that it tokenizes.
 """
 
 from collections import Counter
@@ -26,8 +26,7 @@ def token_space(
     progress: Progress = silent,
     scratch: Path | None = None,
 ) -> tuple[EmbeddingSpace, tuple[str, ...]]:
-    """Train vectors of a vocabulary's tokens on a text; some lines are held out by the seed, and
-    come back beside the space.
+    """Train vectors of a vocabulary's tokens on a text; returns the space and the held-out lines.
 
     A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for
     too little text.
@@ -49,8 +48,8 @@ def token_vectors(
     file: Path,
     progress: Progress = silent,
 ) -> EmbeddingSpace:
-    """Train vectors of a vocabulary's tokens on a text made ready; special ones get none. `file`
-    holds the cut text meanwhile.
+    """Train vectors of a vocabulary's tokens on a prepared text; special tokens get none. The
+    tokenized text is written to `file` and deleted afterwards.
     """
     counts = Counter[str]()
     with file.open("w", encoding="utf-8") as out:

@@ -33,7 +33,9 @@ class ExamplePrediction:
     @cached_property
     def predictions(self) -> dict[str, Prediction]:
         """The prediction under each tokenization."""
-        return {name: self.outputs.said(rows, self.example) for name, rows in self.logits.items()}
+        return {
+            name: self.outputs.predict(rows, self.example) for name, rows in self.logits.items()
+        }
 
     def probabilities(self, tokenization: str) -> NDArray[np.float64]:
         """Return the probability of each output, (rows, outputs) float64.
@@ -83,8 +85,8 @@ def find_disagreement(run: SavedRun) -> Example | None:
     if not run.tested:
         return None
     kept = run.kept
-    names = [name for name in kept.said if name != POOLED]
+    names = [name for name in kept.predicted if name != POOLED]
     for place, example in enumerate(kept.split.examples):
-        if len({str(kept.said[name][place]) for name in names}) > 1:
+        if len({str(kept.predicted[name][place]) for name in names}) > 1:
             return example
     return kept.split.examples[0]

@@ -155,7 +155,7 @@ def _one(
     unit: str,
 ) -> tuple[dict[str, Any], str]:
     """One score as JSON values and as text."""
-    tally = tally_of(gold, said.said, scorer, rules, unit)
+    tally = tally_of(gold, said.predicted, scorer, rules, unit)
     score = scorer.of(tally, rules)
     used = "".join(
         f"; {name}: {value if isinstance(value, str) else json.dumps(value)}"
@@ -170,7 +170,7 @@ def _one(
             f" {scorer.headline} {number(interval.low)} to {number(interval.high)}"
         )
     if against is not None:
-        other = tally_of(gold, against.said, scorer, rules, unit)
+        other = tally_of(gold, against.predicted, scorer, rules, unit)
         theirs, ours = aligned(other, tally)
         compared = compare_tallies(scorer, theirs, ours, rules, draws)
         values["against"] = asdict(compared)

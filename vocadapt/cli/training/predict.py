@@ -64,7 +64,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
     logits = run.logits(split.examples, progress)
     cut = select_tokenization(logits, options.tokenization)
-    said = list(map(run.outputs.said, logits[cut], split.examples))
+    said = list(map(run.outputs.predict, logits[cut], split.examples))
     with writing_file(out) as draft:
         draft.write_text(
             "".join(prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")),

@@ -106,7 +106,7 @@ def _score_predictions(
     """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
     said = read_predictions(predicted, kind, split)
-    score = scorer.of(tally_of(split, said.said, scorer))
+    score = scorer.of(tally_of(split, said.predicted, scorer))
     return {
         "examples": len(split),
         scorer.headline: score.value,

@@ -292,7 +292,7 @@ def _quote_example(example: Example) -> str:
 
 def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     """Load the predictions of a run under a tokenization, with everything that the run kept."""
-    said = run.kept.said
+    said = run.kept.predicted
     chosen = select_tokenization(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
     return (
@@ -310,6 +310,9 @@ def _load_file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
             "Give a folder that finetune wrote, or a file of predictions.",
         )
     return (
-        Side(path.name, read_predictions(path, kind, replace(split, path=split.path or path)).said),
+        Side(
+            path.name,
+            read_predictions(path, kind, replace(split, path=split.path or path)).predicted,
+        ),
         "",
     )

@@ -134,7 +134,7 @@ def _name_with_parent(folder: Path) -> str:
 
 
 def _tally_run(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
-    return tally_of(run.kept.split, run.kept.said[cut], scorer, run.rules)
+    return tally_of(run.kept.split, run.kept.predicted[cut], scorer, run.rules)
 
 
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:

@@ -314,7 +314,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         said = (
             _predict_split(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
             if read
-            else run.kept.said
+            else run.kept.predicted
         )
         kept = [select_tokenization(said, how.tokenization)] if how.tokenization else list(said)
         chosen = run.scorer(how.scorer)
@@ -359,4 +359,4 @@ def _predict_split(
     run: SavedRun, split: tasks.Split, progress: Progress
 ) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
-    return {cut: list(map(run.outputs.said, own, split.examples)) for cut, own in logits.items()}
+    return {cut: list(map(run.outputs.predict, own, split.examples)) for cut, own in logits.items()}

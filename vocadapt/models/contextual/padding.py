@@ -1,4 +1,4 @@
-"""Stretches of text of several lengths as one batch."""
+"""Padding of token sequences to one batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     import torch
 
 
-def padded(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Wordpiece ids, a row for each stretch, filled up with `pad`; and the attention mask: both
-    (rows, longest).
+def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Pad id sequences with `pad` to the longest one; returns the ids and the attention mask, both
+    (rows, longest) int64.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    shape = (len(rows), max(len(np.asarray(row)) for row in rows))
-    ids, attended = np.full(shape, pad, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, row in enumerate(map(np.asarray, rows)):
-        ids[place, : len(row)], attended[place, : len(row)] = row, 1
-    return torch.from_numpy(ids), torch.from_numpy(attended)
+    ids = [torch.from_numpy(np.array(row, dtype=np.int64)) for row in rows]
+    mask = [torch.ones_like(row) for row in ids]
+    return pad_sequence(ids, batch_first=True, padding_value=pad), pad_sequence(
+        mask, batch_first=True
+    )

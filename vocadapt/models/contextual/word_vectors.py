@@ -22,7 +22,7 @@ from vocadapt.models.contextual.occurrences import (
     Window,
     windows,
 )
-from vocadapt.models.contextual.padding import padded
+from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -167,7 +167,7 @@ def _hidden(
     network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int
 ) -> "torch.Tensor":
     """What leaves the layer (windows, length, width)."""
-    ids, attended = padded([window.ids for window in batch], pad)
+    ids, attended = pad_batch([window.ids for window in batch], pad)
     states = network(
         input_ids=ids, attention_mask=attended, output_hidden_states=True
     ).hidden_states

@@ -1,9 +1,9 @@
-"""Examples → what a network reads, under each tokenizer of a model: wordpiece ids, and where the
-outputs are taken.
+"""Encoding of examples under each tokenizer of a model: wordpiece ids, and the positions whose
+logits are used.
 
-An adapted model cuts text in two ways: by the tokenizer at its root ("adapted"), and by the one it
-had before ("base"); any other model has "base" only. An example is divided alike under both, so
-that their outputs have the same rows.
+An adapted model has two tokenizers: the one in its folder ("adapted"), and the one from before its
+adaptation ("base"); any other model has "base" only. An example is divided into the same parts
+under both, so that their logits have the same rows.
 """
 
 from collections import Counter
@@ -39,8 +39,8 @@ NO_BASE = "tokenizations left out: the model has no rows for the tokens of its o
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """Pieces a network reads at once, specials included; words of a chunk at most (Poerner et al.:
-    30; 0: as many as fit).
+    """Maximum sequence length in wordpieces, special tokens included; maximum words per chunk
+    (Poerner et al. 2020: 30; 0: as many as fit).
     """
 
     length: int = bounded(512, 3, 32_768, "Maximum sequence length")
@@ -52,8 +52,8 @@ class EncodingSettings:
 
 @dataclass(frozen=True, eq=False)
 class ModelTokenizer:
-    """A tokenizer, the rows of its special tokens (cls, sep, pad, unknown), and the row of the
-    network that each of its ids means (None: the ids are the rows).
+    """A tokenizer, the ids of its special tokens (cls, sep, pad, unknown) in the network, and the
+    network's id of each of its own ids (None: the same).
     """
 
     name: str
@@ -62,7 +62,7 @@ class ModelTokenizer:
     rows: Ids | None = None
 
     def ids(self, texts: Iterable[str]) -> dict[str, Ids]:
-        """The ids of every text, without specials; each distinct one is cut once."""
+        """Tokenize texts without special tokens; each distinct text once."""
         distinct = list(dict.fromkeys(texts))
         found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
         cut = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
@@ -73,11 +73,10 @@ class ModelTokenizer:
 
 
 def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
-    """The ways in which a model can cut text, by name.
+    """Return the tokenizers of a model by name.
 
-    A vocabulary that dropped tokens of the original one has no rows for these: then there is
-    "adapted" alone. A model whose rows alone were made anew, or that got a module and no token,
-    cuts as it ever did: "base" alone.
+    A vocabulary without some tokens of the original one has no embeddings for them: "adapted" only.
+    A model with new embeddings or modules but no new token tokenizes as before: "base" only.
     """
     before, known = before_of(model), model.vocabulary.ids
     tokens = before.vocabulary.tokens if before else ()
@@ -106,10 +105,10 @@ def _cut(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A part of an example under one cut: ids with specials, and where a second text begins among
-    them (0: none).
+    """A part of an example under one tokenizer: ids with special tokens, and the position where a
+    second text begins (0: none).
 
-    The outputs at `places` count: for the `rows` of the outputs of example `owner`.
+    The logits at `places` are used: for the `rows` of the logits of example `owner`.
     """
 
     owner: int
@@ -121,11 +120,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Examples as views under every cut; where they are to be trained on, the views of all cuts are
-    of the same parts.
+    """Examples as views under every tokenizer; for training, the views of all tokenizers are of the
+    same parts.
 
-    `sizes` are the rows of each example's outputs; `notes` counts what was divided or could not be
-    read whole. Of several outputs for one row the highest counts, or with `mean` their mean.
+    sizes: number of rows of each example's logits. notes: numbers of divided and truncated texts.
+    mean: whether several logits for one row are averaged; otherwise the highest is used.
     """
 
     views: Mapping[str, tuple[View, ...]]
@@ -138,15 +137,15 @@ class Encoded:
 
     @property
     def parts(self) -> tuple[View, ...]:
-        """The views under the first cut."""
+        """The views under the first tokenizer."""
         return next(iter(self.views.values()))
 
 
 def encode_words(
     sentences: Sequence[Sentence], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
-    """Tagged words: their ids one after another in chunks, a row of outputs for each word, taken at
-    its first piece.
+    """Encode tagged words in chunks, with a row of logits for each word, taken at its first
+    wordpiece.
     """
     room, notes = settings.length - SPECIALS, Counter[str]()
     words = [word for sentence in sentences for word in sentence.words]
@@ -173,11 +172,11 @@ def encode_words(
 def encode_texts(
     texts: Sequence[Text], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
-    """Texts and pairs: one row of outputs for the whole, taken at [CLS].
+    """Encode texts and pairs, with one row of logits each, taken at [CLS].
 
-    A text longer than the window under any cut is halved between its words until every part fits
-    under all of them, and its outputs are the mean of theirs; of a pair, the end of the longer text
-    is cut off.
+    A text that is too long under any tokenizer is halved between words until every part fits under
+    all of them, and the logits of its parts are averaged; of a pair, the end of the longer text is
+    cut off.
     """
     known = {
         name: cut.ids(part for text in texts for part in (text.text, text.pair))
@@ -211,7 +210,7 @@ def encode_texts(
 def _parts(
     number: int, text: str, cuts: Mapping[str, ModelTokenizer], room: int, notes: Counter[str]
 ) -> dict[str, list[View]]:
-    """The parts of a text that is too long to be read at once, alike under every cut."""
+    """Divide a text that is too long into parts that are the same under every tokenizer."""
     words = text.split()
     pieces = {
         name: [own[word] for word in words]
@@ -232,7 +231,7 @@ def _parts(
 def _fitted(
     cut: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
 ) -> dict[str, Ids]:
-    """The pieces of every word: at least one, and no more than a window holds."""
+    """Tokenize every word into at least one wordpiece and at most `room`."""
     known = cut.ids(words)
     occurrences = Counter(words)
     for word, ids in known.items():
@@ -248,8 +247,8 @@ def _fitted(
 def _bounds(
     sentence: Sentence, sizes: NDArray[Any], limit: int, room: int
 ) -> Iterator[tuple[int, int]]:
-    """Chunks of so many words that fit the window under every cut, and cut no entity where that can
-    be.
+    """Divide a sentence into chunks that fit under every tokenizer and, if possible, divide no
+    entity.
     """
     spans = (
         [(span.start, span.end) for span in spans_of(sentence.tags)]
@@ -264,7 +263,7 @@ def _bounds(
 def _halved(
     start: int, end: int, sizes: NDArray[Any], inside: set[int], room: int
 ) -> Iterator[tuple[int, int]]:
-    """A chunk in halves until each fits; the middle moves out of an entity where it can."""
+    """Halve a chunk until each part fits; the middle is moved out of an entity if possible."""
     if end - start <= 1 or int(sizes[start:end].sum()) <= room:
         yield start, end
         return
@@ -276,7 +275,7 @@ def _halved(
 
 
 def _view(cut: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) -> View:
-    """Words with their ids, the first of them being row `first`."""
+    """Build the view of words, the first of which is row `first`."""
     ids = np.concatenate([[cut.specials["cls"]], *pieces, [cut.specials["sep"]]]).astype(np.int32)
     places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
     return View(
@@ -285,13 +284,13 @@ def _view(cut: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) ->
 
 
 def _length(first: Ids, second: Ids) -> int:
-    """Pieces of a text or pair, specials included."""
+    """Count the wordpieces of a text or pair, special tokens included."""
     return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
 def _pair(cut: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int) -> View:
-    """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]; what is too long loses its end, the
-    longer of two first.
+    """Build the view of a text or a pair; one that is too long loses its end, the longer text of a
+    pair first.
     """
     room = length - SPECIALS - bool(len(second))
     kept = min(len(first), max(room - len(second), room - room // 2 if len(second) else room))
@@ -308,7 +307,7 @@ def _pair(cut: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int)
 def joined(
     cut: ModelTokenizer, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids
 ) -> View:
-    """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
+    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
     cls, sep = ([cut.specials[name]] for name in ("cls", "sep"))
     ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(
         np.int32

@@ -1,4 +1,4 @@
-"""Examples of any kind → what a network reads."""
+"""Encoding of examples of any kind."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,9 +17,7 @@ from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 def encode(
     examples: Sequence[Example], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
-    """Encode examples, all of one kind; raises InputError where they are of several, and where
-    there is none.
-    """
+    """Encode examples of one kind; raises InputError for several kinds, and for none."""
     words = [example for example in examples if isinstance(example, Sentence)]
     texts = [example for example in examples if isinstance(example, Text)]
     questions = [example for example in examples if isinstance(example, Question)]

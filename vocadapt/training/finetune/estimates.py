@@ -1,6 +1,4 @@
-"""How long a fine-tuning will take, said before it begins: what is read, by a pace that was
-measured or is modeled.
-"""
+"""Estimated duration of a fine-tuning before it starts, from a measured or modeled speed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +18,8 @@ SCORING = 1 / 3  # of the work that training on an example is
 
 @dataclass(frozen=True)
 class Estimate:
-    """Examples read in training by all seeds, how many of them a second, seconds in all, and where
-    the pace is from.
+    """Examples read in training by all seeds, examples per second, seconds in all, and the source
+    of the speed.
     """
 
     examples: int
@@ -33,8 +31,8 @@ class Estimate:
 def examples_of_epoch(
     task: Task, settings: FinetuneSettings, tokenization: str, limit: int = 0
 ) -> int:
-    """What an epoch reads: a long tagged sentence counts once for each of its chunks, under both
-    tokenizations twice.
+    """Count the examples of an epoch: a long tagged sentence counts once per chunk, and the
+    tokenization "both" counts twice.
     """
     trained = ("train", "dev") if settings.with_dev else ("train",)
     splits = [task.splits[name].examples for name in trained if name in task.splits]
@@ -51,7 +49,7 @@ def estimate(
     pace: str,
     limit: int = 0,
 ) -> Estimate:
-    """Training and scoring of all seeds at a pace, in examples a second."""
+    """Estimate training and scoring of all seeds from a speed in examples per second."""
     epoch = examples_of_epoch(task, settings, tokenization, limit)
     dev = (
         0
@@ -67,8 +65,8 @@ def estimate(
 def estimate_finetuning_pace(
     task: Task, settings: FinetuneSettings, config: Mapping[str, Any]
 ) -> float:
-    """Examples a second on two cores, from the layers, width and modules of a model and the mean
-    length of an example.
+    """Estimate the examples per second on two CPU cores from the layers, width and modules of a
+    model and the mean length of an example.
     """
     layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
     examples = task.split("train").examples
@@ -79,6 +77,7 @@ def estimate_finetuning_pace(
 
 
 def _of(examples: tuple[Example, ...], settings: FinetuneSettings, limit: int) -> int:
+    """Count the examples, or chunks, of a split under a limit."""
     share = min(1.0, limit / len(examples)) if limit and examples else 1.0
     if not settings.chunk:
         return ceil(share * len(examples))
@@ -90,6 +89,7 @@ def _of(examples: tuple[Example, ...], settings: FinetuneSettings, limit: int) -
 
 
 def _words(example: Example) -> int:
+    """Count the words of an example."""
     if isinstance(example, Sentence):
         return len(example.words)
     texts = (example.text, example.pair) if isinstance(example, Text) else ()

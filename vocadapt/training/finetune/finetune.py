@@ -1,6 +1,4 @@
-"""A model + a task + settings → Run: fine-tuned on transformers' Trainer, scored under each cut and
-pooled.
-"""
+"""Fine-tuning of a model on a task: training, then scores under each tokenization and pooled."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -52,10 +50,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A task encoded for a model: done once, whatever number of seeds is run.
+    """A task encoded for a model; encoded once for any number of seeds.
 
-    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on
-    before; `fold` is which of a k-fold task it is (0: it has none).
+    seen: fingerprints of all training examples, including those the model was fine-tuned on before.
+    fold: number of the fold of a k-fold task (0: none).
     """
 
     model: LanguageModel
@@ -74,17 +72,17 @@ class Prepared:
 
     @property
     def pad(self) -> int:
-        """The row of the padding token."""
+        """Id of the padding token."""
         return next(iter(self.cuts.values())).specials["pad"]
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a fine-tuning gave.
+    """Result of a fine-tuning.
 
-    `logits` and `scores` are of the test split, by cut ("base", "adapted", "pooled"); no scores
-    where it holds no labels. `dev` is the dev score after each epoch, `curve` the mean loss by
-    step, `examples` what was read in `seconds`.
+    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); no scores if it
+    has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples: number read
+    in training in `seconds`.
     """
 
     network: "transformers.PreTrainedModel"
@@ -104,21 +102,28 @@ class Run:
 
     @property
     def cut(self) -> str:
-        """The cut that the run is judged by."""
+        """The tokenization that the run is judged by."""
         return choose_main_tokenization(self.logits)
 
-    def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Prediction, ...]:
-        """What is predicted for the test split, whose examples these are, under a cut."""
-        return tuple(map(self.outputs.said, self.logits[cut or self.cut], examples))
+    def predict(self, examples: Sequence[Example], cut: str = "") -> tuple[Prediction, ...]:
+        """Return the predictions for the test split, whose examples are given, under a
+        tokenization.
+        """
+        return tuple(map(self.outputs.predict, self.logits[cut or self.cut], examples))
 
 
 def prepare(
     model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = ""
 ) -> Prepared:
-    """Encode a task for a model; "" as tokenization is mixed where the model has two cuts.
+    """Encode a task for a model; the tokenization "" means mixed if the model has two.
 
-    Raises InputError for a task without labeled training examples, and a tokenization that the
+    Raises InputError for a task without labeled training examples, and for a tokenization that the
     model does not have.
+
+    1. Collect the labeled training examples and determine the outputs.
+    2. Check labels and sizes before anything long begins.
+    3. Encode the training, dev and test splits.
+    4. Report findings: examples seen in training, truncated texts, limits.
     """
     task = _apply_word_rule(task, settings.word_rule)
     cuts = load_tokenizers(model)
@@ -183,10 +188,10 @@ def _apply_word_rule(task: Task, rule: str) -> Task:
 def finetune(
     prepared: Prepared, seed: int = 1, folder: Path | None = None, progress: Progress = silent
 ) -> Run:
-    """Fine-tune a fresh copy of the model under a seed, and score it on the test split.
+    """Fine-tune a new copy of the model with a seed, and score it on the test split.
 
-    Checkpoints go to `folder`, and where it holds one already the training goes on from there. The
-    global random state is left as it was. Raises InputError where the loss is no longer a number.
+    Checkpoints are written to `folder`; if it holds one, training resumes from it. The global
+    random state is left unchanged. Raises InputError if the loss is not finite.
     """
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
@@ -229,10 +234,10 @@ def finetune(
 def compute_scores(
     task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
 ) -> dict[str, Score]:
-    """The score of a split under every cut; none where it holds no labels."""
+    """Score a split under every tokenization; empty if it has no labels."""
     if not split.labeled:
         return {}
-    said = {cut: list(map(outputs.said, own, split.examples)) for cut, own in logits.items()}
+    said = {cut: list(map(outputs.predict, own, split.examples)) for cut, own in logits.items()}
     return {
         cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
         for cut, own in said.items()
@@ -240,10 +245,10 @@ def compute_scores(
 
 
 def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) -> int:
-    """Let only the parameters that the settings name require a gradient; the number of the others'
-    figures.
+    """Make only the parameters selected by the settings require a gradient; returns the number of
+    frozen values.
 
-    Raises InputError for more top layers than there are.
+    Raises InputError for more top layers than the model has.
     """
     prefix = f"{network.base_model_prefix}."
     layers = int(getattr(network.config, "num_hidden_layers", 0))
@@ -268,8 +273,8 @@ def _fit(
     folder: Path,
     progress: Progress,
 ) -> FitResult:
-    """Train with the rows that train and dev use; the dev score is that of both cuts pooled, where
-    there are two.
+    """Train with only the embeddings that train and dev use; the dev score is that of the pooled
+    predictions if there are two tokenizations.
     """
     ids = np.concatenate(
         [
@@ -312,7 +317,7 @@ def _views(encoded: Encoded) -> list[View]:
 
 
 def _renamed(encoded: Encoded, rows: Any) -> Encoded:
-    """The same examples by other row numbers."""
+    """Replace the ids of encoded examples."""
     views = {
         name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
         for name, own in encoded.views.items()
@@ -334,8 +339,8 @@ def _trained_on(
     cuts: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
-    """The examples that can be trained on (questions: whose answer is in the context), encoded, and
-    the targets of each part.
+    """Return the examples to train on (of questions, those with an answer in the context), encoded,
+    and the targets of each part.
     """
     questions = [
         example
@@ -357,7 +362,9 @@ def _trained_on(
 
 
 def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:
-    """Every id must have a row: tokenizer and weights may come from different places."""
+    """Raise InputError if an id has no embedding: tokenizer and weights may be from different
+    models.
+    """
     rows = len(input_rows(network))
     found = (prepared.train, prepared.dev, prepared.test)
     most = max(int(view.ids.max()) for encoded in found if encoded for view in _views(encoded))
@@ -370,7 +377,9 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
 
 
 def _collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
-    """Whether the run never left the majority baseline, on dev, or without a dev split on test."""
+    """Whether the run never exceeded the majority baseline on dev or, without a dev split, on
+    test.
+    """
     task = prepared.task
     values = list(fitted.dev) or [score.value for score in list(scores.values())[-1:]]
     name = "dev" if fitted.dev else "test"
@@ -382,9 +391,7 @@ def _collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score
 
 
 def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
-    """A test whose labels are all unknown to training is a mistake; one that holds some unknown
-    ones is told of.
-    """
+    """Raise InputError if no label of the test split occurs in training."""
     test = task.splits.get("test")
     held = labels_of(task.kind, test.examples) if test and test.labeled else frozenset()
     known = labels_of(task.kind, trained_on)
@@ -414,7 +421,7 @@ def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cut
 
 
 def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
-    """How many examples of the other splits were trained on, too."""
+    """Report the examples of other splits that were also trained on."""
     return [
         f"{name}: {said}"
         for name, split in splits.items()
@@ -423,7 +430,7 @@ def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
 
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:
-    """What was divided or not read whole, of how many."""
+    """Report how many examples were divided or truncated."""
     return [
         f"{name}: {count:,}{f' of {len(own.sizes):,}' if what in OF_EXAMPLES else ''} {what}."
         for name, own in encoded.items()

@@ -1,9 +1,8 @@
-"""Two tokenizations of one example: which one a training reads, and how their outputs become one
-when predicting.
+"""Two tokenizations of an example: which one is read in training, and how their logits are pooled
+for prediction.
 
-Which cut an example is read in, and in which step, depends on the seed, the epoch and the example
-alone: whoever stops and goes on meets the same examples in the same cuts, whatever else was drawn
-meanwhile.
+The tokenization of an example, and the step it is read in, depend on seed, epoch and example only,
+so an interrupted training resumes with the same batches.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,34 +27,30 @@ if TYPE_CHECKING:
 
 Batch = dict[str, "torch.Tensor"]
 POOLED = "pooled"
-CUTS = (
-    BASE,
-    ADAPTED,
-    POOLED,
-)  # what is said of an example: under each cut, and by the mean of both
+CUTS = (BASE, ADAPTED, POOLED)  # predictions under each tokenization, and from their mean
 TOKENIZATIONS = {
-    BASE: "as the model cut before it was adapted",
-    ADAPTED: "as the adapted model cuts",
-    "mixed": "each example in one of both cuts, by the toss of a coin that is repeated every epoch",
-    "both": "each example in both cuts, every epoch",
+    BASE: "tokenized as before the adaptation",
+    ADAPTED: "tokenized by the adapted model",
+    "mixed": "each example under one of both tokenizations, at random in every epoch",
+    "both": "each example under both tokenizations in every epoch",
 }
-CHOICES = (*TOKENIZATIONS, POOLED)  # by which a cut can be chosen: see chosen_cut
-COINS, ORDER = 1, 2  # what is drawn, beside the seed and the epoch
-GROUP = 50  # batches that are sorted by length together
+CHOICES = (*TOKENIZATIONS, POOLED)  # names accepted by select_tokenization
+COINS, ORDER = 1, 2  # purpose of a random generator, besides the seed and the epoch
+GROUP = 50  # batches whose examples are sorted by length together
 
 
 class Item(NamedTuple):
-    """A chunk by its number, and the cut that it is read in."""
+    """A chunk by its number, and the tokenization it is read in."""
 
     chunk: int
     cut: str
 
 
 def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
-    """The tokenization itself, "" becoming the usual one: mixed where there are two cuts, else the
-    only one.
+    """Return the tokenization to train with; "" becomes "mixed" for a model with two tokenizations,
+    else its only one.
 
-    Raises InputError for one that a model with these cuts does not have.
+    Raises InputError if the model does not have it.
     """
     if tokenization and tokenization not in TOKENIZATIONS:
         raise InputError(
@@ -65,48 +60,46 @@ def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
         return "mixed" if len(cuts) > 1 else cuts[0]
     wanted = [tokenization] if tokenization in (BASE, ADAPTED) else [BASE, ADAPTED]
     if lacking := [name for name in wanted if name not in cuts]:
-        why = (
-            "no token was added to it"
-            if lacking == [ADAPTED]
-            else "it has no rows for all tokens of its original vocabulary"
-        )
+        reason = "it lacks embeddings for some tokens of its original vocabulary"
+        if lacking == [ADAPTED]:
+            reason = "no token was added to it"
         raise InputError(
-            f"The model has no {lacking[0]} cut: {why}.", f"It has: {', '.join(cuts)}."
+            f"The model has no {lacking[0]} tokenization: {reason}.", f"It has: {', '.join(cuts)}."
         )
     return tokenization
 
 
 def choose_main_tokenization(cuts: Iterable[str]) -> str:
-    """The cut that a run is judged by: pooled where there are two, else the only one; "" where
-    there is none.
+    """Return the tokenization that a run is judged by: "pooled" if there are two, else the only
+    one; "" if there is none.
     """
     cuts = list(cuts)
     return POOLED if POOLED in cuts else next(iter(cuts), "")
 
 
 def select_tokenization(cuts: Iterable[str], cut: str) -> str:
-    """A cut by name; "", mixed and both mean pooled, or the only one. Raises InputError for one
-    that is not there.
+    """Return a tokenization by name; "", "mixed" and "both" mean pooled, or the only one. Raises
+    InputError if it does not exist.
     """
     cuts = list(cuts)
     if cut in ("", "mixed", "both") or (cut == POOLED and len(cuts) == 1):
         return choose_main_tokenization(cuts)
     if cut not in cuts:
-        raise InputError(f"There is no {cut!r} cut.", f"The run has: {', '.join(cuts)}.")
+        raise InputError(f"There is no {cut!r} tokenization.", f"The run has: {', '.join(cuts)}.")
     return cut
 
 
 def label_tokenization(cut: str) -> str:
-    """A cut as people read it: base cut, adapted cut, pooled."""
-    return cut if cut == POOLED else f"{cut} cut"
+    """Return a tokenization's label: base tokenization, adapted tokenization, pooled."""
+    return cut if cut == POOLED else f"{cut} tokenization"
 
 
 @dataclass(frozen=True, eq=False)
 class FinetuningDataset:
-    """The batches of all epochs, as a torch dataset whose items are whole steps.
+    """Torch dataset of the batches of all epochs; an item is a whole batch.
 
-    With `grouped`, examples of about the same length share a batch, so that little is padded; the
-    order of the batches is drawn.
+    grouped: examples of similar length share a batch, which needs little padding; the order of the
+    batches is random.
     """
 
     encoded: Encoded
@@ -124,7 +117,7 @@ class FinetuningDataset:
 
     @property
     def steps(self) -> int:
-        """Steps of an epoch."""
+        """Number of steps per epoch."""
         items = len(self.encoded) * (2 if self.tokenization == "both" else 1)
         return -(-items // self.batch)
 
@@ -135,8 +128,8 @@ class FinetuningDataset:
         views = [self.encoded.views[item.cut][item.chunk] for item in items]
         return batch_of(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
 
-    def drawn(self, epoch: int) -> list[Item]:
-        """The cut of every chunk in an epoch, in the order of the chunks."""
+    def draw_items(self, epoch: int) -> list[Item]:
+        """Draw the tokenization of every chunk in an epoch, in the order of the chunks."""
         chunks = range(len(self.encoded))
         if self.tokenization == "both":
             return [Item(chunk, cut) for chunk in chunks for cut in (BASE, ADAPTED)]
@@ -148,7 +141,7 @@ class FinetuningDataset:
         ]
 
     def epoch(self, epoch: int) -> list[list[Item]]:
-        """The batches of an epoch."""
+        """Return the batches of an epoch."""
         kept: dict[int, list[list[Item]]] = self.__dict__.setdefault("_kept", {})
         if epoch not in kept:
             kept.clear()
@@ -157,7 +150,7 @@ class FinetuningDataset:
 
     def _batches(self, epoch: int) -> list[list[Item]]:
         rng = np.random.default_rng([self.seed, ORDER, epoch])
-        items = self.drawn(epoch)
+        items = self.draw_items(epoch)
         items = [items[place] for place in rng.permutation(len(items))]
         if not self.grouped:
             return [items[start : start + self.batch] for start in range(0, len(items), self.batch)]
@@ -176,8 +169,8 @@ class FinetuningDataset:
 def batch_of(
     views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None, head: str = TOKEN
 ) -> Batch:
-    """Views padded to the longest of them, as tensors; targets stand at the places that count,
-    NOT_ASKED elsewhere.
+    """Pad views to the longest of them and return tensors; labels are at the scored positions,
+    IGNORE_INDEX elsewhere.
     """
     import torch
 
@@ -200,8 +193,8 @@ def batch_of(
 
 
 def select_inputs(network: Any, batch: Batch) -> Batch:
-    """What a network takes of a batch: not every one tells first from second texts (DistilBERT has
-    no such rows).
+    """Return the inputs that a network takes: one without segment embeddings (DistilBERT) gets no
+    token_type_ids.
     """
     kinds = getattr(getattr(network, "config", None), "type_vocab_size", 0)
     return {name: values for name, values in batch.items() if name != "token_type_ids" or kinds > 1}
@@ -210,8 +203,8 @@ def select_inputs(network: Any, batch: Batch) -> Batch:
 def _labels(
     views: Sequence[View], targets: Sequence[Targets], shape: tuple[int, ...], head: str
 ) -> Targets:
-    """Of words: a row as wide as the ids; of whole sequences: one target, or one row of them, each;
-    of questions: two places.
+    """Return the labels of a batch: of words, shaped like the ids; of sequences, one target or one
+    row of targets each; of questions, two positions each.
     """
     if head == SEQUENCE:
         return np.concatenate(list(targets))
@@ -227,8 +220,8 @@ def _labels(
 
 
 def _answer_places(view: View, words: Targets) -> tuple[int, int]:
-    """First and last piece of the words from the first target to the second; [CLS] where they are
-    not all in the view.
+    """Return the positions of the first and last wordpiece of an answer; (0, 0), which is [CLS], if
+    the view does not contain all of it.
     """
     inside = view.places[(view.rows >= words[0]) & (view.rows <= words[1])]
     whole = len(inside) and view.rows[0] <= words[0] and words[1] <= view.rows[-1]
@@ -236,11 +229,11 @@ def _answer_places(view: View, words: Targets) -> tuple[int, int]:
 
 
 def pooled(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ...]]:
-    """Logits by cut, and where there are two, their mean: for each example an array (rows,
-    outputs).
+    """Return logits by tokenization and, if there are two, their mean as "pooled": for each example
+    (rows, outputs) float32.
 
-    Poerner et al. (2020), 4.2: at the first piece of a word, and for a whole sequence at its one
-    row.
+    Poerner et al. 2020, section 4.2: at the first wordpiece of a word, or at the one row of a
+    sequence.
     """
     found = {name: tuple(own) for name, own in logits.items()}
     if len(found) > 1:

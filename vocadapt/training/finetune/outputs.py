@@ -1,6 +1,4 @@
-"""Outputs: what the head of a network says, one number for each, and how labels become targets and
-numbers become labels.
-"""
+"""Outputs of a network's head: labels to targets, and logits to predictions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,11 +22,11 @@ Prediction = tuple[str, ...] | str  # labels; the answer to a question
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of a kind of task by name: tags (O first, then B and I of each type), classes, or
-    start and end.
+    """The outputs of a task by name: tags (O first, then B and I of each type), classes, or start
+    and end of an answer.
 
-    ner has a row of outputs for every word of an example, qa for every word of its context, every
-    other kind one row.
+    Logits have one row per word of the example for ner, one per word of the context for qa, and one
+    row in all for every other kind.
     """
 
     kind: str
@@ -36,8 +34,8 @@ class Outputs:
 
     @classmethod
     def of(cls, kind: str, examples: Iterable[Example]) -> "Outputs":
-        """The outputs that training examples ask for; raises InputError where there is nothing to
-        tell apart.
+        """Return the outputs for the labels of training examples; raises InputError if there is
+        nothing to distinguish.
         """
         if kind == "qa":
             return cls(kind, ("start", "end"))
@@ -59,17 +57,17 @@ class Outputs:
 
     @property
     def head(self) -> str:
-        """The head it takes: of tokens, of the whole sequence, of questions."""
+        """Type of head: token, sequence, or question."""
         return {"ner": TOKEN, "qa": QUESTION}.get(self.kind, SEQUENCE)
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Output by name."""
+        """Number of each output by name."""
         return {name: place for place, name in enumerate(self.names)}
 
     def targets(self, gold: Sequence[str]) -> Targets:
-        """What the outputs of an example should be: (words,) for ner, (1,), or for multilabel (1,
-        outputs) of 0 and 1.
+        """Return the targets of an example: (words,) int64 for ner, (1,) int64, or for multilabel
+        (1, outputs) float32 of 0 and 1.
         """
         if self.kind == "multilabel":
             held = np.zeros((1, len(self.names)), dtype=np.float32)
@@ -77,12 +75,11 @@ class Outputs:
             return held
         return np.array([self.index[label] for label in gold], dtype=np.int64)
 
-    def said(self, logits: Logits, example: Example) -> Prediction:
-        """What logits (rows, outputs) say of an example: the highest output, for multilabel all
-        above 0.
+    def predict(self, logits: Logits, example: Example) -> Prediction:
+        """Predict labels from logits (rows, outputs): the highest output, for multilabel all above
+        0.
 
-        For qa the words from the best start to the best end, as they stand in the context, 500
-        characters at most.
+        For qa: the text from the best start to the best end in the context, 500 characters at most.
         """
         if isinstance(example, Question):
             bounds, scores = (
@@ -99,7 +96,7 @@ class Outputs:
 
 
 def check_values(split: str, rows: int, outputs: int, cuts: int) -> None:
-    """Raise InputError if the outputs of a split do not fit in memory."""
+    """Raise InputError if the logits of a split do not fit in memory."""
     if rows * outputs * cuts > MOST_VALUES:
         raise InputError(
             f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "

@@ -1,9 +1,9 @@
-"""Questions on contexts of any length → what a network reads; the outputs are for the words of the
-context, not its pieces.
+"""Encoding of questions with contexts of any length; logits are pooled over the words of the
+context.
 
-To predict, a context is read in the windows of Poerner et al. (tasks/windows.py), each piece scored
-once; to train, in chunks of whole words that fit under every cut, each beginning in the middle of
-the one before.
+For prediction, a context is read in the windows of Poerner et al. 2020 (tasks/context_windows.py),
+and each wordpiece is scored once. For training, it is divided into chunks of whole words that fit
+under every tokenizer; each chunk begins in the middle of the one before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,9 @@ from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A context under one cut: its ids, and the word that each piece belongs to."""
+    """A context under one tokenizer: the ids of its wordpieces and the word of each, both
+    (wordpieces,) int32.
+    """
 
     ids: Ids
     words: Ids
@@ -36,7 +38,9 @@ class Context:
 def encode_questions(
     questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
-    """Questions to be answered; raises InputError for one that leaves the window no room."""
+    """Encode questions for prediction; raises InputError for a question that leaves no room for the
+    context.
+    """
     views = {name: tuple(_windowed(questions, cut, settings.length)) for name, cut in cuts.items()}
     return Encoded(views, _sizes(questions))
 
@@ -44,8 +48,8 @@ def encode_questions(
 def encode_for_training(
     questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
-    """Questions to be trained on: the same chunks under every cut; raises InputError as
-    `encode_questions` does.
+    """Encode questions for training, with the same chunks under every tokenizer; raises InputError
+    like `encode_questions`.
     """
     read = {
         name: (cut.ids(q.question for q in questions), _contexts(questions, cut))
@@ -79,8 +83,8 @@ def encode_for_training(
 
 @dataclass(frozen=True)
 class Part:
-    """A window by its number (1 is the first) of how many, and the characters of the context from
-    `start` to `end` it holds.
+    """A window by its number (from 1), the number of windows, and the characters of the context
+    from `start` to `end` in it.
     """
 
     window: int
@@ -90,8 +94,8 @@ class Part:
 
 
 def read_in(question: Question, cut: ModelTokenizer, length: int, character: int) -> Part:
-    """The window in which the scores of the piece at a character of the context, or of the next one
-    after it, were taken.
+    """Return the window in which the wordpiece at a character of the context, or the next one after
+    it, was scored.
     """
     offsets = np.array(encode(cut.tokenizer, question.context, add_special_tokens=False).offsets)
     found = windows(len(offsets), len(cut.ids([question.question])[question.question]), length)
@@ -103,7 +107,9 @@ def read_in(question: Question, cut: ModelTokenizer, length: int, character: int
 
 
 def answer_words(question: Question) -> tuple[int, int] | None:
-    """First and last word of the first answer that stands in the context; None where none does."""
+    """Return the first and last word of the first answer that is in the context; None if none
+    is.
+    """
     bounds = word_bounds(question.context, question.word_rule)
     for answer in question.answers or ():
         if answer.start is not None:
@@ -112,7 +118,7 @@ def answer_words(question: Question) -> tuple[int, int] | None:
 
 
 def _read(question: Question) -> tuple[str, str]:
-    """Return the key of a context's words: the context and its word rule."""
+    """Return the key of a tokenized context: its text and word rule."""
     return question.context, question.word_rule
 
 

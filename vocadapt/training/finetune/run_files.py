@@ -1,8 +1,8 @@
-"""A run as a folder: an ordinary model folder with both tokenizers, and beside it its record,
+"""Fine-tuned runs as folders: a model folder with both tokenizers, the run's record, its
 predictions and logits.
 
-run = load_run(Path("runs/ncbi"))
-said = run.said([Sentence(("No", "fever", "."), None)])     # the predicted tags, both tokenizations pooled
+    run = load_run(Path("runs/ncbi"))
+    run.predict([Sentence(("No", "fever", "."), None)])  # tags, both tokenizations pooled
 """
 
 import json
@@ -44,7 +44,7 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 
 def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
-    """Write a run into a folder."""
+    """Write a run to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
@@ -81,46 +81,46 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A run read back from its folder: its record, and its network where it is asked for."""
+    """A run in a folder: its record, and its network when needed."""
 
     folder: Path
     record: Mapping[str, Any]
 
     @property
     def kind(self) -> str:
-        """The kind of its task."""
+        """Kind of its task."""
         return str(self.record["kind"])
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """Seed of the run."""
         return int(self.record["seed"])
 
     @property
     def called(self) -> str:
-        """What tells it from the other runs beside it: seed 1, or of a k-fold task seed 1, fold
-        3.
+        """Name of the run among those of its folder: "seed 1", or for a k-fold task "seed 1, fold
+        3".
         """
         return of_fold(f"seed {self.seed}", self.record.get("fold", 0))
 
     @property
     def unit(self) -> str:
-        """Whether its examples are those of a file, or documents."""
+        """Scored unit of a multi-label task: "example" or "document"."""
         return str(self.record.get("unit", UNITS[0]))
 
     @cached_property
     def outputs(self) -> Outputs:
-        """What its head says."""
+        """The outputs of its head."""
         return Outputs(self.kind, tuple(self.record["outputs"]))
 
     @property
     def rules(self) -> Rules:
-        """The conventions of its score."""
+        """Conventions of its score."""
         rules = self.record["rules"]
         return Rules(tuple(rules["negative"]), rules["positive"], rules["untyped"])
 
     def scorer(self, name: str = "") -> Scorer:
-        """A score by name, its own one without."""
+        """Return a scorer by name; without a name, the run's own."""
         return scorer_of(self.kind, name or str(self.record["scorer"]))
 
     @cached_property
@@ -135,12 +135,12 @@ class SavedRun:
 
     @cached_property
     def cuts(self) -> dict[str, ModelTokenizer]:
-        """The ways in which it can cut text."""
+        """Its tokenizers by name."""
         return load_tokenizers(self.model)
 
     @property
     def encoding(self) -> EncodingSettings:
-        """How long the texts are that it reads at once."""
+        """Maximum sequence length and chunk size."""
         settings = self.record["settings"]
         length = min(
             settings["length"],
@@ -149,7 +149,7 @@ class SavedRun:
         return EncodingSettings(length, settings["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
-        """Set the word rule of questions ("": that of the run's training); other examples are
+        """Set the word rule of questions ("": the one of the run's training); other examples are
         unchanged.
         """
         return apply_word_rule(examples, rule or self.word_rule)
@@ -162,8 +162,8 @@ class SavedRun:
     def logits(
         self, examples: Sequence[Example], progress: Progress = silent
     ) -> dict[str, tuple[Logits, ...]]:
-        """Logits under every cut that the model has, and pooled: for each example an array (rows,
-        outputs).
+        """Compute the logits under every tokenization and pooled: for each example (rows, outputs)
+        float32.
         """
         encoded = encode(examples, self.cuts, self.encoding)
         return pooled(
@@ -172,24 +172,24 @@ class SavedRun:
             )
         )
 
-    def said(
+    def predict(
         self, examples: Sequence[Example], cut: str = "", progress: Progress = silent
     ) -> list[Prediction]:
-        """What is predicted for examples under a cut, "" being pooled, or the only one.
+        """Predict labels or answers under a tokenization; "" means pooled, or the only one.
 
-        Raises InputError for a cut that the model does not have.
+        Raises InputError for a tokenization that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return list(map(self.outputs.said, logits[select_tokenization(logits, cut)], examples))
+        return list(map(self.outputs.predict, logits[select_tokenization(logits, cut)], examples))
 
     @property
     def tested(self) -> bool:
-        """Whether it kept test examples and what it predicted for them."""
+        """Whether the run has test examples and predictions for them."""
         return (self.folder / PREDICTIONS).is_file()
 
     @cached_property
     def test_examples(self) -> int:
-        """How many test examples it kept, without reading them; 0 where it kept none."""
+        """Number of its test examples, 0 if it has none; the examples are not parsed."""
         if not self.tested:
             return 0
         with open_file(self.folder / PREDICTIONS) as file:
@@ -197,23 +197,21 @@ class SavedRun:
 
     @cached_property
     def kept(self) -> "SavedPredictions":
-        """The test examples and what was predicted for them; raises InputError where the run had
-        none.
-        """
+        """The test examples and their predictions; raises InputError if the run has none."""
         return _read_predictions(self.folder)
 
 
 @dataclass(frozen=True, eq=False)
 class SavedPredictions:
-    """The test split of a run, and what was said of each example under every cut."""
+    """The test split of a run and the predictions for it by tokenization."""
 
     split: Split
-    said: Mapping[str, list[Prediction]]
+    predicted: Mapping[str, list[Prediction]]
 
 
 def load_run(folder: Path) -> SavedRun:
-    """Open the folder of one run; raises InputError for any other folder, and where several seeds
-    lie in it.
+    """Open the folder of one run; raises InputError for any other folder, and for a folder with
+    several runs.
     """
     found = runs_in(folder)
     if len(found) > 1:
@@ -225,7 +223,9 @@ def load_run(folder: Path) -> SavedRun:
 
 
 def runs_in(folder: Path) -> list[SavedRun]:
-    """The run of a folder, or of each seed below it; raises InputError where there is none."""
+    """Open the run of a folder, or the run of each seed in it; raises InputError if there is
+    none.
+    """
     if os.path.exists(folder):
         check_path(folder)
     below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
@@ -240,20 +240,20 @@ def runs_in(folder: Path) -> list[SavedRun]:
 
 
 def folder_name(seed: int, fold: int = 0) -> str:
-    """What the folder of a run is called that lies beside others: seed-1, or of one of several
-    folds seed-1-fold-3.
+    """Return the name of a run's folder among others: seed-1, or for one of several folds
+    seed-1-fold-3.
     """
     return f"seed-{seed}-fold-{fold}" if fold else f"seed-{seed}"
 
 
 def called_after(folder: Path) -> str:
-    """What the run in such a folder is called: seed 1, or seed 1, fold 3."""
+    """Return the name of a run from its folder: "seed 1", or "seed 1, fold 3"."""
     seed, fold = [*_numbers(folder), 0][:2]
     return of_fold(f"seed {seed}", fold)
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Seed and fold, as a run's folder is called after them."""
+    """Return seed and fold from the name of a run's folder."""
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
@@ -265,8 +265,8 @@ KINDS_OF_HEADS = {
 
 
 def _headed(folder: Path) -> SavedRun | None:
-    """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None
-    for any other folder.
+    """Open a model with a task head that is not a run of ours, or was adapted after fine-tuning;
+    None for any other folder.
     """
     if not os.path.isfile(folder / "config.json"):
         return None
@@ -295,7 +295,9 @@ def _headed(folder: Path) -> SavedRun | None:
 
 
 def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
-    """The logits of the test examples by cut, as they were saved."""
+    """Load the saved logits of the test examples by tokenization, for each example (rows, outputs)
+    float32.
+    """
     from safetensors.numpy import load_file
 
     stored = load_file(check_file(folder / LOGITS))
@@ -306,7 +308,7 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    said = {cut: run.said(split.examples, cut) for cut in run.logits}
+    said = {cut: run.predict(split.examples, cut) for cut in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for place, example in enumerate(split.examples):
             line = {**asdict(example), "said": {cut: own[place] for cut, own in said.items()}}  # type: ignore[call-overload]
@@ -319,6 +321,7 @@ def _save_predictions(run: Run, split: Split, folder: Path) -> None:
 
 
 def _read_predictions(folder: Path) -> SavedPredictions:
+    """Read the test examples and their predictions."""
     path = folder / PREDICTIONS
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
@@ -336,6 +339,7 @@ def _as_said(value: Any) -> Prediction:
 
 
 def _example(row: Mapping[str, Any]) -> Example:
+    """Rebuild an example from its JSON object."""
     if "question" in row:
         answers = (
             None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])

@@ -1,4 +1,4 @@
-"""How a fine-tuning goes: its settings, and the presets of the papers."""
+"""Settings of fine-tuning, and the presets of the papers."""
 
 import re
 from collections.abc import Mapping
@@ -11,25 +11,27 @@ from vocadapt.training.tasks.context_windows import check_word_rule
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
-    "all": "everything is trained",
-    "embeddings": "the embeddings stay as they are, all else is trained",
-    "top-K": "the K top layers and the head are trained, nothing else",
-    "head": "the head alone is trained",
+    "all": "all parameters are trained",
+    "embeddings": "the embeddings are frozen, all else is trained",
+    "top-K": "only the top K layers and the head are trained",
+    "head": "only the head is trained",
 }
 
 
 @dataclass(frozen=True)
 class FinetuneSettings:
-    """Adam on the whole task, `epochs` times over, `batch` examples a step, `lr` at the height of
-    its schedule.
+    """Settings of fine-tuning with Adam: `epochs` over the task, `batch` examples per step, and the
+    maximum learning rate `lr` of the schedule.
 
-    `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what
-    is trained (FREEZE).
-    `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best
-    epoch is kept, and after `patience` epochs without a better one the training ends (0: never
-    early). Examples of about one length share a batch unless `ungrouped`. `weight_decay` spares
-    rows that no example uses. `word_rule`: for qa, how to split a context into the words over which
-    logits are pooled (WORD_RULES). Raises InputError for values out of bounds.
+    length: maximum sequence length in wordpieces. chunk: maximum words per chunk of a tagged
+    sentence; 0 for as many as fit. freeze: which parameters are trained (FREEZE). with_dev: train
+    on the dev split, too; otherwise it is scored after every epoch, the best epoch is kept, and
+    training stops after `patience` epochs without improvement (0: never). ungrouped: do not group
+    examples of similar length into batches. weight_decay: not applied to embeddings that no example
+    uses. word_rule: for question answering, how to split a context into the words over which logits
+    are pooled (WORD_RULES).
+
+    Raises InputError for values out of bounds.
     """
 
     epochs: int = bounded(5, 1, 10_000, "Epochs")
@@ -52,24 +54,26 @@ class FinetuneSettings:
         check_settings(self)
         if self.freeze not in FREEZE and not TOP.fullmatch(self.freeze):
             raise InputError(
-                f"Unknown way to freeze {self.freeze!r}.",
+                f"There is no way to freeze {self.freeze!r}.",
                 f"Choose one of: {', '.join(FREEZE)}, such as top-3.",
             )
         if self.freeze == "top-K":
-            raise InputError("How many top layers are to be trained?", "Such as --freeze top-3.")
+            raise InputError(
+                "The number of top layers to train is missing.", "Give it as in top-3."
+            )
         check_schedule(self.schedule)
         check_word_rule(self.word_rule)
 
     @property
     def top(self) -> int | None:
-        """The number of top layers that are trained, where it is these only."""
+        """Number of top layers that are trained; None unless `freeze` is "top-K"."""
         found = TOP.fullmatch(self.freeze)
         return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)
 class Training:
-    """A preset by its name: what it is, its settings, the seeds it is run with."""
+    """A preset: its description, its settings, and the seeds it is run with."""
 
     about: str
     settings: FinetuneSettings
@@ -110,7 +114,9 @@ FINETUNING_PRESETS: Mapping[str, Training] = {
 
 
 def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings:
-    """The settings of a preset, some of them changed; raises InputError for an unknown one."""
+    """Return the settings of a preset with some of them changed; raises InputError for an unknown
+    preset.
+    """
     if name not in FINETUNING_PRESETS:
         raise InputError(
             f"There are no training settings {name!r}.",

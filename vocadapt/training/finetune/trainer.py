@@ -1,6 +1,4 @@
-"""The training itself: batches → steps on transformers' Trainer, the dev score after every epoch,
-the best epoch kept.
-"""
+"""Fine-tuning on transformers' Trainer: dev score after every epoch, the best epoch kept."""
 
 import json
 from collections.abc import Callable
@@ -21,24 +19,24 @@ from vocadapt.training.callbacks import (
     write_atomically,
     write_curve,
 )
-from vocadapt.training.finetune.mixture import FinetuningDataset, select_inputs
+from vocadapt.training.finetune.losses import count_labels
+from vocadapt.training.finetune.mixture import FinetuningDataset
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
-    import torch
     import transformers
 
-CURVE = 200  # points that the loss curve keeps
+    from vocadapt.training.trainers import FinetuningTrainer
+
+CURVE = 200  # points of the loss curve
 BEST = "best.safetensors"
-FULL = ("out of memory", "can't allocate memory")  # how torch says it, on a GPU and on the CPU
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """How it went: the dev score after each epoch, step and mean loss, examples read, what to
-    know.
+    """Figures of a finished training: dev score after each epoch, (step, mean loss), number of
+    examples read, and findings to report.
     """
 
     dev: tuple[float, ...]
@@ -49,74 +47,81 @@ class FitResult:
 
 def fit(
     network: "transformers.PreTrainedModel",
-    reading: FinetuningDataset,
+    dataset: FinetuningDataset,
     settings: FinetuneSettings,
     folder: Path,
     score: Callable[[], float] | None,
     progress: Progress,
 ) -> FitResult:
-    """Train `network` in place; with `score` it ends as it was after its best epoch.
+    """Train `network` in place; with `score` it ends with the weights of its best epoch.
 
-    Goes on from the newest checkpoint in `folder`, to the same weights as if it had never stopped.
-    Raises InputError where the loss is no longer a number, and where one example alone is too much
-    for the memory.
+    Resumes from the newest checkpoint in `folder`, with the same resulting weights. Raises
+    InputError if the loss is not finite, and if a single example does not fit in memory.
     """
     if not any(value.requires_grad for value in network.parameters()):
-        raise InputError("Nothing is left to be trained.", "Choose another --freeze.")
-    epochs = Epochs(network, reading, settings, folder, score)
-    trainer = _trainer(network, reading, settings, folder, progress)
-    trainer.add_callback(epochs.callback())
+        raise InputError("No parameter is left to train.", "Choose another way to freeze.")
+    epochs = EpochScorer(network, dataset, settings, folder, score)
+    trainer = _build_trainer(network, dataset, settings, folder, progress)
+    trainer.add_callback(epochs.build_callback())
     trainer.train(resume_from_checkpoint=find_checkpoint(folder))
-    check_weights(network, len(reading), settings.lr)
+    check_weights(network, len(dataset), settings.lr)
     network.eval()
-    _check_last_loss(trainer, network, reading, settings.lr)
-    epochs.restore()
-    curve = tuple(
-        (int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row
-    )
-    done = trainer.state.global_step / reading.steps
-    items = len(reading.drawn(0))
-    parts = getattr(trainer, "parts", 1)
-    findings = (
-        [f"Memory was short: batches of {settings.batch} were read in {parts} parts."]
-        if parts > 1
-        else []
-    )
+    _check_last_loss(trainer, network, dataset, settings.lr)
+    epochs.restore_best()
+    history = trainer.state.log_history
+    curve = tuple((int(row["step"]), float(row["loss"])) for row in history if "loss" in row)
+    epochs_done = trainer.state.global_step / dataset.steps
+    examples = round(epochs_done * len(dataset.draw_items(0)))
+    findings = _describe_training(epochs, settings, trainer.parts)
+    return FitResult(tuple(epochs.scores), curve, examples, findings)
+
+
+def _describe_training(
+    epochs: "EpochScorer", settings: FinetuneSettings, parts: int
+) -> tuple[str, ...]:
+    """Report memory shortage, early stopping, and restored weights."""
+    findings = []
+    if parts > 1:
+        findings.append(
+            f"Memory was short: batches of {settings.batch} were read in {parts} parts."
+        )
     if epochs.stopped:
         ended = f"Stopped after epoch {len(epochs.scores)} of {settings.epochs}"
         findings.append(f"{ended}: {settings.patience} without a better dev score.")
     if epochs.scores and epochs.best < len(epochs.scores) - 1:
         findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
-    return FitResult(tuple(epochs.scores), curve, round(done * items), tuple(findings))
+    return tuple(findings)
 
 
-def _check_last_loss(trainer: Any, network: Any, reading: FinetuningDataset, lr: float) -> None:
+def _check_last_loss(
+    trainer: Any, network: Any, dataset: FinetuningDataset, learning_rate: float
+) -> None:
     """Raise InputError if the loss of the trained network on the last batch is not finite."""
     import torch
 
-    inputs = trainer._prepare_inputs(
-        {name: value[:1] for name, value in reading[len(reading) - 1].items()}
-    )
+    last = {name: value[:1] for name, value in dataset[len(dataset) - 1].items()}
+    inputs = trainer._prepare_inputs(last)
+    labels_in_batch = max(1, count_labels(inputs["labels"]))
     with torch.no_grad():
-        loss = trainer.compute_loss(network, inputs | {"whole": max(1, asked(inputs["labels"]))})
-    steps = f"{len(reading):,}"
-    check_finite(float(loss), f"step {steps} of {steps}", lr, "The loss of the trained network is")
+        loss = trainer.compute_loss(network, inputs | {"labels_in_batch": labels_in_batch})
+    step = f"step {len(dataset):,} of {len(dataset):,}"
+    check_finite(float(loss), step, learning_rate, "The loss of the trained network is")
 
 
-class Epochs:
-    """The dev score after every epoch, and the weights of the best one, on disk so that a training
-    that goes on has them.
+class EpochScorer:
+    """Scores the dev split after every epoch and keeps the best weights on disk, so that a resumed
+    training has them.
     """
 
     def __init__(
         self,
         network: Any,
-        reading: FinetuningDataset,
+        dataset: FinetuningDataset,
         settings: FinetuneSettings,
         folder: Path,
         score: Callable[[], float] | None,
     ) -> None:
-        self.network, self.steps, self.patience = network, reading.steps, settings.patience
+        self.network, self.steps, self.patience = network, dataset.steps, settings.patience
         self.folder, self.score = folder, score
         self.scores: list[float] = []
         self.stopped = False
@@ -125,142 +130,90 @@ class Epochs:
 
     @property
     def best(self) -> int:
-        """The epoch with the best score, the first of equals."""
+        """Index of the epoch with the best score, the first of equal ones."""
         return self.scores.index(max(self.scores))
 
-    def ended(self, step: int) -> bool:
-        """After a step: score where it ends an epoch; whether to stop."""
+    def finish_step(self, step: int) -> bool:
+        """Score the dev split if this step ends an epoch; returns whether to stop training."""
         if self.score is None or step % self.steps:
             return False
         epoch = step // self.steps - 1
-        del self.scores[
-            epoch:
-        ]  # what was scored after the checkpoint is scored again, and comes out the same
+        # Epochs after the checkpoint are scored again, with the same results.
+        del self.scores[epoch:]
         self.scores.append(self.score())
         if self.best == epoch:
-            self._keep()
+            self._save_weights()
         write_atomically(self.folder / DEV, json.dumps(self.scores))
         self.stopped = bool(self.patience) and epoch - self.best >= self.patience
         return self.stopped
 
-    def restore(self) -> None:
-        """Give the network the weights of its best epoch."""
+    def restore_best(self) -> None:
+        """Load the weights of the best epoch into the network."""
         from safetensors.torch import load_file
 
         if self.scores and self.best < len(self.scores) - 1:
             self.network.load_state_dict(load_file(self.folder / BEST), strict=True)
 
-    def _keep(self) -> None:
+    def _save_weights(self) -> None:
         from safetensors.torch import save_file
 
+        state = self.network.state_dict()
         draft = self.folder / f"{BEST}.part"
-        save_file(
-            {
-                name: value.detach().cpu().contiguous()
-                for name, value in self.network.state_dict().items()
-            },
-            draft,
-        )
+        save_file({name: value.detach().cpu().contiguous() for name, value in state.items()}, draft)
         draft.replace(self.folder / BEST)
 
-    def callback(self) -> Any:
-        """As a callback of the Trainer."""
+    def build_callback(self) -> Any:
+        """Build the Trainer callback that scores after every epoch and writes the loss curve."""
         from transformers import TrainerCallback
 
         epochs = self
 
-        class Scored(TrainerCallback):
-            """Scores after every epoch, and keeps the losses so far where they can be watched."""
+        class ScoringCallback(TrainerCallback):
+            """Writes the losses so far, for the live chart, and scores after every epoch."""
 
             def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
                 write_curve(epochs.folder, state.log_history, epochs.steps, state.max_steps)
 
             def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-                if epochs.ended(state.global_step):
+                if epochs.finish_step(state.global_step):
                     control.should_training_stop = True
 
-        return Scored()
+        return ScoringCallback()
 
 
-def loss_of(logits: "torch.Tensor", labels: "torch.Tensor", whole: int) -> "torch.Tensor":
-    """Cross-entropy summed over the targets that are asked, over the number of them in the whole
-    batch.
-
-    `labels` (batch, pieces) or (batch,) of outputs by number; or, where any number may hold,
-    (batch, outputs) of 0 and 1.
-    """
-    import torch
-
-    if labels.is_floating_point():
-        return (
-            torch.nn.functional.binary_cross_entropy_with_logits(
-                logits.float(), labels, reduction="sum"
-            )
-            / whole
-        )
-    flat = logits.float().reshape(-1, logits.shape[-1])
-    return (
-        torch.nn.functional.cross_entropy(
-            flat, labels.reshape(-1), ignore_index=IGNORE_INDEX, reduction="sum"
-        )
-        / whole
-    )
-
-
-def question_loss(
-    start: "torch.Tensor",
-    end: "torch.Tensor",
-    labels: "torch.Tensor",
-    mask: "torch.Tensor",
-    whole: int,
-) -> Any:
-    """Cross-entropy of the places of an answer's first and last piece, (batch, 2), among all that
-    are read.
-    """
-    import torch
-
-    scores = (logits.float().masked_fill(mask == 0, -torch.inf) for logits in (start, end))
-    losses = (
-        torch.nn.functional.cross_entropy(own, labels[:, side], reduction="sum")
-        for side, own in enumerate(scores)
-    )
-    return sum(losses) / whole
-
-
-def asked(labels: "torch.Tensor") -> int:
-    """How many targets count."""
-    return labels.numel() if labels.is_floating_point() else int((labels != IGNORE_INDEX).sum())
-
-
-def _trainer(
+def _build_trainer(
     network: "transformers.PreTrainedModel",
-    reading: FinetuningDataset,
+    dataset: FinetuningDataset,
     settings: FinetuneSettings,
     folder: Path,
     progress: Progress,
-) -> "transformers.Trainer":
-    """Transformers' Trainer, told to take whole batches in the order given, to halve them where
-    memory is short.
+) -> "FinetuningTrainer":
+    """Build the Trainer of this training: it takes whole batches in the dataset's order, with our
+    progress reports instead of printed ones.
     """
-    watching = build_progress_callback(
-        len(reading), settings.batch, "examples", settings.save_minutes, progress
+    from vocadapt.training.trainers import FinetuningTrainer
+
+    reporter = build_progress_callback(
+        len(dataset), settings.batch, "examples", settings.save_minutes, progress
     )
-    trainer = _batch_trainer(network, len(reading), settings.lr)(
-        model=network,
-        args=_arguments(reading, settings, folder),
-        train_dataset=reading,
+    trainer = FinetuningTrainer(
+        network,
+        len(dataset),
+        settings.lr,
+        args=_training_arguments(dataset, settings, folder),
+        train_dataset=dataset,
         data_collator=lambda steps: steps[0],
-        callbacks=[watching],
+        callbacks=[reporter],
     )
     remove_printers(trainer)
     return trainer
 
 
-def _arguments(
-    reading: FinetuningDataset, settings: FinetuneSettings, folder: Path
+def _training_arguments(
+    dataset: FinetuningDataset, settings: FinetuneSettings, folder: Path
 ) -> "transformers.TrainingArguments":
-    """The settings as the Trainer takes them; its own batch is one, an item of the reading being a
-    whole step.
+    """Translate the settings into TrainingArguments; the Trainer's batch size is 1, because an item
+    of the dataset is a whole batch.
     """
     import torch
     from transformers import TrainingArguments
@@ -268,10 +221,10 @@ def _arguments(
     half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     arguments = TrainingArguments(
         output_dir=str(folder),
-        max_steps=len(reading),
+        max_steps=len(dataset),
         per_device_train_batch_size=1,
         learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * len(reading)),
+        warmup_steps=round(settings.warm_up * len(dataset)),
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.clip,
         lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
@@ -279,85 +232,13 @@ def _arguments(
         train_sampling_strategy="sequential",
         save_strategy="no",
         save_total_limit=1,
-        logging_steps=max(1, len(reading) // CURVE),
+        logging_steps=max(1, len(dataset) // CURVE),
         logging_nan_inf_filter=False,
         report_to="none",
         disable_tqdm=True,
-        seed=reading.seed,
+        seed=dataset.seed,
         dataloader_pin_memory=False,
         remove_unused_columns=False,
         bf16=half,
     )
     return limit_to_one_device(arguments)
-
-
-def _batch_trainer(
-    network: "transformers.PreTrainedModel", steps: int, lr: float
-) -> "type[transformers.Trainer]":
-    """A Trainer that reads a batch in parts where memory is short; `steps` and `lr` are told where
-    the loss is no number.
-    """
-    import torch
-    from transformers import Trainer
-
-    class BatchTrainer(Trainer):
-        """Reads a batch in as many parts as memory needs."""
-
-        parts = 1
-
-        def training_step(
-            self, model: Any, inputs: Any, num_items_in_batch: Any = None
-        ) -> "torch.Tensor":
-            while True:
-                try:
-                    return self._in_parts(model, inputs)
-                except RuntimeError as error:
-                    if not any(said in str(error) for said in FULL):
-                        raise
-                    _halve(self, model, len(inputs["input_ids"]), error)
-
-        def _in_parts(self, model: Any, inputs: Any) -> "torch.Tensor":
-            whole = asked(inputs["labels"])
-            rows = -(-len(inputs["input_ids"]) // self.parts)
-            total = torch.zeros((), device=self.args.device)
-            for start in range(0, len(inputs["input_ids"]), rows):
-                portion = {name: value[start : start + rows] for name, value in inputs.items()} | {
-                    "whole": whole
-                }
-                total = total + super().training_step(model, portion)
-            check_finite(float(total), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
-            return total
-
-        def compute_loss(
-            self,
-            model: Any,
-            inputs: Any,
-            return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
-            labels, whole = inputs["labels"], inputs["whole"]
-            read = {
-                name: value for name, value in inputs.items() if name not in ("labels", "whole")
-            }
-            said = model(**select_inputs(network, read))
-            if "start_logits" in said:
-                return question_loss(
-                    said.start_logits, said.end_logits, labels, read["attention_mask"], whole
-                )
-            return loss_of(said.logits, labels, max(1, whole))
-
-    return BatchTrainer
-
-
-def _halve(trainer: Any, model: Any, rows: int, error: RuntimeError) -> None:
-    """Read batches in twice as many parts from now on; raises InputError where one example is
-    already too much.
-    """
-    if trainer.parts >= rows:
-        raise InputError(
-            "One example alone needs more memory than there is"
-            f" ({str(error).splitlines()[0][:120]}).",
-            "Give a smaller --max-length, or a smaller model.",
-        ) from error
-    trainer.parts *= 2
-    model.zero_grad()

@@ -1,9 +1,9 @@
-"""Training only the wordpiece rows that the examples use: a step costs the same however many rows a
-vocabulary has.
+"""Training with only the embeddings that the examples use, so that the cost of a step does not
+depend on the vocabulary size.
 
-A row that no example uses has no gradient, and under Adam without weight decay it never moves.
-Leaving it out of the training therefore changes nothing, and saves the optimizer two more numbers
-for every number of it, and every checkpoint three.
+An embedding that no example uses has no gradient, and under Adam without weight decay it never
+changes. Leaving it out changes nothing, and saves two optimizer values for each of its values, and
+three in every checkpoint.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def restrict_embeddings(
     network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Give a network only the rows of the ids `used` for a while; yields the new id of every old
-    one (-1: left out).
+    """Give a network only the embeddings of the ids `used` in a `with` block; yields the new id of
+    every old one, (vocabulary,) int64, -1 if left out.
 
-    Afterwards it has all its rows again, the used ones as they became. The padding row is always
-    among them.
+    Afterwards the network has all embeddings again, the used ones with their trained values. The
+    padding embedding is always included.
     """
     import torch
 

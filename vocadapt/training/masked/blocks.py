@@ -1,5 +1,6 @@
-"""Text as blocks of wordpieces for masked-word training: packed once, masked anew at every
-reading.
+"""Text as blocks of wordpieces for masked-language-model training.
+
+The text is packed once; each pass over it draws a new order and new masked positions.
 """
 
 from collections.abc import Iterator
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
     import torch
 
 Ids = NDArray[np.int32]
-STEP = 4096  # blocks that are packed, or counted, at a time
-MASKED, SHUFFLED = (
-    0.8,
-    0.1,
-)  # shares of the asked wordpieces that are hidden, and replaced by another; the rest stays (BERT)
+STEP = 4096  # blocks packed or counted at a time
+# Of the masked tokens, the fraction replaced by [MASK] and the fraction replaced by a random token;
+# the rest keeps its token (Devlin et al. 2019, section 3.1).
+MASKED, SHUFFLED = 0.8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A text as rows of wordpiece ids (blocks, length), between [CLS] and [SEP]; what does not fill
-    the last is left out.
+    """A text as blocks of wordpiece ids between [CLS] and [SEP]; an incomplete last block is
+    dropped.
+
+    ids: (blocks, length) int32.
     """
 
     ids: Ids
@@ -41,123 +43,140 @@ class Blocks:
 
     @property
     def tokens(self) -> int:
-        """Wordpieces of one pass over the text, special tokens included."""
+        """Number of wordpieces in one pass over the text, including special tokens."""
         return int(self.ids.size)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How often each id occurs."""
+        """Number of occurrences of each id, (vocabulary,) int64."""
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
-        for first in range(0, len(self), STEP):  # a little at a time: the ids may lie on disk
-            counts += np.bincount(
-                self.ids[first : first + STEP].ravel(), minlength=len(self.vocabulary)
-            )
+        # In slices, because the ids may be memory-mapped and larger than memory.
+        for first in range(0, len(self), STEP):
+            ids = self.ids[first : first + STEP].ravel()
+            counts += np.bincount(ids, minlength=len(self.vocabulary))
         return counts
 
     @cached_property
-    def continues(self) -> NDArray[np.bool_]:
-        """For each id, whether it goes on with the word before it."""
+    def is_continuation(self) -> NDArray[np.bool_]:
+        """Whether each id continues the word of the previous wordpiece, (vocabulary,) bool."""
         return np.array(list(map(self.vocabulary.continues, self.vocabulary.tokens)))
 
     @cached_property
-    def ordinary(self) -> NDArray[np.bool_]:
-        """For each id, whether it may be asked, and put in the place of another: all but the
-        special tokens.
+    def is_maskable(self) -> NDArray[np.bool_]:
+        """Whether each id may be masked or replace a masked token: every token that is not
+        special, (vocabulary,) bool.
         """
         return np.array([token not in self.vocabulary.special for token in self.vocabulary.tokens])
 
-    def beside(self, row: int) -> "dict[str, torch.Tensor]":
-        """What else the network has to know of a block: nothing."""
+    def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
+        """Return further model inputs of a block; plain blocks have none."""
         return {}
 
-    def masked(
-        self, row: int, rng: np.random.Generator, share: float
+    def mask_block(
+        self, row: int, rng: np.random.Generator, probability: float
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """One block as the network sees it, and the labels: whole words are asked, each with
-        probability `share`.
+        """Mask whole words of a block, each with the given probability.
 
-        Of the asked wordpieces 80 % are hidden, 10 % replaced by a random one, 10 % left (Devlin et
-        al. 2019, 3.1).
+        Returns the input ids and the labels, both (length,) int64; labels of positions that are
+        not masked are IGNORE_INDEX.
+
+        1. Number the words: a wordpiece that does not continue a word begins the next one.
+        2. Draw the masked words, and mask all their wordpieces except special tokens.
+        3. Replace 80 % of the masked wordpieces by [MASK], 10 % by a random token, and keep 10 %.
+
+        Example: [CLS] pain ##s heart [SEP] has the words 0 1 1 2 3. If word 1 is drawn, the labels
+        are -100 pain ##s -100 -100 and the input may be [CLS] [MASK] ##s heart [SEP]: here ##s was
+        one of the 10 % that are kept.
         """
         ids = self.ids[row].astype(np.int64)
-        word = np.cumsum(~self.continues[ids]) - 1
-        asked = (rng.random(word[-1] + 1) < share)[word] & self.ordinary[ids]
-        labels = np.where(asked, ids, IGNORE_INDEX)
-        fate = rng.random(len(ids))
-        other = rng.choice(np.flatnonzero(self.ordinary), len(ids))
-        ids[asked & (fate < MASKED)] = self.vocabulary.ids["[MASK]"]
-        moved = asked & (fate >= MASKED) & (fate < MASKED + SHUFFLED)
-        ids[moved] = other[moved]
+
+        # 1. The word of each wordpiece.
+        word = np.cumsum(~self.is_continuation[ids]) - 1
+
+        # 2. Masked positions and their labels.
+        word_is_masked = rng.random(word[-1] + 1) < probability
+        masked = word_is_masked[word] & self.is_maskable[ids]
+        labels = np.where(masked, ids, IGNORE_INDEX)
+
+        # 3. Inputs at the masked positions.
+        draw = rng.random(len(ids))
+        random_tokens = rng.choice(np.flatnonzero(self.is_maskable), len(ids))
+        hidden = masked & (draw < MASKED)
+        replaced = masked & (draw >= MASKED) & (draw < MASKED + SHUFFLED)
+        ids[hidden] = self.vocabulary.ids["[MASK]"]
+        ids[replaced] = random_tokens[replaced]
         return ids, labels
 
 
 class MaskedBlockDataset:
-    """So many masked blocks, as a torch dataset: pass after pass in a new order, each masked anew,
-    all by `seed` and place alone.
+    """Torch dataset of `length` masked blocks: passes over the text in a new random order, with
+    new masked positions in each pass.
 
-    Whoever stops and goes on at a place meets the same blocks under the same masks.
+    Item i depends on the seed and i only, so an interrupted training resumes with the same blocks
+    and the same masked positions.
     """
 
-    def __init__(self, blocks: Blocks, length: int, share: float, seed: int) -> None:
-        self.blocks, self.length, self.share, self.seed = blocks, length, share, seed
+    def __init__(self, blocks: Blocks, length: int, probability: float, seed: int) -> None:
+        self.blocks, self.length, self.probability, self.seed = blocks, length, probability, seed
+        # The last pass and its permutation of the blocks.
         self._order: tuple[int, NDArray[np.int64]] = (-1, np.empty(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, place: int) -> dict[str, "torch.Tensor"]:
+    def __getitem__(self, index: int) -> dict[str, "torch.Tensor"]:
         import torch
 
-        around, at = divmod(place, len(self.blocks))
-        if self._order[0] != around:
-            self._order = (
-                around,
-                np.random.default_rng([self.seed, around]).permutation(len(self.blocks)),
-            )
-        rng = np.random.default_rng([self.seed, around, at])
-        row = int(self._order[1][at])
-        ids, labels = self.blocks.masked(row, rng, self.share)
+        epoch, position = divmod(index, len(self.blocks))
+        if self._order[0] != epoch:
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
+            self._order = (epoch, order)
+        rng = np.random.default_rng([self.seed, epoch, position])
+        row = int(self._order[1][position])
+        ids, labels = self.blocks.mask_block(row, rng, self.probability)
         return {
             "input_ids": torch.from_numpy(ids),
             "labels": torch.from_numpy(labels),
-            **self.blocks.beside(row),
+            **self.blocks.extra_inputs(row),
         }
 
 
 def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
-    """A file of words between blanks → blocks of `length` wordpieces, in a file beside it: however
-    long a text, memory is not.
+    """Tokenize a file of space-separated words and pack it into blocks of `length` wordpieces.
 
-    Raises InputError where the text does not fill one block.
+    The ids are written to a memory-mapped file next to the input, so memory use does not grow with
+    the text. Raises InputError if the text does not fill one block.
     """
-    body, rows = length - 2, 0
-    ids_of = vocabulary.ids.__getitem__
-    stream = (i for pieces in tokenize_lines(sentences, vocabulary) for i in map(ids_of, pieces))
+    body = length - 2
+    n_blocks = 0
+    lines = tokenize_lines(sentences, vocabulary)
+    stream = (vocabulary.ids[token] for tokens in lines for token in tokens)
     file = sentences.with_suffix(".ids")
-    file.unlink(missing_ok=True)  # whoever still reads an older one keeps it
+    # A new file, not a truncated one: a process that still maps the old file keeps its content.
+    file.unlink(missing_ok=True)
     with file.open("wb") as out:
         while len(read := np.fromiter(islice(stream, STEP * body), dtype=np.int32)) >= body:
             ids = np.empty((len(read) // body, length), dtype=np.int32)
             ids[:, 0], ids[:, -1] = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
             ids[:, 1:-1] = read[: len(ids) * body].reshape(-1, body)
             ids.tofile(out)
-            rows += len(ids)
-    if not rows:
+            n_blocks += len(ids)
+    if not n_blocks:
         raise InputError(
             f"Too little text: {len(read):,} wordpieces do not fill one block of {length}.",
             "Give more text.",
         )
-    return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(rows, length)), vocabulary)
+    return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(n_blocks, length)), vocabulary)
 
 
 def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """The lines of a words file cut into wordpieces; each distinct word is cut once."""
+    """Yield the wordpieces of each line of a words file; each distinct word is tokenized once."""
     known: dict[str, tuple[str, ...]] = {}
     with sentences.open(encoding="utf-8") as file:
         for line in file:
-            pieces: list[str] = []
+            tokens: list[str] = []
             for word in line.split():
                 if word not in known:
                     known[word] = vocabulary.tokenize(word)
-                pieces += known[word]
-            yield pieces
+                tokens += known[word]
+            yield tokens

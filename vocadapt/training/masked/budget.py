@@ -1,4 +1,4 @@
-"""The budget of a masked-word training in steps; one in hours by a pace that is measured first."""
+"""The budget of masked-language-model training in steps; hours are converted by measured speed."""
 
 import time
 from collections.abc import Callable
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import TIMED, write_atomically
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
-from vocadapt.training.masked.losses import losses
+from vocadapt.training.masked.losses import compute_losses
 
 if TYPE_CHECKING:
     import transformers
 
     from vocadapt.training.masked.trainer import MaskedSettings
 
-# parts of steps that are slower, and not counted in the pace that an hours budget is fixed by
-WARM_UP = 3
-BELIEVED = 10.0  # seconds of reading after which a pace is believed, however few steps they were
+WARM_UP = 3  # first steps of a measurement, which are slower and not counted
+ENOUGH = 10.0  # seconds of measuring after which the speed is accurate enough
 
 
 def count_steps(
@@ -28,15 +27,18 @@ def count_steps(
     folder: Path,
     progress: Progress = silent,
 ) -> int:
-    """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
-    size = settings.batch * settings.length
+    """Return the budget in steps; for hours it is measured once and written to `folder`, so that a
+    resumed training keeps it.
+    """
+    tokens_per_step = settings.batch * settings.length
     if not settings.hours:
-        return max(1, round((settings.tokens or settings.epochs * blocks.tokens) / size))
-    kept = folder / "steps.txt"
-    if not kept.is_file():
-        pace = measure_step_seconds(network, blocks, settings, progress)
-        write_atomically(kept, str(max(1, round(settings.hours * 3600 / pace))))
-    return int(kept.read_text(encoding="utf-8"))
+        tokens = settings.tokens or settings.epochs * blocks.tokens
+        return max(1, round(tokens / tokens_per_step))
+    file = folder / "steps.txt"
+    if not file.is_file():
+        seconds = measure_step_seconds(network, blocks, settings, progress)
+        write_atomically(file, str(max(1, round(settings.hours * 3600 / seconds))))
+    return int(file.read_text(encoding="utf-8"))
 
 
 def measure_step_seconds(
@@ -45,51 +47,54 @@ def measure_step_seconds(
     settings: "MaskedSettings",
     progress: Progress = silent,
 ) -> float:
-    """Time some parts of steps on a copy of the network, no longer than it takes to believe
-    them.
+    """Measure the seconds per step on a copy of the network.
+
+    1. Read batches, one gradient accumulation step each, until the measurement took ENOUGH seconds.
+    2. Leave out the first WARM_UP of them.
+    3. Add one optimizer step, the second of two: the first allocates its memory.
     """
     import copy
 
     import torch
 
-    twin = copy.deepcopy(network).to("cuda" if torch.cuda.is_available() else "cpu").train()  # type: ignore[arg-type]
-    optimizer = torch.optim.AdamW(
-        [value for value in twin.parameters() if value.requires_grad], lr=1e-6
-    )
-    size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
-    reading, read = (
-        MaskedBlockDataset(blocks, most * size, settings.share, settings.seed),
-        list[float](),
-    )
-    while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
-        read.append(
-            _timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size)))
-        )
-        progress(0.0, f"measuring the pace: {len(read):,} of at most {most:,} parts of steps")
-    move = [_timed(optimizer.step) for _ in range(2)][-1]  # the first makes room
-    return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    twin = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
+    trainable = [value for value in twin.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=1e-6)
+    size = settings.batch // settings.parts
+    most = (WARM_UP + TIMED) * settings.parts
+    dataset = MaskedBlockDataset(blocks, most * size, settings.share, settings.seed)
+    seconds: list[float] = []
+    while len(seconds) < most and (len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < ENOUGH):
+        items = range(len(seconds) * size, (len(seconds) + 1) * size)
+        seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
+        progress(0.0, f"measuring the speed: {len(seconds):,} of at most {most:,} batches")
+    _time(optimizer.step)
+    update = _time(optimizer.step)
+    measured = seconds[WARM_UP:]
+    return settings.parts * sum(measured) / len(measured) + update
 
 
-def _read(
-    network: "transformers.PreTrainedModel", reading: MaskedBlockDataset, places: range
+def _accumulate_gradient(
+    network: "transformers.PreTrainedModel", dataset: MaskedBlockDataset, items: range
 ) -> None:
-    """Read some places forwards and backwards."""
+    """Run a forward and a backward pass on some items."""
     import torch
 
-    examples = [reading[place] for place in places]
+    examples = [dataset[item] for item in items]
     inputs = {
         key: torch.stack([example[key] for example in examples]).to(network.device)
         for key in examples[0]
     }
-    torch.stack(losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
+    torch.stack(compute_losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
 
 
-def _timed(work: Callable[[], Any]) -> float:
-    """The seconds that some work takes, on whatever device."""
+def _time(function: Callable[[], Any]) -> float:
+    """Return the seconds a call takes, including its work on the GPU."""
     import torch
 
     start = time.perf_counter()
-    work()
+    function()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter() - start

@@ -1,8 +1,8 @@
-"""Further pretraining of a model: a text → blocks → whole-word masked training of what a stage
-trains → the model again.
+"""Continued pretraining of a model by masked-language modeling.
 
-Held-out lines, which it never sees, tell how good it became: loss per character, before and after,
-which models of other vocabularies can be compared by.
+A text is packed into blocks, the parameters of a stage are trained with whole-word masking, and the
+result is a model of the same form. Held-out lines measure the success: loss per character before
+and after, which is comparable between models with different vocabularies.
 """
 
 import json
@@ -10,7 +10,6 @@ import os
 import shutil
 import time
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,16 +33,12 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack
 from vocadapt.training.masked.budget import count_steps
+from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, begin, check_stage, new_ids
-from vocadapt.training.masked.trainer import (
-    MaskedSettings,
-    TrainingResult,
-    train_masked,
-    trainable_parameters,
-)
+from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
 from vocadapt.training.rounding import copy_weights, round_weights
@@ -53,22 +48,18 @@ if TYPE_CHECKING:
 
     from vocadapt.models.exbert.embedding_rows import Apart
 
-KEPT = "checkpoints"  # folder of the models that were saved on the way
-LONG = (
-    "curve",
-    "next_curve",
-    "held_out_curve",
-    "checkpoints",
-)  # of the report, what the model's own record does not repeat
+KEPT = "checkpoints"  # folder of the intermediate models
+# Long parts of the report, which the model's own record does not repeat.
+LONG = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
 @dataclass(frozen=True)
 class ContinuedSettings:
-    """The stage, whether the masked-word head moves in the stage extension too, how it is trained.
+    """Settings of continued pretraining: the stage (STAGES) and how it is trained.
 
-    `keep_minutes` lie between two models that are saved on the way (0: none), for fine-tuning to
-    begin from. `nsp`: blocks are pairs of sentences, and whether the second follows the first is
-    asked too.
+    train_heads: train the masked-language-model head in the stage "extension", too. nsp: train on
+    pairs of sentences with next-sentence prediction. keep_minutes: minutes between intermediate
+    models, which fine-tuning can start from; 0 for none.
     """
 
     stage: str = "continued"
@@ -83,9 +74,12 @@ class ContinuedSettings:
 
 @dataclass(frozen=True, eq=False)
 class ContinuedModel:
-    """A network that was trained further, the model it was, and how it went.
+    """A network after continued pretraining, the model it started from, and the figures of the
+    training.
 
-    `curve`: how its held-out loss fell. `kept`: where the models that were saved on the way lie.
+    curve: held-out loss over training. kept: folders of the intermediate models. packed: figures of
+    the sentence pairs and of the rounding. asked: SHA-256 of held-out lines and window settings;
+    trainings with the same digest were evaluated on the same masked words.
     """
 
     model: LanguageModel
@@ -96,37 +90,32 @@ class ContinuedModel:
     losses: Losses
     curve: HeldOutCurve
     kept: tuple[Path, ...]
-    packed: dict[str, Any] = field(
-        default_factory=dict
-    )  # figures of sentence pairs and of rounding
-    asked: str = ""  # a digest of the lines and the draw: who has the same was asked the same words
+    packed: dict[str, Any] = field(default_factory=dict)
+    asked: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report, in numbers."""
-        told = self.losses.to_record() | {
-            "held_out_asked": self.asked,
-            "held_out_curve": self.curve.to_dict(),
-        }
-        kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
+        """Return the report as JSON values."""
         return {
             "stage": self.settings.stage,
             **self.trained.to_dict(),
-            **told,
+            **self.losses.to_record(),
+            "held_out_asked": self.asked,
+            "held_out_curve": self.curve.to_dict(),
             **self.packed,
-            "checkpoints": kept,
+            "checkpoints": [f"{KEPT}/{folder.name}" for folder in self.kept],
         }
 
     def save(self, folder: Path) -> None:
-        """Write the folder the model was, with its weights as they became, and the models on the
-        way below it.
+        """Write a model folder like the original one with the trained weights, and the intermediate
+        models in a subfolder.
 
-        These stay where they were kept, too: who saves again after a full disk, or a kill, still
-        has them.
+        The intermediate models also remain in their first place, so that saving can be repeated
+        after a full disk or a kill.
         """
         report = {key: value for key, value in self.to_dict().items() if key not in LONG}
         save_again(self.model, self.loaded, folder, self.dtype, report)
         for place in self.kept:
-            shutil.copytree(place, folder / KEPT / place.name, copy_function=_linked)
+            shutil.copytree(place, folder / KEPT / place.name, copy_function=_link_or_copy)
 
 
 def continue_pretraining(
@@ -136,65 +125,78 @@ def continue_pretraining(
     folder: Path,
     progress: Progress = silent,
 ) -> ContinuedModel:
-    """Train what the stage of the settings trains, on a text cut by the model's own tokenizer.
+    """Train the parameters of a stage on a text, tokenized by the model's own tokenizer.
 
-    `folder` keeps what is needed to go on after a stop, and the models on the way; a second call
-    with it goes on from there. The global random state is left as it was. Raises InputError for a
-    stage that does not fit the model, a model without a masked-word head, and too little text.
+    `folder` keeps checkpoints and intermediate models; a second call with it resumes an interrupted
+    training. The global random state is left unchanged. Raises InputError for a stage that does not
+    fit the model, a model without a masked-language-model head, and too little text.
     """
+    how = settings.training
+
+    # 1. Load the network in float32, and fail early if a head is missing.
     check_continued(model, settings)
     loaded = load_network(model)
     network, dtype = loaded.network, loaded.network.dtype
-    head_on(network)  # before anything long begins
+    head_on(network)
     if settings.nsp:
         find_next_sentence_head(network)
     network.float()
-    material = write_training_text(
-        corpus,
-        model.splitter,
-        folder,
-        settings.training.seed,
-        part(progress, 0.0, 0.05),
-        settings.nsp,
+
+    # 2. Split the text into held-out windows and blocks.
+    text = write_training_text(
+        corpus, model.splitter, folder, how.seed, part(progress, 0.0, 0.05), settings.nsp
     )
-    progress(0.05, "cutting the text into blocks")
-    packing = (
-        partial(pack_pairs, seed=settings.training.seed, progress=part(progress, 0.05, 0.07))
-        if settings.nsp
-        else pack
-    )
-    blocks: Blocks = packing(material.sentences, model.vocabulary, settings.training.length)
-    drawn = WindowSettings().within(settings.training.length)
-    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, drawn))
-    before = masked_word_loss(network, model.vocabulary, asked)
+    progress(0.05, "packing the text into blocks")
+    blocks = _pack(text.sentences, model, settings, part(progress, 0.05, 0.07))
+    window_settings = WindowSettings().within(how.length)
+    held_out = tuple(windows(text.held_out, model.splitter, model.vocabulary, window_settings))
+
+    # 3. Train.
+    before = masked_word_loss(network, model.vocabulary, held_out)
     stored = None if dtype == network.dtype else copy_weights(network, dtype)
     with preserve_random_state():
         trained, curve = _train(
-            model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98)
+            model, loaded, dtype, blocks, held_out, settings, folder, part(progress, 0.07, 0.98)
         )
-    progress(0.98, "asking it the held-out words")
-    packed: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
-    if stored is not None:  # report the loss of the saved weights
-        packed |= round_weights(network, dtype, stored).to_dict()
-    after = masked_word_loss(network, model.vocabulary, asked)
-    check_finite(
-        after.nats,
-        f"step {trained.steps:,}, the last",
-        settings.training.lr,
-        "The held-out loss is",
-    )
-    losses = Losses(unigram_loss(blocks.counts, asked), before, after)
-    digest = sha256(json.dumps([asdict(drawn), material.held_out]).encode()).hexdigest()
+
+    # 4. Measure the held-out loss of the weights as they will be saved.
+    progress(0.98, "measuring the held-out loss")
+    figures: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
+    if stored is not None:
+        figures |= round_weights(network, dtype, stored).to_dict()
+    after = masked_word_loss(network, model.vocabulary, held_out)
+    check_finite(after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is")
+    digest = json.dumps([asdict(window_settings), text.held_out]).encode()
     return ContinuedModel(
-        model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed, digest
+        model=model,
+        loaded=loaded,
+        dtype=dtype,
+        settings=settings,
+        trained=trained,
+        losses=Losses(unigram_loss(blocks.counts, held_out), before, after),
+        curve=curve,
+        kept=list_intermediate_models(folder),
+        packed=figures,
+        asked=sha256(digest).hexdigest(),
     )
+
+
+def _pack(
+    sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
+) -> Blocks:
+    """Pack a words file into blocks, or into pairs of sentences for next-sentence prediction."""
+    length = settings.training.length
+    if not settings.nsp:
+        return pack(sentences, model.vocabulary, length)
+    return pack_pairs(sentences, model.vocabulary, length, settings.training.seed, progress)
 
 
 def check_continued(
     model: LanguageModel, settings: ContinuedSettings, extended: bool | None = None
 ) -> None:
-    """Raises InputError where stage or length does not fit the model; `extended`: whether an exBERT
-    will be made of it.
+    """Raise InputError if the stage or the block length does not fit the model.
+
+    extended: whether the model will be extended to an exBERT before the training.
     """
     check_stage(model, settings.stage, settings.train_heads, extended)
     _check_length(model, settings.training.length)
@@ -205,52 +207,47 @@ def _train(
     loaded: Loaded,
     dtype: "torch.dtype",
     blocks: Blocks,
-    asked: tuple[Window, ...],
+    held_out: tuple[Window, ...],
     settings: ContinuedSettings,
     folder: Path,
     progress: Progress,
 ) -> tuple[TrainingResult, HeldOutCurve]:
-    """Train what the stage trains, asking it `asked` now and then; in the end the network is whole
-    again.
+    """Train the parameters of the stage and evaluate `held_out` at intervals; separated embeddings
+    are joined again at the end.
     """
     network, how = loaded.network, settings.training
-    whole = sum(value.numel() for value in network.parameters())
+    total = sum(value.numel() for value in network.parameters())
     apart = begin(network, settings.stage, new_ids(model), settings.train_heads)
     trainable = sum(value.numel() for value in trainable_parameters(network).values())
-    keeper = (
-        Keeper(model, loaded, dtype, settings, apart, folder / KEPT)
-        if settings.keep_minutes
-        else None
-    )
-    listener = HeldOutValidator(
+    saver = None
+    if settings.keep_minutes:
+        saver = IntermediateSaver(model, loaded, dtype, settings, apart, folder / KEPT)
+    validator = HeldOutValidator(
         network,
         model.vocabulary,
-        asked,
+        held_out,
         folder,
         how.batch * how.length,
         lambda: count_steps(network, blocks, how, folder),
     )
 
-    def each(step: int) -> None:
-        listener(step)
-        if keeper is not None:
-            keeper(step)
+    def after_step(step: int) -> None:
+        validator(step)
+        if saver is not None:
+            saver(step)
 
-    trained = train_masked(network, blocks, how, folder, progress, each)
+    trained = train_masked(network, blocks, how, folder, progress, after_step)
     if apart is not None:
         apart.put_together()
     network.requires_grad_(True)
-    seconds = (
-        listener.seconds or trained.seconds
-    )  # those of a training that was stopped and went on are told together
-    return (
-        replace(trained, trainable=trainable, frozen=whole - trainable, seconds=seconds),
-        listener.curve,
-    )
+    # The validator's clock includes the time before an interruption.
+    seconds = validator.seconds or trained.seconds
+    trained = replace(trained, trainable=trainable, frozen=total - trainable, seconds=seconds)
+    return trained, validator.curve
 
 
-class Keeper:
-    """Saves the model on the way, every so many minutes, as an ordinary folder."""
+class IntermediateSaver:
+    """Saves the model during training, every `keep_minutes`, as an ordinary model folder."""
 
     def __init__(
         self,
@@ -265,15 +262,15 @@ class Keeper:
         self.apart, self.folder, self.last = apart, folder, time.monotonic()
 
     def __call__(self, step: int) -> None:
-        """Save after this step, if it is time to."""
+        """Save the model after this step, if due."""
         if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
             return
         draft, place = self.folder / f".step-{step}", self.folder / f"step-{step}"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(place, ignore_errors=True)
         draft.mkdir(parents=True)
-        read = step * self.settings.training.batch * self.settings.training.length
-        report = {"stage": self.settings.stage, "steps": step, "tokens": read}
+        tokens = step * self.settings.training.batch * self.settings.training.length
+        report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
         if self.apart is None:
             save_again(self.model, self.loaded, draft, self.dtype, report)
         else:
@@ -291,30 +288,23 @@ def continue_and_save(
     folder: Path | None = None,
     progress: Progress = silent,
 ) -> ContinuedModel:
-    """`continue_pretraining`, saved in `out`; without a `folder` what is needed to go on is not
-    kept.
+    """Run `continue_pretraining` and save the model in `out`; without a `folder` for checkpoints an
+    interrupted training cannot be resumed.
     """
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
-        made = continue_pretraining(model, corpus, settings, folder or Path(temporary), progress)
-        made.save(out)
-        return made
+        result = continue_pretraining(model, corpus, settings, folder or Path(temporary), progress)
+        result.save(out)
+        return result
 
 
-def kept_in(folder: Path) -> tuple[Path, ...]:
-    """The models saved on the way by the training that keeps its checkpoints in a folder, in the
-    order of their steps.
-    """
-    return tuple(
-        sorted(
-            (folder / KEPT).glob("step-*"), key=lambda place: int(place.name.removeprefix("step-"))
-        )
-    )
+def list_intermediate_models(folder: Path) -> tuple[Path, ...]:
+    """List the intermediate models of the training with checkpoints in `folder`, by step."""
+    models = (folder / KEPT).glob("step-*")
+    return tuple(sorted(models, key=lambda place: int(place.name.removeprefix("step-"))))
 
 
-def _linked(source: str, target: str) -> None:
-    """The same file under a second name, which takes no room; a copy where the disk has no such
-    names.
-    """
+def _link_or_copy(source: str, target: str) -> None:
+    """Make a hard link, which takes no space; a copy if the file system has none."""
     try:
         os.link(source, target)
     except OSError:
@@ -322,17 +312,17 @@ def _linked(source: str, target: str) -> None:
 
 
 def _check_length(model: LanguageModel, length: int) -> None:
+    """Raise InputError if the model lacks positions or special tokens for blocks of this length."""
     positions = int(model.config.get("max_position_embeddings", length))
     if length > positions:
         raise InputError(
             f"{model.name} reads {positions} wordpieces at most.",
-            f"Give a --length of {positions} or less.",
+            f"Choose a block length of {positions} or less.",
         )
-    lacking = [
-        token for token in ("[CLS]", "[SEP]", "[MASK]", "[PAD]") if token not in model.vocabulary
-    ]
-    if lacking:
+    required = ("[CLS]", "[SEP]", "[MASK]", "[PAD]")
+    missing = [token for token in required if token not in model.vocabulary]
+    if missing:
         raise InputError(
-            f"{model.name} has no token {lacking[0]}, which masked training needs.",
+            f"{model.name} has no token {missing[0]}, which masked training needs.",
             "Choose a BERT-type model.",
         )

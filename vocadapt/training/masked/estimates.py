@@ -1,4 +1,4 @@
-"""What a further pretraining will read and how long it will take, said before it begins."""
+"""Estimated size and duration of continued pretraining, before it starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,18 +9,19 @@ from vocadapt.training.finetune.estimates import FLOPS
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.masked.training_text import HELD_OUT
 
-STEP = 0.02  # seconds that a step takes beside its products
-MOST_ASKED = 1.5  # times as many as usual are asked in the block with the most
-TRAINED, PASSED = (
-    6,
-    4,
-)  # operations a weight costs a wordpiece: forward and both gradients, or forward and that of its input
+STEP = 0.02  # constant seconds per step, besides the matrix products
+# The last layer runs at as many positions as the block with the most masked tokens has: about 1.5
+# times the masking probability.
+MOST_MASKED = 1.5
+# Operations per weight and wordpiece: forward pass and both gradients of a trained weight; forward
+# pass and the gradient of the input of a frozen one.
+TRAINED, PASSED = 6, 4
 
 
 @dataclass(frozen=True)
 class PretrainingCost:
-    """Wordpieces read in all, steps, passes over the text, seconds, wordpieces a second, and where
-    that pace is from.
+    """Wordpieces read in all, steps, epochs, seconds, wordpieces per second, and the source of that
+    speed.
     """
 
     tokens: int
@@ -34,16 +35,15 @@ class PretrainingCost:
 def estimate_pretraining_cost(
     wordpieces: int, settings: MaskedSettings, per_second: float, pace: str
 ) -> PretrainingCost:
-    """The cost of a budget on a text of so many wordpieces, a hundredth of which is held out."""
+    """Estimate the cost of a budget on a text of `wordpieces`, of which 1 % is held out."""
     size = settings.batch * settings.length
     rows = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
     once = rows * settings.length
-    asked = (
-        settings.hours * 3600 * per_second
-        if settings.hours
-        else settings.tokens or settings.epochs * once
-    )
-    steps = max(1, round(asked / size))
+    if settings.hours:
+        tokens = settings.hours * 3600 * per_second
+    else:
+        tokens = settings.tokens or settings.epochs * once
+    steps = max(1, round(tokens / size))
     return PretrainingCost(
         steps * size, steps, steps * size / once, steps * size / per_second, per_second, pace
     )
@@ -52,20 +52,19 @@ def estimate_pretraining_cost(
 def estimate_pretraining_pace(
     config: Mapping[str, Any], stage: str, settings: MaskedSettings
 ) -> float:
-    """Wordpieces a second on two cores, from a model's layers, width, module and vocabulary, and
-    from what the stage trains.
+    """Estimate the wordpieces per second on two CPU cores from a model's layers, width, modules and
+    vocabulary, and from the parameters that the stage trains.
     """
-    width, asked = int(config.get("hidden_size", 768)), min(1.0, MOST_ASKED * settings.share)
-    layers = (
-        int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * asked) / 6
-    )  # the last: keys and values, the rest where asked
-    own = 12 * width**2
-    frozen = stage in ("extension", "embeddings")
-    module = own * ModuleSize.beside(config).share * (PASSED if stage == "embeddings" else TRAINED)
-    head = (
-        settings.share
-        * (width**2 + width * int(config.get("vocab_size", 30_000)))
-        * (PASSED if frozen else TRAINED)
-    )
-    operations = layers * (own * (PASSED if frozen else TRAINED) + module) + head
+    width = int(config.get("hidden_size", 768))
+    vocabulary = int(config.get("vocab_size", 30_000))
+    masked = min(1.0, MOST_MASKED * settings.share)
+    # The last layer needs keys and values everywhere, a sixth of its work, and the rest only at
+    # masked positions.
+    layers = int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * masked) / 6
+    per_weight = PASSED if stage in ("extension", "embeddings") else TRAINED
+    per_module_weight = PASSED if stage == "embeddings" else TRAINED
+    layer = 12 * width**2
+    module = layer * ModuleSize.beside(config).share * per_module_weight
+    head = settings.share * (width**2 + width * vocabulary) * per_weight
+    operations = layers * (layer * per_weight + module) + head
     return 1 / (operations / FLOPS + STEP / (settings.batch * settings.length))

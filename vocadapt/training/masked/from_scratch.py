@@ -1,10 +1,9 @@
-"""Masked-word training from scratch: a text → a small BERT of one's own, with its vocabulary and
-its masked-word head.
+"""Pretraining from scratch: a text becomes a small BERT with its own vocabulary and
+masked-language-model head.
 
-Text → words → a WordPiece vocabulary → blocks → word vectors of the wordpieces as first rows →
-whole-word masked training on transformers' Trainer. Held-out lines, which none of these steps sees,
-tell how good it became: loss per character against a unigram model and against the same network
-untrained.
+Text → words → WordPiece vocabulary → blocks → word vectors as initial embeddings →
+masked-language-model training. Held-out lines, unseen by all of these steps, measure the success:
+loss per character, compared with a unigram model and with the untrained network.
 """
 
 from dataclasses import dataclass, field, replace
@@ -45,16 +44,16 @@ from vocadapt.vocabulary.families.wordpiece_training import (
 if TYPE_CHECKING:
     import transformers
 
-ROW_SD = 0.04  # of the first rows: about what BERT's own have
+ROW_SD = 0.04  # standard deviation of the initial embeddings, about that of BERT's
 HEAD = 64  # width of an attention head
 
 
 @dataclass(frozen=True)
 class ScratchSettings:
-    """What is built from scratch: vocabulary size and trainer, layers, width, cased or not.
+    """What to build: vocabulary size and trainer, number of layers, hidden size, cased or not.
 
-    The first rows are word2vec's or `random_rows`. Raises InputError for sizes that cannot be
-    built, and for an unknown trainer.
+    random_rows: start from random embeddings instead of word vectors. Raises InputError for sizes
+    that cannot be built, and for an unknown trainer.
     """
 
     vocabulary: int = bounded(16_000, 1, 1_000_000, "Vocabulary size")
@@ -74,13 +73,13 @@ class ScratchSettings:
 
     @property
     def heads(self) -> int:
-        """Attention heads of a layer, 64 wide as BERT's."""
+        """Number of attention heads per layer, 64 wide as in BERT."""
         return max(1, self.hidden // HEAD)
 
 
 @dataclass(frozen=True, eq=False)
-class Pretrained:
-    """A trained network, its tokenizer, and how it went."""
+class ScratchModel:
+    """A network pretrained from scratch, its tokens, and the figures of the training."""
 
     network: "transformers.PreTrainedModel"
     tokens: tuple[str, ...]
@@ -100,7 +99,7 @@ class Pretrained:
         quietly(lambda: network.save_pretrained(folder))
 
     def to_dict(self) -> dict[str, Any]:
-        """The report, in numbers."""
+        """Return the report as JSON values."""
         return {**self.trained.to_dict(), **self.losses.to_record()}
 
 
@@ -110,74 +109,66 @@ def pretrain_from_scratch(
     progress: Progress = silent,
     checkpoint: Path | None = None,
     half: bool = False,
-) -> Pretrained:
-    """Train a small BERT from scratch; the same seed gives the same weights, even if training was
-    interrupted.
+) -> ScratchModel:
+    """Pretrain a small BERT from scratch; the same seed gives the same weights, even if training
+    was interrupted.
 
-    checkpoint: folder for resuming; a second call with the same folder continues an interrupted
-    training.
-    half: round the trained weights to float16 and report the loss after rounding.
+    checkpoint: folder for resuming; a second call with the same folder resumes an interrupted
+    training. half: round the trained weights to float16 and report the loss after rounding.
+
     Raises InputError for too little text, and if the training diverges.
     """
     import torch
 
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
         folder, how = checkpoint or Path(temporary), settings.training
-        material = write_training_text(
-            corpus, Splitter.bert(not settings.cased), folder, how.seed, part(progress, 0.0, 0.05)
-        )
-        tokens = _vocabulary(material, settings, folder, part(progress, 0.05, 0.06))
+
+        # 1. Text -> vocabulary -> blocks and held-out windows.
+        splitter = Splitter.bert(not settings.cased)
+        text = write_training_text(corpus, splitter, folder, how.seed, part(progress, 0.0, 0.05))
+        tokens = _load_or_train_vocabulary(text, settings, folder, part(progress, 0.05, 0.06))
         vocabulary = vocabulary_of(build_tokenizer(tokens, not settings.cased))
-        progress(0.06, "cutting the text into blocks")
-        blocks = pack(material.sentences, vocabulary, how.length)
-        asked = tuple(
-            windows(
-                material.held_out,
-                material.splitter,
-                vocabulary,
-                WindowSettings().within(how.length),
-            )
-        )
-        network = build(vocabulary.ids["[PAD]"], len(vocabulary), settings)
-        random = masked_word_loss(network, vocabulary, asked)
-        if not settings.random_rows and not find_checkpoint(
-            folder
-        ):  # else the rows come with the checkpoint
-            _put_rows(
-                network,
-                _rows(material, blocks, settings, folder, part(progress, 0.07, 0.12)),
-                vocabulary,
-            )
-        listener = HeldOutValidator(
+        progress(0.06, "packing the text into blocks")
+        blocks = pack(text.sentences, vocabulary, how.length)
+        window_settings = WindowSettings().within(how.length)
+        held_out = tuple(windows(text.held_out, text.splitter, vocabulary, window_settings))
+
+        # 2. A network with random weights, and word vectors as its embeddings.
+        network = build_network(vocabulary.ids["[PAD]"], len(vocabulary), settings)
+        untrained = masked_word_loss(network, vocabulary, held_out)
+        # A checkpoint contains the embeddings already.
+        if not settings.random_rows and not find_checkpoint(folder):
+            vectors = _train_embeddings(text, blocks, settings, folder, part(progress, 0.07, 0.12))
+            _set_embeddings(network, vectors, vocabulary)
+
+        # 3. Train.
+        validator = HeldOutValidator(
             network,
             vocabulary,
-            asked,
+            held_out,
             folder,
             how.batch * how.length,
             lambda: count_steps(network, blocks, how, folder),
         )
-        trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), listener)
-        trained = replace(
-            trained, seconds=listener.seconds or trained.seconds
-        )  # of all that was done, stopped or not
-        progress(0.98, "asking it the held-out words")
-        if half:  # report the loss of the saved weights
+        trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), validator)
+        # The validator's clock includes the time before an interruption.
+        trained = replace(trained, seconds=validator.seconds or trained.seconds)
+
+        # 4. Measure the held-out loss of the weights as they will be saved.
+        progress(0.98, "measuring the held-out loss")
+        if half:
             round_weights(network, torch.float16)
-        after = masked_word_loss(network, vocabulary, asked)
-        check_finite(
-            after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is"
-        )
-        return Pretrained(
-            network,
-            tokens,
-            settings,
-            trained,
-            Losses(unigram_loss(blocks.counts, asked), random, after),
-        )
+        after = masked_word_loss(network, vocabulary, held_out)
+        last = f"step {trained.steps:,}, the last"
+        check_finite(after.nats, last, how.lr, "The held-out loss is")
+        losses = Losses(unigram_loss(blocks.counts, held_out), untrained, after)
+        return ScratchModel(network, tokens, settings, trained, losses)
 
 
-def build(pad: int, tokens: int, settings: ScratchSettings) -> "transformers.PreTrainedModel":
-    """A network with random weights by the seed; the global generator is left as it was."""
+def build_network(
+    pad: int, tokens: int, settings: ScratchSettings
+) -> "transformers.PreTrainedModel":
+    """Build a network with random weights of the seed; the global random state is unchanged."""
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
@@ -196,7 +187,7 @@ def build(pad: int, tokens: int, settings: ScratchSettings) -> "transformers.Pre
 
 
 def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: Path) -> None:
-    """Write BERT's tokenizer over these tokens into a model folder."""
+    """Write a BERT tokenizer with these tokens into a model folder."""
     from transformers import BertTokenizer
 
     tokenizer = BertTokenizer(
@@ -206,15 +197,15 @@ def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: P
     tokenizer.save_pretrained(folder)
 
 
-def _vocabulary(
-    material: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
+def _load_or_train_vocabulary(
+    text: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
 ) -> tuple[str, ...]:
-    """The vocabulary, trained once: a training that goes on takes the kept one."""
+    """Return the vocabulary of `folder`, trained if there is none yet."""
     kept = folder / "vocab.txt"
     if not kept.is_file():
         trainer = TrainerSettings(settings.trainer)
         tokens = train_wordpiece(
-            count_sentences(material.sentences), settings.vocabulary, trainer, progress
+            count_sentences(text.sentences), settings.vocabulary, trainer, progress
         )
         part_file = kept.with_suffix(".part")
         part_file.write_text("\n".join(tokens), encoding="utf-8")
@@ -222,30 +213,29 @@ def _vocabulary(
     return tuple(kept.read_text(encoding="utf-8").split("\n"))
 
 
-def _rows(
-    material: TrainingText,
+def _train_embeddings(
+    text: TrainingText,
     blocks: Blocks,
     settings: ScratchSettings,
     folder: Path,
     progress: Progress,
 ) -> EmbeddingSpace:
-    """Train word vectors of the wordpieces on the tokenized text, in one thread for
-    reproducibility.
+    """Train word vectors of the wordpieces, scaled to the standard deviation ROW_SD, in a single
+    thread for reproducibility.
     """
     word2vec = Word2VecSettings(
         dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1
     )
-    space = token_vectors(
-        material, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress
-    )
+    space = token_vectors(text, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress)
     return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
 
 
-def _put_rows(
-    network: "transformers.PreTrainedModel", rows: EmbeddingSpace, vocabulary: Vocabulary
+def _set_embeddings(
+    network: "transformers.PreTrainedModel", vectors: EmbeddingSpace, vocabulary: Vocabulary
 ) -> None:
+    """Copy word vectors into the input embeddings of their tokens."""
     import torch
 
-    ids = torch.tensor([vocabulary.ids[token] for token in rows.words])
+    ids = torch.tensor([vocabulary.ids[token] for token in vectors.words])
     with torch.no_grad():
-        input_rows(network)[ids] = torch.from_numpy(rows.matrix.copy())
+        input_rows(network)[ids] = torch.from_numpy(vectors.matrix.copy())

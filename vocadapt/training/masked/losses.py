@@ -1,5 +1,5 @@
-"""What masked-word training lowers: the loss at the asked wordpieces, and of pairs that of which
-are next to each other.
+"""Losses of masked-language-model training: at the masked tokens, and of next-sentence prediction
+for pairs of sentences.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -16,56 +16,61 @@ if TYPE_CHECKING:
 def masked_loss(
     network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor"
 ) -> "torch.Tensor":
-    """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are
-    full: nothing is padding.
+    """Return the mean cross-entropy at the masked tokens; the head scores only these positions.
+
+    ids, labels: (batch, length) int64 of blocks without padding.
     """
     import torch
 
-    asked = labels != IGNORE_INDEX
-    return _loss_of(scores_at(network, ids, torch.ones_like(ids), asked), labels[asked])
+    masked = labels != IGNORE_INDEX
+    scores = scores_at(network, ids, torch.ones_like(ids), masked)
+    return _mean_cross_entropy(scores, labels[masked])
 
 
 def pair_losses(
     network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
 ) -> "tuple[torch.Tensor, torch.Tensor]":
-    """The same for pairs of sentences, and the mean cross-entropy of which are next to each
-    other.
-    """
+    """Return the masked-token loss and the next-sentence loss of a batch of pairs, both means."""
     import torch
 
-    asked = inputs["labels"] != IGNORE_INDEX
-    told = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
-    hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **told)[:2]
-    scores = find_next_sentence_head(network)(pooled)
-    masked = _loss_of(head_on(network)(hidden[asked]), inputs["labels"][asked])
-    return masked, torch.nn.functional.cross_entropy(scores.float(), inputs["next"])
+    masked = inputs["labels"] != IGNORE_INDEX
+    segments = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
+    hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **segments)[:2]
+    following = find_next_sentence_head(network)(pooled)
+    scores = head_on(network)(hidden[masked])
+    return (
+        _mean_cross_entropy(scores, inputs["labels"][masked]),
+        torch.nn.functional.cross_entropy(following.float(), inputs["next"]),
+    )
 
 
 def find_next_sentence_head(network: "transformers.PreTrainedModel") -> Any:
-    """The head that tells whether B follows A; raises InputError where the network has none."""
+    """Return the next-sentence head of a network; raises InputError if it has none."""
     head = getattr(getattr(network, "cls", None), "seq_relationship", None)
     if head is None:
         raise InputError(
             f"{type(network).__name__} has no next-sentence head.",
-            "Choose a model that was saved with one (BertForPreTraining), or leave --nsp out.",
+            "Choose a model that was saved with one (BertForPreTraining), or train without"
+            " next-sentence prediction.",
         )
     return head
 
 
-def _loss_of(scores: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+def _mean_cross_entropy(scores: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    """Return the mean cross-entropy; 0, with a gradient, if no token is masked."""
     import torch
 
-    return (
-        torch.nn.functional.cross_entropy(scores.float(), labels)
-        if len(labels)
-        else scores.sum() * 0.0
-    )
+    if not len(labels):
+        return scores.sum() * 0.0
+    return torch.nn.functional.cross_entropy(scores.float(), labels)
 
 
-def losses(
+def compute_losses(
     network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
 ) -> "tuple[torch.Tensor, ...]":
-    """The masked-word loss of a batch, and where it holds pairs the next-sentence loss."""
+    """Return the masked-token loss of a batch and, for pairs of sentences, the next-sentence
+    loss.
+    """
     if "next" in inputs:
         return pair_losses(network, inputs)
     return (masked_loss(network, inputs["input_ids"], inputs["labels"]),)

@@ -1,9 +1,9 @@
-"""Pairs of text for next-sentence prediction (Devlin et al. 2019, 3.1; packed as in the published
-code of exBERT).
+"""Pairs of text segments for next-sentence prediction (Devlin et al. 2019, section 3.1; packed as
+in the published code of exBERT, Tai et al. 2020).
 
-Sentences of a document that follow each other fill a block, and the block is cut in the middle: A
-and B. In half of the pairs B is then taken from another document. Masks are drawn anew at every
-reading, as in any other block.
+Consecutive sentences of a document fill a block, which is divided in the middle into segments A and
+B. In half of the pairs B is replaced by a segment of another document. Masked positions are drawn
+anew in each pass, as for other blocks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     import torch
 
 ENDS = frozenset(".?!")  # words that end a sentence
-NEXT, OTHER = 0, 1  # BERT's labels: B follows A, or comes from elsewhere
-TOLD = 10_000  # lines from one report to the next
+NEXT, OTHER = 0, 1  # BERT's labels: B follows A, or is from another document
+REPORTED = 10_000  # lines between two progress reports
 Pieces = list[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Blocks):
-    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end: `segments` (blocks, length) are 1 in B,
-    `next` (blocks,) 0 where B follows A in the text and 1 where it comes from another of the
-    `documents`.
+    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end.
+
+    segments: (blocks, length) int8, 1 in B and its [SEP]. next: (blocks,) int64, NEXT or OTHER.
+    documents: number of documents that the pairs are from.
     """
 
     segments: NDArray[np.int8]
@@ -43,18 +44,18 @@ class Pairs(Blocks):
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How often each id occurs; padding is none."""
+        """Number of occurrences of each id, (vocabulary,) int64; 0 for padding."""
         counts = super().counts
         counts[self.pad] = 0
         return counts
 
     @property
     def pad(self) -> int:
-        """The id of what fills a block up."""
+        """Id of the padding token."""
         return self.vocabulary.ids["[PAD]"]
 
-    def beside(self, row: int) -> "dict[str, torch.Tensor]":
-        """Which part each wordpiece belongs to, what is no padding, and whether B follows A."""
+    def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
+        """Return segment ids, attention mask and next-sentence label of a pair."""
         import torch
 
         return {
@@ -64,75 +65,98 @@ class Pairs(Blocks):
         }
 
     def to_dict(self) -> dict[str, float]:
-        """What was packed, in numbers."""
-        padding = float((self.ids == self.pad).mean())
-        true = float((self.next == NEXT).mean())
+        """Return the figures for a report: pairs, documents, and the fractions of true next
+        sentences and of padding.
+        """
         return {
             "pairs": len(self),
             "of_documents": self.documents,
-            "true_next": true,
-            "padding": padding,
+            "true_next": float((self.next == NEXT).mean()),
+            "padding": float((self.ids == self.pad).mean()),
         }
 
 
 def pack_pairs(
     documents: Path, vocabulary: Vocabulary, length: int, seed: int = 1, progress: Progress = silent
 ) -> Pairs:
-    """A file of words between blanks, documents parted by empty lines → pairs; `seed` draws which B
-    comes from elsewhere.
+    """Pack a words file, its documents separated by empty lines, into pairs of segments.
 
-    Where no line is empty every line is a document. Raises InputError where fewer than two
-    documents have two sentences.
+    Without empty lines each line is a document. `seed` draws the pairs whose B is replaced, and the
+    replacements. Raises InputError if fewer than two documents have two sentences.
+
+    1. Divide each document into pairs of consecutive segments.
+    2. Choose a random half of the pairs and replace their B by one from another document.
+    3. Shorten pairs that are too long, and write them as [CLS] A [SEP] B [SEP] with padding.
+
+    Example: the documents "a . b ." and "c . d ." give the pairs (a ., b .) and (c ., d .). If the
+    second one is chosen, it becomes (c ., b .) with the label OTHER.
     """
-    read = enumerate(_documents(documents, vocabulary, progress))
-    found = [(number, half) for number, own in read for half in _halves(own, length - 3)]
-    of = [number for number, _ in found]
-    if len(set(of)) < 2:
+    # 1. Pairs with the number of their document.
+    numbered: list[tuple[int, tuple[Pieces, Pieces]]] = []
+    for number, sentences in enumerate(_read_documents(documents, vocabulary, progress)):
+        numbered += [(number, pair) for pair in _split_into_pairs(sentences, length - 3)]
+    n_documents = len({number for number, _ in numbered})
+    if n_documents < 2:
         raise InputError(
-            "Next sentences need two documents of two sentences each, and the text has"
-            f" {len(set(of))}.",
-            "Part the documents by empty lines; in a text without an empty line, files or one, each"
-            " line is a document.",
+            "Next-sentence prediction needs two documents of two sentences each, and the text has"
+            f" {n_documents}.",
+            "Separate the documents by empty lines. In a text without empty lines, each line is a"
+            " document.",
         )
+
+    # 2. Exactly half of the pairs (rounded) keep their B.
     rng = np.random.default_rng(seed)
-    follows = rng.permutation(len(found)) % 2 == NEXT
-    rows = list(_pairs(found, follows.tolist(), rng))
-    ids = np.full((len(rows), length), vocabulary.ids["[PAD]"], dtype=np.int32)
-    segments = np.zeros((len(rows), length), dtype=np.int8)
-    start, end = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
-    for row, (first, second) in enumerate(rows):
-        first, second = _shortened(first, second, length - 3)
-        whole = [start, *first, end, *second, end]
-        ids[row, : len(whole)], segments[row, len(first) + 2 : len(whole)] = whole, 1
-    return Pairs(ids, vocabulary, segments, np.where(follows, NEXT, OTHER), len(set(of)))
+    follows = rng.permutation(len(numbered)) % 2 == NEXT
+    pairs = _replace_second_segments(numbered, follows.tolist(), rng)
+
+    # 3. Ids and segments.
+    ids = np.full((len(numbered), length), vocabulary.ids["[PAD]"], dtype=np.int32)
+    segments = np.zeros((len(numbered), length), dtype=np.int8)
+    cls, sep = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+    for row, (first, second) in enumerate(pairs):
+        first, second = _shorten(first, second, length - 3)
+        whole = [cls, *first, sep, *second, sep]
+        ids[row, : len(whole)] = whole
+        segments[row, len(first) + 2 : len(whole)] = 1
+    return Pairs(ids, vocabulary, segments, np.where(follows, NEXT, OTHER), n_documents)
 
 
-def _pairs(
-    found: Sequence[tuple[int, tuple[Pieces, Pieces]]],
+def _replace_second_segments(
+    numbered: Sequence[tuple[int, tuple[Pieces, Pieces]]],
     follows: Sequence[bool],
     rng: np.random.Generator,
 ) -> Iterator[tuple[Pieces, Pieces]]:
-    """For each place its A and B, or its A and a B drawn from all those of other documents; `found`
-    has them by document.
+    """Yield each pair, with a random B of another document unless `follows`.
+
+    numbered: (document number, pair), sorted by document.
     """
-    documents = np.array([document for document, _ in found])
+    documents = np.array([document for document, _ in numbered])
     begins = np.searchsorted(documents, documents)
     sizes = np.searchsorted(documents, documents, side="right") - begins
-    for (_, (first, second)), begin, size, true in zip(found, begins, sizes, follows, strict=True):
-        drawn = 0 if true else int(rng.integers(len(found) - size))
-        yield first, second if true else found[drawn + size if drawn >= begin else drawn][1][1]
+    for (_, (first, second)), begin, size, true in zip(
+        numbered, begins, sizes, follows, strict=True
+    ):
+        if true:
+            yield first, second
+            continue
+        # Draw among the pairs outside this document, which are before or after it.
+        drawn = int(rng.integers(len(numbered) - size))
+        other = drawn + size if drawn >= begin else drawn
+        yield first, numbered[other][1][1]
 
 
-def _shortened(first: Pieces, second: Pieces, most: int) -> tuple[Pieces, Pieces]:
-    """Both at their beginnings, the longer one the shorter, so that they fit."""
+def _shorten(first: Pieces, second: Pieces, most: int) -> tuple[Pieces, Pieces]:
+    """Cut the ends off, first that of the longer segment, so that both together have at most `most`
+    wordpieces.
+    """
     for_second = max(most - len(first), min(len(second), most // 2))
     second = second[:for_second]
     return first[: most - len(second)], second
 
 
-def _halves(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces]]:
-    """Sentences that follow each other, as many as fit, cut in the middle; one that stands alone
-    makes no pair.
+def _split_into_pairs(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces]]:
+    """Yield pairs of as many consecutive sentences as fit in `most` wordpieces, divided in the
+    middle; a single sentence makes no pair.
     """
     waiting: list[Pieces] = []
     for sentence in [*sentences, None]:
@@ -141,23 +165,27 @@ def _halves(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces
             middle = len(waiting) // 2
             yield [*chain(*waiting[:middle])], [*chain(*waiting[middle:])]
             waiting = []
-        if sentence is not None:
-            waiting = [*waiting[-1:], sentence] if full else [*waiting, sentence]
+        if sentence is None:
+            return
+        # A sentence that alone made no pair stays as the first one of the next.
+        waiting = [*waiting[-1:], sentence] if full else [*waiting, sentence]
 
 
-def _documents(
+def _read_documents(
     documents: Path, vocabulary: Vocabulary, progress: Progress
 ) -> Iterator[list[Pieces]]:
-    """The documents of a words file as sentences of ids; each distinct word is cut once."""
+    """Yield the documents of a words file as lists of sentences of ids; each distinct word is
+    tokenized once.
+    """
     known: dict[str, tuple[int, ...]] = {}
-    parted = _has_empty_line(documents)
+    separated = _has_empty_line(documents)
     sentences: list[Pieces] = []
     done, size = 0, documents.stat().st_size
     with documents.open("rb") as file:
         for number, raw in enumerate(file, 1):
             line, sentence, done = raw.decode(), Pieces(), done + len(raw)
-            if number % TOLD == 0:
-                progress(done / size, f"{number:,} lines cut into sentences")
+            if number % REPORTED == 0:
+                progress(done / size, f"{number:,} lines divided into sentences")
             for word in line.split():
                 if word not in known:
                     known[word] = tuple(
@@ -165,10 +193,13 @@ def _documents(
                     )
                 sentence += known[word]
                 if word in ENDS:
-                    sentences.append(sentence)  # in place: a document may be a whole file
+                    # Append, not a new list: a document may be a whole file.
+                    sentences.append(sentence)
                     sentence = []
-            sentences += [sentence] if sentence else []
-            if sentences and not (parted and line.strip()):
+            if sentence:
+                sentences.append(sentence)
+            ends_document = not (separated and line.strip())
+            if sentences and ends_document:
                 yield sentences
                 sentences = []
     if sentences:

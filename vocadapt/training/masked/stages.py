@@ -1,5 +1,5 @@
-"""The stages of further pretraining: which parameters of a network move in each (exBERT 2020, 4.1
-and 4.3); its presets.
+"""Stages of continued pretraining: which parameters are trained in each (Tai et al. 2020, sections
+4.1 and 4.3), and its presets.
 """
 
 from collections.abc import Mapping
@@ -21,38 +21,40 @@ if TYPE_CHECKING:
 
 STAGES = {
     "extension": (
-        "of an exBERT: its modules, gates, and the rows and output biases of its new tokens; BERT"
-        " stays as it is"
+        "exBERT only: its modules, gates, and the embeddings and output biases of its new tokens;"
+        " BERT is frozen"
     ),
-    "whole": "everything, after the extension stage, or at once",
-    "continued": "everything, of a model without modules: the baseline",
+    "whole": "all parameters, after the extension stage or instead of it",
+    "continued": "all parameters of a model without modules: the baseline",
     "embeddings": (
-        "the rows and output biases alone: of the new tokens where the model has some, else of all"
+        "embeddings and output biases only: of the new tokens if the model has any, else of all"
     ),
 }
 
 
 @dataclass(frozen=True)
 class Pretraining:
-    """A preset of further pretraining: what it is, and its settings."""
+    """A preset of continued pretraining: its description and settings."""
 
     about: str
     settings: MaskedSettings
 
 
 PRETRAINING_PRESETS: Mapping[str, Pretraining] = {
-    "quick": Pretraining("one pass, batch 16, 1e-4", MaskedSettings(lr=1e-4)),
+    "quick": Pretraining("one epoch, batch size 16, learning rate 1e-4", MaskedSettings(lr=1e-4)),
     "exbert": Pretraining(
-        "3 passes, batch 256 read in 16 parts, 1e-4, 128 wordpieces, no warm-up, dropout as BERT's."
-        " As published: of 5 % of the text (its share of the lines), 24 hours of the stage"
-        " extension, then whole",
+        "3 epochs, batch size 256 in 16 gradient accumulation steps, learning rate 1e-4, 128"
+        " wordpieces, no warmup, BERT's dropout. As published: on 5 % of the lines, 24 hours of the"
+        " stage extension, then whole",
         MaskedSettings(batch=256, parts=16, lr=1e-4, epochs=3.0, warm_up=0.0, dropout=0.1),
     ),
 }
 
 
 def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
-    """The settings of a preset, some of them changed; raises InputError for an unknown one."""
+    """Return the settings of a preset with some of them changed; raises InputError for an unknown
+    preset.
+    """
     if name not in PRETRAINING_PRESETS:
         raise InputError(
             f"There are no pretraining settings {name!r}.",
@@ -64,37 +66,40 @@ def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
 def check_stage(
     model: LanguageModel, stage: str, train_heads: bool = False, extended: bool | None = None
 ) -> None:
-    """Raises InputError where a stage is unknown or does not fit the model, or what will be made of
-    it (`extended` or not).
+    """Raise InputError if a stage is unknown or does not fit the model.
+
+    extended: whether the model is, or will be, an exBERT; read from the model if None.
     """
     extended = is_extended(model.config) if extended is None else extended
     if stage not in STAGES:
         raise InputError(f"Unknown stage {stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
     if train_heads and stage != "extension":
         raise InputError(
-            f"The stage {stage} has no use for --train-heads.", "It belongs to the stage extension."
+            f"Training the heads separately does not apply to the stage {stage}.",
+            "Leave it out, or choose the stage extension.",
         )
     if stage == "extension" and not extended:
         raise InputError(
             f"{model.name} has no extension to train.",
-            "Make one (adapt --preset exbert-s3), or take the stage embeddings, whole or"
+            "Adapt the model by an exBERT preset first, or choose the stage embeddings, whole or"
             " continued.",
         )
     if stage == "continued" and extended:
         raise InputError(
             f"{model.name} is an exBERT: continued is the baseline without modules.",
-            "Take the stage whole.",
+            "Choose the stage whole.",
         )
 
 
 def new_ids(model: LanguageModel) -> list[int]:
-    """Ids of the tokens that got a row when the model was adapted, as its folder says; none where
-    it was not.
+    """Return the ids of the tokens that got embeddings when the model was adapted, as its folder
+    records; empty if it was not adapted.
     """
     before = before_of(model)
     if before is None:
         return []
     plan = read_json_object(model.path / RECORD).get("plan", {})
+    # Tokens of the original vocabulary whose embeddings were computed anew count as new.
     renewed = frozenset(plan.get("replaced_tokens", ()))
     return [
         i
@@ -106,37 +111,39 @@ def new_ids(model: LanguageModel) -> list[int]:
 def begin(
     network: "transformers.PreTrainedModel", stage: str, new: list[int], train_heads: bool = False
 ) -> "Apart | None":
-    """Let only what the stage trains require a gradient; rows that move alone are taken apart, and
-    given back to be joined.
+    """Make only the parameters of a stage require a gradient.
 
-    Raises InputError where nothing is left to be trained.
+    If only new embeddings are trained, they are separated from the others; the returned object
+    joins them again. Raises InputError if no parameter is left to train.
     """
     network.requires_grad_(stage in ("whole", "continued"))
     apart = None
     if stage in ("extension", "embeddings"):
-        apart = _rows(network, new, stage)
+        apart = _separate_new_embeddings(network, new, stage)
     if stage == "extension":
         for name, value in network.named_parameters():
-            if of_extension(name) or (train_heads and _of_head(name, apart is not None)):
+            if of_extension(name) or (train_heads and _is_head_parameter(name, apart is not None)):
                 value.requires_grad = True
     if not any(value.requires_grad for value in network.parameters()):
         raise InputError(
-            f"Nothing is left to be trained in the stage {stage}.", "Choose another stage."
+            f"No parameter is left to train in the stage {stage}.", "Choose another stage."
         )
     return apart
 
 
-def _of_head(name: str, apart: bool) -> bool:
-    """Whether a parameter belongs to the heads alone; the bias that stands by while the output
-    layer is apart does not.
+def _is_head_parameter(name: str, apart: bool) -> bool:
+    """Whether a parameter belongs to the heads only; while the output layer is separated, its bias
+    `cls.predictions.bias` is unused and does not count.
     """
     rows = name.endswith(("decoder.weight", "own.fixed", "own.weight"))
     return name.startswith("cls.") and not rows and not (apart and name == "cls.predictions.bias")
 
 
-def _rows(network: "transformers.PreTrainedModel", new: list[int], stage: str) -> "Apart | None":
-    """The new rows apart; without new ones all of them move in the stage embeddings, and none in
-    the stage extension.
+def _separate_new_embeddings(
+    network: "transformers.PreTrainedModel", new: list[int], stage: str
+) -> "Apart | None":
+    """Separate the new embeddings for training. Without new tokens, the stage "embeddings" trains
+    all embeddings, and the stage "extension" none.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Whole-word masked training of a network that has a masked-word head, on transformers' Trainer."""
+"""Masked-language-model training with whole-word masking, on transformers' Trainer."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,38 +21,35 @@ from vocadapt.settings import (
 from vocadapt.training.callbacks import (
     build_progress_callback,
     build_step_callback,
-    check_finite,
     check_weights,
     find_checkpoint,
     limit_to_one_device,
     remove_printers,
 )
-from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.budget import count_steps
-from vocadapt.training.masked.losses import losses
 from vocadapt.training.schedules import SCHEDULES, check_schedule
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-TRAINABLE = "moving.safetensors"  # in a checkpoint: the weights that are trained
-CURVE = 200  # points that the loss curve keeps
-NEXT_LOSS = "next_loss"
-BUDGETS = ("hours", "tokens", "epochs")  # the first that is given counts
+CURVE = 200  # points of the loss curve
+BUDGETS = ("hours", "tokens", "epochs")  # the first one that is given applies
 
 
 @dataclass(frozen=True)
 class MaskedSettings:
-    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW
-    under a rate that rises over the `warm_up` and then goes as `schedule` says (SCHEDULES).
+    """Settings of masked-language-model training: blocks, optimizer, budget and schedule.
 
-    The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours
-    budget is turned into steps by the pace of the first ones. `save_minutes` lie between two
-    checkpoints. A step is read in so many `parts`, which is another way to the same gradient where
-    memory is short: each wordpiece that is asked weighs alike, in whichever part. Raises InputError
-    for values without sense.
+    The budget is `hours` if given, else `tokens` (wordpieces read), else `epochs`; hours are
+    converted to steps by the measured seconds per step. `batch` blocks of `length` wordpieces are
+    one step, read in `parts` gradient accumulation steps of equal size. `share` is the masking
+    probability of a word. AdamW; the learning rate rises over the `warm_up` ratio of the steps and
+    then follows `schedule` (SCHEDULES). `save_minutes`: minutes between checkpoints.
+
+    Raises InputError for values out of bounds, an unknown schedule, and a batch that cannot be
+    divided into `parts`.
     """
 
     length: int = bounded(128, 8, 4096, "Block length")
@@ -74,36 +71,35 @@ class MaskedSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.batch % self.parts:
-            fitting = ", ".join(
-                str(parts) for parts in range(1, self.batch + 1) if self.batch % parts == 0
-            )
+            sizes = range(1, self.batch + 1)
+            divisors = ", ".join(str(size) for size in sizes if self.batch % size == 0)
             raise InputError(
-                f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal"
-                " parts.",
-                f"Choose one of: {fitting}.",
+                f"Masked training: a batch size of {self.batch} cannot be divided into"
+                f" {self.parts} gradient accumulation steps.",
+                f"Choose one of: {divisors}.",
             )
         check_schedule(self.schedule)
 
     @property
     def budget(self) -> str:
-        """Which of BUDGETS counts."""
+        """Name of the budget in effect, one of BUDGETS."""
         return next((name for name in ("hours", "tokens") if getattr(self, name)), "epochs")
 
     def with_changes(self, **changes: Any) -> "MaskedSettings":
-        """These settings, some of them changed; a budget among the changes takes the place of the
-        one there was.
-        """
+        """Return a copy with some settings changed; a new budget replaces the old one."""
         if any(name in changes for name in BUDGETS):
-            changes = {
-                name: MaskedSettings.__dataclass_fields__[name].default for name in BUDGETS
-            } | changes
+            fields = MaskedSettings.__dataclass_fields__
+            changes = {name: fields[name].default for name in BUDGETS} | changes
         return replace(self, **changes)
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How a training went: wordpieces read, steps, seconds, parameters that moved and that did not,
-    the loss as it fell.
+    """Figures of a finished training: wordpieces read, steps, seconds, numbers of trainable and
+    frozen parameters, and loss curves.
+
+    curve: (step, mean loss in nats per masked token); next_curve: the same for next-sentence
+    prediction, empty without it.
     """
 
     tokens: int
@@ -111,29 +107,23 @@ class TrainingResult:
     seconds: float
     trainable: int
     frozen: int
-    curve: tuple[tuple[int, float], ...]  # step, mean loss in nats per asked wordpiece
-    next_curve: tuple[
-        tuple[int, float], ...
-    ] = ()  # the same of the next sentences, where they are asked: counted apart
+    curve: tuple[tuple[int, float], ...]
+    next_curve: tuple[tuple[int, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        pace = self.tokens / self.seconds if self.seconds else 0.0
-        numbers = {
+        """Return JSON values."""
+        report: dict[str, Any] = {
             "tokens": self.tokens,
             "steps": self.steps,
             "seconds": self.seconds,
-            "tokens_per_second": pace,
-        }
-        told = {
-            **numbers,
+            "tokens_per_second": self.tokens / self.seconds if self.seconds else 0.0,
             "trainable": self.trainable,
             "frozen": self.frozen,
             "curve": [list(point) for point in self.curve],
         }
-        return told | (
-            {"next_curve": [list(point) for point in self.next_curve]} if self.next_curve else {}
-        )
+        if self.next_curve:
+            report["next_curve"] = [list(point) for point in self.next_curve]
+        return report
 
 
 def train_masked(
@@ -142,99 +132,93 @@ def train_masked(
     settings: MaskedSettings,
     folder: Path,
     progress: Progress = silent,
-    each: Callable[[int], None] | None = None,
+    after_step: Callable[[int], None] | None = None,
 ) -> TrainingResult:
-    """Train `network` in place; what is trainable is what requires a gradient. `each` is called
-    after every step.
+    """Train the parameters of `network` that require a gradient, in place.
 
-    Checkpoints go to `folder`, and where it holds one already the training goes on from there, over
-    the same blocks under the same masks. Raises InputError for a network without a masked-word
-    head, and for a training that diverges.
+    Checkpoints are written to `folder`; if it holds one, training resumes from it with the same
+    blocks and the same masked positions. `after_step` is called with the number of each finished
+    step. Raises InputError for a network without a masked-language-model head, and if the training
+    diverges.
     """
     head_on(network)
     start = time.perf_counter()
     with override_dropout(network, settings.dropout):
         steps = count_steps(network, blocks, settings, folder, progress)
-        reading = MaskedBlockDataset(blocks, steps * settings.batch, settings.share, settings.seed)
-        trainer = _trainer(network, reading, settings, steps, folder, progress)
-        if each is not None:
-            trainer.add_callback(build_step_callback(each))
+        n_blocks = steps * settings.batch
+        dataset = MaskedBlockDataset(blocks, n_blocks, settings.share, settings.seed)
+        trainer = _build_trainer(network, dataset, settings, steps, folder, progress)
+        if after_step is not None:
+            trainer.add_callback(build_step_callback(after_step))
         trainer.train(resume_from_checkpoint=find_checkpoint(folder))
         check_weights(network, steps, settings.lr)
     network.eval()
-    curve, next_curve = (_curve(trainer.state.log_history, name) for name in ("loss", NEXT_LOSS))
-    sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
-    trainable = sum(size for size, moves in sizes if moves)
-    frozen = sum(size for size, moves in sizes if not moves)
-    seconds = time.perf_counter() - start
+    trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     return TrainingResult(
-        steps * settings.batch * settings.length,
-        steps,
-        seconds,
-        trainable,
-        frozen,
-        curve,
-        next_curve,
+        tokens=n_blocks * settings.length,
+        steps=steps,
+        seconds=time.perf_counter() - start,
+        trainable=trainable,
+        frozen=sum(value.numel() for value in network.parameters()) - trainable,
+        curve=_read_curve(trainer.state.log_history, "loss"),
+        next_curve=_read_curve(trainer.state.log_history, "next_loss"),
     )
 
 
-def _curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float], ...]:
+def _read_curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float], ...]:
+    """Return (step, value) of a figure in a Trainer's log."""
     return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
 
 
 @contextmanager
-def override_dropout(network: "torch.nn.Module", share: float) -> Iterator[None]:
-    """Let every dropout of a network drop this share; afterwards each has its own again, for
-    whoever fine-tunes it.
+def override_dropout(network: "torch.nn.Module", probability: float) -> Iterator[None]:
+    """Set the probability of every dropout layer for the duration of a `with` block; fine-tuning
+    later uses the model's own.
     """
     import torch
 
-    own = {layer: layer.p for layer in network.modules() if isinstance(layer, torch.nn.Dropout)}
-    for layer in own:
-        layer.p = share
+    layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.Dropout)]
+    original = [layer.p for layer in layers]
+    for layer in layers:
+        layer.p = probability
     try:
         yield
     finally:
-        for layer, share_of_its_own in own.items():
-            layer.p = share_of_its_own
+        for layer, own in zip(layers, original, strict=True):
+            layer.p = own
 
 
-def trainable_parameters(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
-    """The parameters that are trained, by name; shared ones once."""
-    return {name: value for name, value in network.named_parameters() if value.requires_grad}
-
-
-def _trainer(
+def _build_trainer(
     network: "transformers.PreTrainedModel",
-    reading: MaskedBlockDataset,
+    blocks: MaskedBlockDataset,
     settings: MaskedSettings,
     steps: int,
     folder: Path,
     progress: Progress,
 ) -> "transformers.Trainer":
-    """Transformers' Trainer, told to read in the order given, to score asked positions only, and to
-    report itself.
-    """
-    watching = build_progress_callback(
+    """Build the Trainer of this training, with our progress reports instead of printed ones."""
+    from vocadapt.training.trainers import MaskedTokenTrainer
+
+    reporter = build_progress_callback(
         steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress
     )
-    trainer = _masked_trainer(network, steps, settings.lr, settings.parts)(
-        model=network,
-        args=_arguments(settings, steps, folder),
-        train_dataset=reading,
-        callbacks=[watching],
+    trainer = MaskedTokenTrainer(
+        network,
+        steps,
+        settings.lr,
+        settings.parts,
+        args=_training_arguments(settings, steps, folder),
+        train_dataset=blocks,
+        callbacks=[reporter],
     )
     remove_printers(trainer)
-    trainer.model_accepts_loss_kwargs = (
-        settings.parts > 1
-    )  # then it counts what is asked in all parts of a step
     return trainer
 
 
-def _arguments(
+def _training_arguments(
     settings: MaskedSettings, steps: int, folder: Path
 ) -> "transformers.TrainingArguments":
-    """The settings as the Trainer takes them."""
+    """Translate the settings into transformers' TrainingArguments."""
     from transformers import TrainingArguments
 
     arguments = TrainingArguments(
@@ -258,87 +242,3 @@ def _arguments(
         remove_unused_columns=False,
     )
     return limit_to_one_device(arguments)
-
-
-def _masked_trainer(
-    network: "transformers.PreTrainedModel", steps: int, lr: float, parts: int
-) -> "type[transformers.Trainer]":
-    """A Trainer whose checkpoints hold only what moves in `network`; `steps` and `lr` are told
-    where the loss is no number.
-    """
-    import torch
-    from transformers import Trainer
-
-    class MaskedWordTrainer(Trainer):
-        """Computes the loss at asked positions, without scores for the rest; that of next sentences
-        is added, and told apart.
-        """
-
-        apart: list[tuple[float, float]] = []  # noqa: RUF012 (a Trainer has one life)
-
-        def compute_loss(
-            self,
-            model: Any,
-            inputs: Any,
-            return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
-            found = torch.stack(losses(model, inputs))
-            if (
-                num_items_in_batch is not None
-            ):  # a part of a step: each asked wordpiece, and each pair, weighs as in the whole
-                asked = (inputs["labels"] != IGNORE_INDEX).sum() / max(1, int(num_items_in_batch))
-                found = (
-                    found * torch.stack([asked, torch.full_like(asked, 1 / parts)])[: len(found)]
-                )
-            if len(found) == 2:
-                self.apart.append(tuple((found.detach() * parts).tolist()))
-            loss = found.sum()
-            check_finite(
-                float(loss.detach()), f"step {self.state.global_step + 1:,} of {steps:,}", lr
-            )
-            return (loss, {}) if return_outputs else loss
-
-        def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
-            if "loss" in logs and self.apart:
-                masked, following = (
-                    sum(column) / len(self.apart) for column in zip(*self.apart, strict=True)
-                )
-                logs |= {"loss": masked, NEXT_LOSS: following}
-                self.apart.clear()
-            super().log(logs, *more, **named)
-
-        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            _save_moving(network, Path(output_dir or str(self.args.output_dir)))
-
-        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-            _load_moving(network, Path(resume_from_checkpoint))
-
-    return MaskedWordTrainer
-
-
-def _save_moving(network: "torch.nn.Module", folder: Path) -> None:
-    """The weights that are trained, into a checkpoint."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(
-        {
-            name: value.detach().cpu().contiguous()
-            for name, value in trainable_parameters(network).items()
-        },
-        folder / TRAINABLE,
-    )
-
-
-def _load_moving(network: "torch.nn.Module", folder: Path) -> None:
-    """They, back from a checkpoint, in place; raises InputError for one of another training."""
-    import torch
-    from safetensors.torch import load_file
-
-    kept, there = load_file(folder / TRAINABLE), trainable_parameters(network)
-    if set(kept) != set(there):
-        raise InputError(f"{folder} is of another training.", "Remove it, or take another folder.")
-    with torch.no_grad():
-        for name, value in there.items():
-            value.copy_(kept[name])

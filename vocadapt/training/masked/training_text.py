@@ -1,4 +1,4 @@
-"""A text made ready for masked-word training: its words in a file, and some lines held out that
+"""Text prepared for masked-language-model training: its words in a file, and held-out lines that
 nothing is trained on.
 """
 
@@ -14,17 +14,15 @@ from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
-HELD_OUT = 0.01  # share of the lines that is held out …
-MOST_HELD_OUT = (
-    1000  # … up to so many, drawn once more from all of them; the others are trained on after all
-)
-LOOKING = 0.3  # of the progress, where the text is read once before, for its empty lines
+HELD_OUT = 0.01  # fraction of the lines that is held out
+MOST_HELD_OUT = 1000  # lines held out at most, sampled from all of them; the rest is trained on
+LOOKING = 0.3  # fraction of the progress for a first pass that looks for empty lines
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingText:
-    """The words of a text between blanks, a line each (file); the lines held out, as they stand in
-    the text; lines in all.
+    """The words of a text, separated by spaces, one line each (file `sentences`); the held-out
+    lines as they are in the text; the number of lines trained on.
     """
 
     sentences: Path
@@ -41,74 +39,79 @@ def write_training_text(
     progress: Progress = silent,
     documents: bool = False,
 ) -> TrainingText:
-    """Write the words of a corpus to `folder`/sentences.txt, all but the lines that a seeded draw
-    holds out.
+    """Write the words of a corpus to `folder`/sentences.txt, without randomly held-out lines.
 
-    `documents`: where the text itself parts some by empty lines, these stay, and one parts every
-    two files; elsewhere none is written, and each line is a document. Raises InputError where a
-    line cannot be held out, for there are too few.
+    documents: keep the empty lines that separate documents, and separate files by one. If no file
+    has any, none is written and each line is a document. Raises InputError if the text has too few
+    lines to hold one out.
+
+    1. Hold out each line with probability HELD_OUT, and write the words of the others.
+    2. If more than MOST_HELD_OUT lines are held out, sample these from all of them.
+    3. Append the words of the rest to the file.
     """
-    parted = documents and _is_parted(corpus, part(progress, 0.0, LOOKING))
+    separated = documents and _has_separators(corpus, part(progress, 0.0, LOOKING))
     progress = part(progress, LOOKING if documents else 0.0, 1.0)
+    separator = "\n" if separated else ""
     rng, tally = np.random.default_rng(seed), build_word_counter(splitter)
     held_out: list[str] = []
-    lines, file, gap = 0, folder / "sentences.txt", "\n" if parted else ""
+    n_lines, file = 0, folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:
-        before: Path | None = None
-        for passage in corpus.parts() if parted else corpus.passages():
-            file_of = passage.file if isinstance(passage, FileBlock) else None
-            out.write("\n" if before not in (None, file_of) else "")
-            before, kept = file_of, list[str]()
+        # 1. Hold out lines while the text is read once.
+        previous: Path | None = None
+        for passage in corpus.parts() if separated else corpus.passages():
+            source = passage.file if isinstance(passage, FileBlock) else None
+            if previous not in (None, source):
+                out.write("\n")
+            previous = source
+            kept: list[str] = []
             for line in passage.text.splitlines(keepends=True):
-                drawn = bool(rng.random() < HELD_OUT) and not (documents and not line.strip())
-                (held_out if drawn else kept).append(line)
+                drawn = bool(rng.random() < HELD_OUT)
+                is_separator = documents and not line.strip()
+                (held_out if drawn and not is_separator else kept).append(line)
             with report_block(passage.where):
-                out.writelines(
-                    f"{sentence}\n"
-                    for sentence in tally.sentences("".join(kept))
-                    if sentence or parted
-                )
-            lines += len(kept)
-            progress(
-                passage.fraction, f"{lines:,} lines, {min(len(held_out), MOST_HELD_OUT):,} held out"
-            )
-        held_out, back = _fewer(held_out, rng)
-        out.writelines(
-            f"{gap}{sentence}\n" for sentence in tally.sentences("\n".join(back)) if sentence
-        )
-        lines += len(back)
+                for sentence in tally.sentences("".join(kept)):
+                    if sentence or separated:
+                        out.write(f"{sentence}\n")
+            n_lines += len(kept)
+            n_held_out = min(len(held_out), MOST_HELD_OUT)
+            progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
+
+        # 2. and 3. Train on the lines beyond the maximum.
+        held_out, rest = _limit_held_out(held_out, rng)
+        for sentence in tally.sentences("\n".join(rest)):
+            if sentence:
+                out.write(f"{separator}{sentence}\n")
+        n_lines += len(rest)
     if not held_out:
         raise InputError(
-            f"Too little text: of {lines:,} lines none could be held out.",
+            f"Too little text: of {n_lines:,} lines none could be held out.",
             f"Give at least {round(3 / HELD_OUT)} lines.",
         )
-    return TrainingText(file, tuple(held_out), splitter, lines)
+    return TrainingText(file, tuple(held_out), splitter, n_lines)
 
 
-def _fewer(drawn: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """At most MOST_HELD_OUT of the drawn lines, each as likely as any other wherever in the text it
-    stands; and the others.
-    """
-    if len(drawn) <= MOST_HELD_OUT:
-        return drawn, []
-    chosen = set(rng.choice(len(drawn), MOST_HELD_OUT, replace=False).tolist())
-    back = [line for place, line in enumerate(drawn) if place not in chosen]
-    return [drawn[place] for place in sorted(chosen)], back
+def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Return a uniform sample of at most MOST_HELD_OUT lines in their order, and the other lines."""
+    if len(lines) <= MOST_HELD_OUT:
+        return lines, []
+    chosen = set(rng.choice(len(lines), MOST_HELD_OUT, replace=False).tolist())
+    rest = [line for index, line in enumerate(lines) if index not in chosen]
+    return [lines[index] for index in sorted(chosen)], rest
 
 
-def _is_parted(corpus: Corpus, progress: Progress) -> bool:
-    """Whether an empty line stands between two others of one file; at the ends of a file it parts
-    nothing.
+def _has_separators(corpus: Corpus, progress: Progress) -> bool:
+    """Whether a file has an empty line between two other lines; empty lines at its start or end
+    separate nothing.
     """
     file: Path | None = None
-    begun = gap = False
+    has_text = gap = False
     for passage in corpus.parts():
         if passage.file != file:
-            file, begun, gap = passage.file, False, False
+            file, has_text, gap = passage.file, False, False
         for line in split_lines(passage.text):
             if gap and line.strip():
                 return True
-            begun = begun or bool(line.strip())
-            gap = begun and not line.strip()
+            has_text = has_text or bool(line.strip())
+            gap = has_text and not line.strip()
         progress(passage.fraction, "looking for empty lines")
     return False

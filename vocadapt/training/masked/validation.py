@@ -1,8 +1,8 @@
-"""The held-out loss of a network while it trains: asked now and then, so that its curve can be
-watched, kept and compared.
+"""Held-out loss of a network during training, at regular intervals, for the live chart and the
+report.
 
-The words asked are always the same, so points of one run compare, and those of runs on one text
-under one seed and length.
+The masked words are the same every time, so the points of a run are comparable, and so are runs
+on the same text with the same seed and block length.
 """
 
 import json
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 CURVE = "held_out.json"
 MOST_POINTS = 20
-APART = (
-    1 << 16
-)  # wordpieces read in training between two points, at least: asking costs less than a tenth of that
-ASKED = 256  # windows, evenly taken of all that were held out
-TOLD = 2.0  # seconds between two tellings of how far it is
+# Wordpieces read in training between two points, at least: evaluation then takes less than a tenth
+# of the time that training takes.
+TOKENS_BETWEEN = 1 << 16
+MOST_WINDOWS = 256  # held-out windows used for the curve, evenly spaced
+WRITE_SECONDS = 2.0  # between two writes of the curve
 
 
 @dataclass(frozen=True)
 class Point:
-    """The loss per character after so many steps, wordpieces read and seconds of training (those of
-    asking not counted).
+    """Loss per character after a number of steps, wordpieces read and seconds of training
+    (evaluation not counted).
     """
 
     step: int
@@ -46,10 +46,10 @@ class Point:
 
 @dataclass(frozen=True)
 class HeldOutCurve:
-    """How the held-out loss fell: its points, the steps in all, the windows that were asked, and of
-    how many; where it stands.
+    """Held-out loss over training, and the training's position.
 
-    `step`, `tokens` and `seconds`: how far the training is by now, or was when it ended.
+    steps: number of steps in all. asked: windows evaluated, out of `of` held-out ones. step,
+    tokens, seconds: how far training is, or was when it ended.
     """
 
     points: tuple[Point, ...] = ()
@@ -61,136 +61,145 @@ class HeldOutCurve:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        rows = [[point.step, point.tokens, point.seconds, point.loss] for point in self.points]
-        return {
-            "points": rows,
-            **{name: getattr(self, name) for name in COUNTED},
-            "seconds": self.seconds,
-        }
+        """Return JSON values."""
+        points = [[point.step, point.tokens, point.seconds, point.loss] for point in self.points]
+        counts = {name: getattr(self, name) for name in COUNTS}
+        return {"points": points, **counts, "seconds": self.seconds}
 
     @classmethod
     def of_dict(cls, values: Mapping[str, Any]) -> "HeldOutCurve":
-        """What `to_dict` gave; raises KeyError, TypeError or ValueError for anything else."""
+        """Read what `to_dict` returned; raises KeyError, TypeError or ValueError for anything
+        else.
+        """
         points = tuple(
-            Point(int(step), int(read), float(seconds), float(loss))
-            for step, read, seconds, loss in values["points"]
+            Point(int(step), int(tokens), float(seconds), float(loss))
+            for step, tokens, seconds, loss in values["points"]
         )
-        counted = {name: int(values[name]) for name in COUNTED}
-        return cls(points, seconds=float(values["seconds"]), **counted)
+        counts = {name: int(values[name]) for name in COUNTS}
+        return cls(points, seconds=float(values["seconds"]), **counts)
 
     @property
     def tokens_per_second(self) -> float:
-        """Wordpieces read a second, asking not counted; 0 before there is a pace."""
+        """Wordpieces read per second of training; 0 before the first measurement."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
-COUNTED = ("steps", "asked", "of", "step", "tokens")
+COUNTS = ("steps", "asked", "of", "step", "tokens")
 
 
 def read_curve(folder: Path) -> HeldOutCurve:
-    """What the training that keeps its checkpoints in a folder has heard so far; empty where that
-    is nothing yet.
-    """
+    """Read the curve of the training with checkpoints in `folder`; empty if there is none yet."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         return HeldOutCurve.of_dict(json.loads((folder / CURVE).read_text(encoding="utf-8")))
     return HeldOutCurve()
 
 
-def select_evenly(asked: Sequence[Window], most: int = ASKED) -> tuple[Window, ...]:
-    """At most so many windows, evenly taken; all of them where none of those hides a word."""
-    if len(asked) <= most:
-        return tuple(asked)
-    taken = tuple(asked[place] for place in np.linspace(0, len(asked) - 1, most).astype(int))
-    return taken if any(window.words for window in taken) else tuple(asked)
+def select_evenly(windows: Sequence[Window], most: int = MOST_WINDOWS) -> tuple[Window, ...]:
+    """Return at most `most` evenly spaced windows; all windows if the selected ones have no masked
+    word.
+    """
+    if len(windows) <= most:
+        return tuple(windows)
+    indices = np.linspace(0, len(windows) - 1, most).astype(int)
+    selected = tuple(windows[index] for index in indices)
+    if any(window.words for window in selected):
+        return selected
+    return tuple(windows)
 
 
 class HeldOutValidator:
-    """Asks a network in training its held-out words: at the start, at the end, and at most twenty
-    times between.
+    """Evaluates the held-out loss during training: at the start, at the end, and at most 20 times
+    in between.
 
-    `folder` is where the training keeps its checkpoints: one that goes on there takes over what was
-    heard before its checkpoint. `length` gives the steps of the whole training, once it has begun;
-    `a_step` wordpieces are read in each. The network and every random state are left as they are.
+    folder: where the training keeps its checkpoints; a resumed training takes over the points up
+    to its checkpoint. tokens_per_step: wordpieces read per step. count_steps: returns the number of
+    steps of the whole training, once it has begun. The network's mode and all random states are
+    left unchanged.
     """
 
     def __init__(
         self,
         network: "transformers.PreTrainedModel",
         vocabulary: Vocabulary,
-        asked: Sequence[Window],
+        windows: Sequence[Window],
         folder: Path,
-        a_step: int,
-        length: Callable[[], int],
+        tokens_per_step: int,
+        count_steps: Callable[[], int],
     ) -> None:
         self.network, self.vocabulary, self.folder = network, vocabulary, folder
-        self.asked, self.of, self.a_step, self.length = (
-            select_evenly(asked),
-            len(asked),
-            a_step,
-            length,
-        )
+        self.windows, self.n_held_out = select_evenly(windows), len(windows)
+        self.tokens_per_step, self.count_steps = tokens_per_step, count_steps
+        # State of an interrupted training, up to its checkpoint.
         before = read_curve(folder)
-        self.start = _start(folder)
-        self.points = (
-            [point for point in before.points if point.step <= self.start] if self.start else []
-        )
-        share = before.seconds * self.start / before.step if before.step else 0.0
-        self.base = self.seconds = max(
-            [share, *(point.seconds for point in self.points)]
-        )  # a clock that never goes back
-        self.steps, self.step = (before.steps, self.start) if self.start else (0, 0)
-        self.began = self.told = self.spent = 0.0
+        self.start = _checkpoint_step(folder)
+        self.points: list[Point] = []
+        self.steps = self.step = 0
+        if self.start:
+            self.points = [point for point in before.points if point.step <= self.start]
+            self.steps, self.step = before.steps, self.start
+        until_checkpoint = before.seconds * self.start / before.step if before.step else 0.0
+        # The clock never goes back, not even behind a point.
+        self.seconds_before = max([until_checkpoint, *(point.seconds for point in self.points)])
+        self.seconds = self.seconds_before
+        # Times of time.monotonic: end of the first step, last write; seconds of evaluation since.
+        self.began = self.written = self.evaluating = 0.0
         if not self.points:
-            self.ask()
-        self.tell()
+            self.evaluate()
+        self.write()
 
     @property
     def curve(self) -> HeldOutCurve:
-        """What was heard so far."""
-        points, read = tuple(self.points), self.step * self.a_step
+        """The curve so far."""
         return HeldOutCurve(
-            points, self.steps, len(self.asked), self.of, self.step, read, self.seconds
+            points=tuple(self.points),
+            steps=self.steps,
+            asked=len(self.windows),
+            of=self.n_held_out,
+            step=self.step,
+            tokens=self.step * self.tokens_per_step,
+            seconds=self.seconds,
         )
 
     def __call__(self, step: int) -> None:
-        """Ask after this step, if it is time to; tell how far the training is."""
+        """Evaluate and write the curve after this step, if due."""
         now = time.monotonic()
         self.step = step
+        done = step - self.start
         if not self.began:
-            self.began, self.steps = now, self.length()
-        elif (
-            done := step - self.start
-        ) > 1:  # the first step, from whose end the clock runs, took what the others take
-            self.seconds = max(
-                self.seconds, self.base + (now - self.began - self.spent) * done / (done - 1)
-            )
-        if step % self.every == 0 or step == self.steps:
-            self.ask()
-        if now - self.told > TOLD or step == self.steps:
-            self.tell()
+            self.began, self.steps = now, self.count_steps()
+        elif done > 1:
+            # The clock runs from the end of the first step, which is taken to be as long as the
+            # mean of the others.
+            measured = now - self.began - self.evaluating
+            self.seconds = max(self.seconds, self.seconds_before + measured * done / (done - 1))
+        if step % self.steps_between == 0 or step == self.steps:
+            self.evaluate()
+        if now - self.written > WRITE_SECONDS or step == self.steps:
+            self.write()
 
     @property
-    def every(self) -> int:
+    def steps_between(self) -> int:
         """Steps between two points."""
-        return max(1, ceil(self.steps / MOST_POINTS), ceil(APART / self.a_step))
+        return max(1, ceil(self.steps / MOST_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
 
-    def ask(self) -> None:
-        """Ask the held-out words now."""
+    def evaluate(self) -> None:
+        """Add the held-out loss after the current step to the curve."""
         began = time.monotonic()
-        loss = masked_word_loss(self.network, self.vocabulary, self.asked).per_character
-        self.points.append(Point(self.step, self.step * self.a_step, self.seconds, loss))
-        self.spent += time.monotonic() - began if self.began else 0.0
-        self.told = 0.0
+        loss = masked_word_loss(self.network, self.vocabulary, self.windows).per_character
+        tokens = self.step * self.tokens_per_step
+        self.points.append(Point(self.step, tokens, self.seconds, loss))
+        if self.began:
+            self.evaluating += time.monotonic() - began
+        self.written = 0.0
 
-    def tell(self) -> None:
-        """Keep what was heard where `read_curve` finds it; a full disk does not end a training."""
-        self.told = time.monotonic()
+    def write(self) -> None:
+        """Write the curve for `read_curve`; a full disk does not end the training."""
+        self.written = time.monotonic()
         with suppress(OSError):
             write_atomically(self.folder / CURVE, json.dumps(self.curve.to_dict()))
 
 
-def _start(folder: Path) -> int:
-    """The step of the checkpoint from which a training goes on; 0 where it begins."""
+def _checkpoint_step(folder: Path) -> int:
+    """Return the step of the checkpoint that training resumes from; 0 without one."""
     checkpoint = find_checkpoint(folder)
     return int(Path(checkpoint).name.removeprefix("checkpoint-")) if checkpoint else 0

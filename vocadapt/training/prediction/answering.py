@@ -1,9 +1,9 @@
-"""A context + questions + a run → answers: each with its score, its place, and the window it was
-read in.
+"""Question answering on a context of any length: answers with scores, positions, and the windows
+they were found in.
 
-run = load_run(Path("runs/squad"))
-found = answer(run, ["What does ACE2 do?"], Path("article.txt").read_text())
-print(found[0].best["pooled"][0].text)                      # an empty tuple where there is no answer
+    run = load_run(Path("runs/squad"))
+    found = answer(run, ["What does ACE2 do?"], Path("article.txt").read_text())
+    found[0].best["pooled"][0].text  # best["pooled"] is empty if there is no answer
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,17 @@ from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
 
-MOST_SPANS = (
-    20_480  # candidate spans for distinct answers: a context may repeat one answer 100,000 times
-)
-MOST = 20  # distinct answers among which a probability is shared (Poerner et al.)
+# Candidate spans for distinct answers, at most: a context may repeat one answer 100,000 times.
+MOST_SPANS = 20_480
+MOST = 20  # distinct answers that the softmax is taken over (Poerner et al. 2020)
 
 
 @dataclass(frozen=True)
 class AnswerSpan:
-    """An answer under one cut: what stands in the context from `start` to `end`, in characters.
+    """An answer under one tokenization: the characters of the context from `start` to `end`.
 
-    `score` is the logit of its first word as a start plus that of its last word as an end;
-    `probability` its share, by softmax, among the best distinct answers of the context, twenty at
-    most.
+    score: logit of its first word as a start plus that of its last word as an end. probability:
+    softmax of the score over the best distinct answers of the context, 20 at most.
     """
 
     text: str
@@ -45,11 +43,10 @@ class AnswerSpan:
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """What was found for a question: by cut ("base", "adapted", "pooled") the answers, best first;
-    none where there is none.
+    """Answers to a question by tokenization ("base", "adapted", "pooled"), best first; empty if
+    there is none.
 
-    `windows` says by cut where the first word of its best answer was read: which window of how
-    many, and what that held.
+    windows: by tokenization, the window in which the first word of the best answer was scored.
     """
 
     question: str
@@ -57,7 +54,7 @@ class QuestionAnswers:
     windows: Mapping[str, Part]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return JSON values."""
         return asdict(self)
 
 
@@ -76,20 +73,20 @@ def answer(
     in training.
 
     Raises InputError for a run of another kind, an empty question, a context without words, and a
-    question that leaves the window no room.
+    question that leaves no room for the context.
     """
     if run.kind != "qa":
-        problem = f"{run.folder}: it was fine-tuned for {run.kind}, and answers no questions."
+        problem = f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering."
         raise InputError(
             problem,
-            "Give a run, or any model folder, with a head for questions (finetune --task qa).",
+            "Give a run, or any model folder, with a question answering head.",
         )
     if not context.split():
-        raise InputError("The context holds no words.", "Give the text in which the answers stand.")
+        raise InputError("The context holds no words.", "Give the text that contains the answers.")
     if not questions or not all(question.strip() for question in questions):
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
     if not 1 <= most <= MOST:
-        raise InputError(f"Expected 1 to {MOST} answers to each question, got {most}.")
+        raise InputError(f"Expected 1 to {MOST} answers per question, got {most}.")
     given = (
         Question(str(place), question, context, None) for place, question in enumerate(questions)
     )
@@ -97,8 +94,11 @@ def answer(
         question for question in run.apply_word_rule(given, rule) if isinstance(question, Question)
     ]
     logits = run.logits(asked, progress)
-    own = [{cut: rows[place] for cut, rows in logits.items()} for place in range(len(asked))]
-    return [_answered(run, question, rows, most) for question, rows in zip(asked, own, strict=True)]
+    answers = []
+    for number, question in enumerate(asked):
+        own = {cut: rows[number] for cut, rows in logits.items()}
+        answers.append(_collect_answers(run, question, own, most))
+    return answers
 
 
 def best_answers(
@@ -108,13 +108,17 @@ def best_answers(
     characters: int = AnswerSettings().characters,
     rule: str = "code",
 ) -> tuple[AnswerSpan, ...]:
-    """The best answers with different texts, by (words, 2) logits of a context's words; none where
-    every word is too long for one, or was cut into nothing.
+    """Return the best answers with distinct texts from the (words, 2) logits of a context; empty if
+    every word is too long for an answer or has no wordpiece.
     """
+    from scipy.special import softmax
+
     bounds, scores = word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
     wanted = MOST
-    while True:  # the same text may stand in many places: ask for more until there are enough texts, or no more places
+    # The same text may occur in many places: request more spans until there are enough distinct
+    # texts, or no more spans.
+    while True:
         spans = best_spans(scores[:, 0], scores[:, 1], bounds, characters, wanted)
         for first, last, score in spans:
             start, end = int(bounds[first, 0]), int(bounds[last, 1])
@@ -126,18 +130,17 @@ def best_answers(
     kept = list(distinct.items())[:MOST]
     if not kept:
         return ()
-    weights = np.exp(np.array([score for _, (_, _, score) in kept]) - kept[0][1][2])
-    shares = weights / weights.sum()
-    found = (
-        AnswerSpan(text, *place, float(share))
-        for (text, place), share in zip(kept, shares, strict=True)
-    )
-    return tuple(found)[:most]
+    probabilities = softmax(np.array([score for _, (_, _, score) in kept]))
+    return tuple(
+        AnswerSpan(text, start, end, score, float(probability))
+        for (text, (start, end, score)), probability in zip(kept, probabilities, strict=True)
+    )[:most]
 
 
-def _answered(
+def _collect_answers(
     run: SavedRun, question: Question, logits: Mapping[str, Logits], most: int
 ) -> QuestionAnswers:
+    """Collect the answers to a question from its logits by tokenization."""
     best = {
         cut: best_answers(rows, question.context, most, rule=question.word_rule)
         for cut, rows in logits.items()

@@ -1,4 +1,4 @@
-"""Plain text → examples to predict on, and predictions → lines that score reads."""
+"""Plain text to examples for prediction, and predictions to lines that `score` reads."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 
 def lines_of_text(text: str) -> list[str]:
-    """The lines of a text that hold something."""
+    """Return the non-empty lines of a text."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that hold something; raises InputError for what is no text, and
-    where there is none.
+    """Read the non-empty lines of a text file; raises InputError for a file that is not text or is
+    empty.
     """
     lines = lines_of_text(read_document(path))
     if not lines:
@@ -27,11 +27,11 @@ def read_lines(path: Path) -> list[str]:
 
 
 def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
-    """Lines as examples of a run's kind; a line's words are those that the model's own splitter
-    sees, as they are written.
+    """Make examples of a run's kind from lines; the words of a line are those of the model's own
+    splitter, unchanged.
 
-    A line without a word is left out. Raises InputError for runs that read two texts at once, and
-    where no line has a word.
+    Lines without a word are left out. Raises InputError for runs that read two texts at once, and
+    if no line has a word.
     """
     if run.kind == "qa":
         raise InputError(
@@ -56,8 +56,8 @@ def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
 def prediction_lines(
     kind: str, examples: Sequence[Example], said: Sequence[Prediction], jsonl: bool = False
 ) -> Iterator[str]:
-    """What score reads: columns for tagged words and one object for questions (JSON lines with
-    `jsonl`), else JSON lines.
+    """Yield predictions in a form that `score` reads: columns for tagged words and one object for
+    questions (JSON lines if `jsonl`), otherwise JSON lines.
     """
     if kind == "qa" and not jsonl:
         answers = {

@@ -1,5 +1,5 @@
-"""Encoded examples + a network → its logits under each cut, each distinct sequence of wordpieces
-read once.
+"""Logits of encoded examples under each tokenization; each distinct sequence of wordpieces is read
+once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ LOWEST = -1e9  # for a row that no piece gives: a word that was cut into none
 def compute_logits(
     network: "transformers.PreTrainedModel", encoded: Encoded, pad: int, progress: Progress = silent
 ) -> dict[str, tuple[Logits, ...]]:
-    """The logits of every example under every cut: arrays (rows, outputs), rows being words or 1.
+    """Compute the logits of every example under every tokenization: (rows, outputs) float32, rows
+    being words or 1.
 
-    The network is left in the mode it was in. Chunks that several cuts or examples have alike are
-    read once.
+    The network stays in its train or eval mode.
     """
     known: dict[bytes, Logits] = {}
     distinct = {_key(view): view for views in encoded.views.values() for view in views}
@@ -54,7 +54,9 @@ def _key(view: View) -> bytes:
 
 
 def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
-    """The longest first, as many together as PIECES allow."""
+    """Sort sequences by length, longest first, and group them into batches of at most PIECES
+    wordpieces with padding.
+    """
     batches: list[list[bytes]] = []
     width = 0
     for key in sorted(
@@ -68,7 +70,7 @@ def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
 
 
 def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: int) -> list[Logits]:
-    """The logits of a batch at the places that count: for each view (places, outputs)."""
+    """Return the logits of a batch at the scored positions: for each view (places, outputs)."""
     import torch
 
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
@@ -89,8 +91,8 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
 def joined(
     found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False
 ) -> tuple[Logits, ...]:
-    """The rows of each example's outputs: of several for one row the highest, each output by
-    itself, or their `mean`.
+    """Join the logits of views to those of examples; several for one row are combined by their
+    maximum, separately for each output, or by their `mean`.
     """
     width = found[0].shape[1] if found else 0
     if mean:

@@ -29,7 +29,7 @@ class Predictions:
     was missing or too much.
     """
 
-    said: tuple[Any, ...]
+    predicted: tuple[Any, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.steps import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.masked.continued import kept_in
+from vocadapt.training.masked.continued import list_intermediate_models
 from vocadapt.training.masked.validation import read_curve
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
@@ -53,7 +53,7 @@ def _told(job: Job, status: Status) -> None:
     if len(curve.points) > 1:
         figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
         st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
-    if kept := kept_in(job.folder / CHECKPOINT):
+    if kept := list_intermediate_models(job.folder / CHECKPOINT):
         st.markdown(
             f":small[{len(kept)} saved on the way; fine-tuning can take the last already:"
             f" {plain(str(kept[-1]))}]"

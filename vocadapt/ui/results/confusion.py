@@ -52,7 +52,7 @@ def taken_for(task: str) -> None:
 def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> ConfusionMatrix:
     kept = _chosen.run.kept
     return build_confusion_matrix(
-        _chosen.run.kind, kept.split.gold, kept.said[cut], _chosen.run.rules.untyped
+        _chosen.run.kind, kept.split.gold, kept.predicted[cut], _chosen.run.rules.untyped
     )
 
 

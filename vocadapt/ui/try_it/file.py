@@ -112,7 +112,7 @@ def _predicted(run: SavedRun, lines: list[str]) -> str:
     examples = plain_examples(run, lines)
     bar, said = st.progress(0.0, "Reading …"), []
     for start in range(0, len(examples), READ_AT_ONCE):
-        said += run.said(examples[start : start + READ_AT_ONCE])
+        said += run.predict(examples[start : start + READ_AT_ONCE])
         bar.progress(
             len(said) / len(examples), f"{count(len(said))} of {count(len(examples))} lines"
         )
@@ -137,6 +137,6 @@ def _python(folder: str, run: SavedRun, example: Example | None) -> str:
         lines += [
             "from vocadapt.training.prediction.plain_text import plain_examples",
             f"run = load_run(Path({folder!r}))",
-            f"print(run.said(plain_examples(run, [{text!r}])))",
+            f"print(run.predict(plain_examples(run, [{text!r}])))",
         ]
     return "\n".join(lines)
