@@ -92,7 +92,7 @@ def adapt(
     if recipe.further.stage:
         raise InputError(
             f"The recipe {recipe.name} trains the adapted model further, which this call does not.",
-            "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt"
+            "Adapt by recipe.untrained, save, open, and give that to continue_pretraining; `vocadapt"
             " adapt` does both.",
         )
     told, domain = parts(progress, shares(recipe, sources)), None

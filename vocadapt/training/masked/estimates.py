@@ -39,10 +39,9 @@ def estimate_pretraining_cost(
     size = settings.batch * settings.length
     rows = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
     once = rows * settings.length
+    tokens = settings.tokens or settings.epochs * once
     if settings.hours:
         tokens = settings.hours * 3600 * per_second
-    else:
-        tokens = settings.tokens or settings.epochs * once
     steps = max(1, round(tokens / size))
     return PretrainingCost(
         steps * size, steps, steps * size / once, steps * size / per_second, per_second, pace
