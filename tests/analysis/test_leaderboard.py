@@ -89,7 +89,7 @@ def test_what_cannot_run_is_listed_with_the_reason(board):
         "identity",
         "target",
     }  # distilled, which is fitted to a text, was not asked for by name
-    assert "8 wide, the model's 6" in board.skipped["target"]
+    assert "8 dimensions, the model's 6" in board.skipped["target"]
     judged = {row.initializer for row in board.rows}
     assert (
         judged | board.skipped.keys()

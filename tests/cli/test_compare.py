@@ -129,8 +129,8 @@ def test_which_tokenization_was_right_is_said_of_the_entities_with_that_suffix(
         }
     )
     page = html.read_text(encoding="utf-8")
-    assert "<h2>Which cut was right: ends in -ia</h2>" in page
-    assert ".000" in page.split("Which cut was right")[1].split("</table>")[0]
+    assert "<h2>Scores by tokenization: ends in -ia</h2>" in page
+    assert ".000" in page.split("Scores by tokenization")[1].split("</table>")[0]
     assert main(["compare", str(files / "b"), "--suffix", "ia"]) == 0
     table = capsys.readouterr().out.split("which cut was right: ends in -ia")[1]
     assert "0.5" not in table.split("Listed")[0] and "1.000" in table

@@ -133,7 +133,7 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
     assert results(workspace) == {"mine": SQUARES if placed else "0\n1\n5"}
     assert hidden(workspace) == []
     if not placed:
-        assert job.goes_on == (moment not in ("ready", "checkpoint before"))
+        assert job.has_checkpoint == (moment not in ("ready", "checkpoint before"))
         resume(workspace, job)
         assert job.wait(LONG).state == "done", job.log()
         assert results(workspace) == {"mine": SQUARES}
@@ -161,7 +161,7 @@ def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspa
         half = job.folder / "checkpoint" / "checkpoint-999999"
         half.mkdir(exist_ok=True)
         (half / "model.safetensors").write_text("half")
-        assert _step(job) >= newest and job.goes_on
+        assert _step(job) >= newest and job.has_checkpoint
         reached = _step(job)
         resume(workspace, job)
         while not (step := re.match(r"step ([\d,]+) of", job.status().message)):

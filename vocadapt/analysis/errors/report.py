@@ -16,9 +16,11 @@ from vocadapt.analysis.errors.entry_lines import (
 )
 from vocadapt.analysis.errors.html import escape
 from vocadapt.analysis.errors.keywords import find_keywords
+from vocadapt.analysis.errors.kinds import Claim
 from vocadapt.analysis.errors.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
 from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
+from vocadapt.analysis.errors.votes import Vote
 from vocadapt.analysis.results.results import SURE
 from vocadapt.analysis.results.tables import (
     LEAST,
@@ -120,74 +122,67 @@ class Report:
 
     def html(self, progress: Progress = silent) -> str:
         """A self-contained HTML page; the corpus is read for it."""
-        book, words = self.slicing.ledger, self.slicing.words
         parts = [
             f"<h1>Error analysis</h1><p>{escape(self.names[0])} → {escape(self.names[1])}</p>",
-            self._counts(),
-            self._tables(),
+            self._render_counts(),
+            self._render_tables(),
         ]
         if self.slice != ALL:
-            parts.append(
-                f"<p>Listed is the slice “{escape(self.slicing.title(self.slice))}” only.</p>"
-            )
-        for fate in LISTED_OUTCOMES:
-            held = [entry for entry in self.entries if entry.outcome == fate]
-            views = [build_card(book, entry, words) for entry in held]
-            body = (
-                error_html.render_cards(views, [self._note(entry) for entry in held])
-                if held
-                else "<p>None.</p>"
-            )
-            opened = " open" if fate == FIXED else ""
-            parts.append(
-                f"<details{opened}><summary>{escape(fate)} {len(held):,}</summary>{body}</details>"
-            )
-        left = sum(entry.outcome == RIGHT for entry in self.slicing.entries(self.slice))
-        parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
-        parts.append(self._words(progress))
+            title = escape(self.slicing.title(self.slice))
+            parts.append(f"<p>Only the slice “{title}” is listed.</p>")
+        parts += [self._render_outcome(outcome) for outcome in LISTED_OUTCOMES]
+        n_right = sum(entry.outcome == RIGHT for entry in self.slicing.entries(self.slice))
+        parts.append(f"<p>The {n_right:,} units that both have right are not listed.</p>")
+        parts.append(self._render_words(progress))
         if self.command:
             parts.append(f"<h2>The same in a terminal</h2><pre>{escape(self.command)}</pre>")
         return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
 
-    def _counts(self) -> str:
+    def _render_outcome(self, outcome: str) -> str:
+        """Render the cards of one outcome, collapsed unless they are the fixed ones."""
+        ledger, words = self.slicing.ledger, self.slicing.words
+        entries = [entry for entry in self.entries if entry.outcome == outcome]
+        body = "<p>None.</p>"
+        if entries:
+            cards = [build_card(ledger, entry, words) for entry in entries]
+            body = error_html.render_cards(cards, [self._format_note(entry) for entry in entries])
+        is_open = " open" if outcome == FIXED else ""
+        summary = f"<summary>{escape(outcome)} {len(entries):,}</summary>"
+        return f"<details{is_open}>{summary}{body}</details>"
+
+    def _render_counts(self) -> str:
         counts = self.slicing.ledger.counts
-        shown = [
-            (
-                counts[fate],
-                f"{fate} · {OUTCOME_NOTES[fate]}",
-                {FIXED: "good", BROKEN: "bad"}.get(fate, ""),
-            )
-            for fate in OUTCOMES
+        colors = {FIXED: "good", BROKEN: "bad"}
+        cards = [
+            (counts[outcome], f"{outcome} · {OUTCOME_NOTES[outcome]}", colors.get(outcome, ""))
+            for outcome in OUTCOMES
         ]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
         scores, difference = summarize_comparison(self.test, self.slicing.metric)
-        told = f"<p><b>{escape(scores)}</b>, {escape(difference)}.</p><p>{escape(self.definition)}.</p>"
-        return f"{error_html.render_counts(shown)}{told}<p>{escape(alarms)}</p>"
+        return (
+            f"{error_html.render_counts(cards)}<p><b>{escape(scores)}</b>, {escape(difference)}.</p>"
+            f"<p>{escape(self.definition)}.</p><p>{escape(alarms)}</p>"
+        )
 
-    def _tables(self) -> str:
+    def _render_tables(self) -> str:
         parts = [
             "<h2>Where the change comes from</h2>",
             error_html.render_table(SLICE_HEADER, format_slices(self.slices)),
         ]
         if self.by_tokenization:
-            title = f"Which cut was right: {self.slicing.title(self.slice)}"
-            parts += [
-                f"<h2>{escape(title)}</h2>",
-                error_html.render_table(
-                    ("", *self.by_tokenization), format_tokenization_scores(self.by_tokenization)
-                ),
-            ]
+            title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
+            rows = format_tokenization_scores(self.by_tokenization)
+            parts.append(f"<h2>{escape(title)}</h2>")
+            parts.append(error_html.render_table(("", *self.by_tokenization), rows))
         kinds = [
             (kind, f"{n['first']:,}", f"{n['second']:,}")
             for kind, n in self.slicing.ledger.kinds.items()
         ]
-        parts += [
-            "<h2>Kinds of errors</h2>",
-            error_html.render_table(("kind", "baseline", "compared"), kinds),
-        ]
+        parts.append("<h2>Kinds of errors</h2>")
+        parts.append(error_html.render_table(("kind", "baseline", "compared"), kinds))
         return "".join(parts)
 
-    def _words(self, progress: Progress) -> str:
+    def _render_words(self, progress: Progress) -> str:
         """Render the words of the entries in context."""
         found = find_keywords(
             self.slicing.ledger,
@@ -199,66 +194,71 @@ class Report:
         )
         if not found.words:
             return ""
-        which = "" if len(found.words) == found.of else ", those that stand in most entries"
-        told = (
+        which = "" if len(found.words) == found.of else ", the most frequent ones"
+        about = (
             f"{count(len(found.words))} of the {count(found.of)} words on the"
-            f" cards{which}.{self._not_looked_up()}"
+            f" cards{which}.{self._describe_omissions()}"
         )
-        return f"<h2>Words in context</h2><p>{escape(told)}</p>{error_html.render_keywords(found)}"
+        return f"<h2>Words in context</h2><p>{escape(about)}</p>{error_html.render_keywords(found)}"
 
-    def _not_looked_up(self) -> str:
-        """Describe where the words were not looked up, and why."""
-        left_out = self.corpus is None and self.why_no_corpus
-        places = (("training", self.train), ("corpus", True if left_out else self.corpus))
-        where = [name for name, there in places if there is None]
-        without = (
-            f" Not looked up: {' and '.join(where)}, which {'is' if len(where) == 1 else 'are'} not"
-            " given."
-            if where
-            else ""
-        )
-        return without + (f" Not looked up: corpus, {self.why_no_corpus}." if left_out else "")
+    def _describe_omissions(self) -> str:
+        """Describe which texts were not searched, and why; "" if all were."""
+        missing = []
+        if self.train is None:
+            missing.append("training")
+        if self.corpus is None and not self.why_no_corpus:
+            missing.append("corpus")
+        text = ""
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            text = f" Not looked up: {' and '.join(missing)}, which {verb} not given."
+        if self.corpus is None and self.why_no_corpus:
+            text += f" Not looked up: corpus, {self.why_no_corpus}."
+        return text
 
-    def _note(self, entry: Entry) -> str:
+    def _format_note(self, entry: Entry) -> str:
         text, tags = self.notes.get(entry.id, ("", ()))
         return " · ".join(filter(None, (text, ", ".join(tags))))
 
     def _entry(self, entry: Entry) -> dict[str, Any]:
         """An entry as JSON values."""
-        book = self.slicing.ledger
-        example = book.split.examples[entry.place]
-        words = words_of_entry(example, entry, self.slicing.words)
-        vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
+        ledger = self.slicing.ledger
+        words = words_of_entry(ledger.split.examples[entry.place], entry, self.slicing.words)
+        note, tags = self.notes.get(entry.id, ("", ()))
+        gold = "" if entry.alarm else entry.unit.text or entry.unit.label
         return {
             "id": entry.id,
-            "where": book.title_of(entry),
+            "where": ledger.title_of(entry),
             "example": entry.place + 1,
             "fate": entry.outcome,
             "event": entry.event,
             "label": entry.unit.label,
-            "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
-            "first": {"said": format_claim(entry.first), "error": entry.first.error},
-            "second": {"said": format_claim(entry.second), "error": entry.second.error},
-            "cuts": {
-                cut: {"said": format_claim(claim), "error": claim.error}
-                for cut, claim in entry.by_tokenization.items()
-            },
-            "vote": (
-                {
-                    "at": vote.at,
-                    "said": dict(vote.predicted),
-                    "margins": dict(vote.margins),
-                    "outvoted": list(vote.outvoted),
-                    "line": vote.line,
-                }
-                if vote
-                else None
-            ),
+            "gold": gold,
+            "first": _claim_to_dict(entry.first),
+            "second": _claim_to_dict(entry.second),
+            "cuts": {name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()},
+            "vote": _vote_to_dict(ledger.vote(entry)),
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
             "made_of": list(describe_new_tokens(words, self.slicing.words)),
             "note": note,
             "tags": list(tags),
         }
+
+
+def _claim_to_dict(claim: Claim) -> dict[str, str]:
+    return {"said": format_claim(claim), "error": claim.error}
+
+
+def _vote_to_dict(vote: Vote | None) -> dict[str, Any] | None:
+    if vote is None:
+        return None
+    return {
+        "at": vote.at,
+        "said": dict(vote.predicted),
+        "margins": dict(vote.margins),
+        "outvoted": list(vote.outvoted),
+        "line": vote.line,
+    }
 
 
 SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")

@@ -131,7 +131,7 @@ def _cancel(options: Namespace, progress: Progress) -> Answer:
 def _resume(options: Namespace, progress: Progress) -> Answer:
     workspace = _workspace(options)
     job = queue.find_job(workspace, options.id)
-    goes_on = job.goes_on
+    goes_on = job.has_checkpoint
     queue.resume(workspace, job)
     status = _follow(job, progress) if options.wait else job.status()
     said = (
@@ -171,7 +171,7 @@ def _values(job: Job, status: Status) -> dict[str, Any]:
         "seconds_left": status.seconds_left,
         "waits_for": before.id if before else None,
         "past": [{"state": state, "time": when} for state, when in status.past],
-        "checkpoint": job.goes_on,
+        "checkpoint": job.has_checkpoint,
         "folder": str(job.folder),
         "command": job.command,
     }

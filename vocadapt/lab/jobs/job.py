@@ -99,8 +99,8 @@ class Job:
             self.finished
         ):  # it was killed after the artifact was in its place, before it could say so
             return replace(status, state="done", fraction=1.0)
-        state = "canceled" if self.cancel_asked else "interrupted"
-        return replace(status, state=state, error="" if self.cancel_asked else KILLED)
+        state = "canceled" if self.cancel_requested else "interrupted"
+        return replace(status, state=state, error="" if self.cancel_requested else KILLED)
 
     @property
     def finished(self) -> bool:
@@ -111,7 +111,7 @@ class Job:
             return False
 
     @property
-    def goes_on(self) -> bool:
+    def has_checkpoint(self) -> bool:
         """Whether the step left a checkpoint to resume from."""
         folder = self.folder / CHECKPOINT
         return folder.is_dir() and any(
@@ -119,12 +119,12 @@ class Job:
         )
 
     @property
-    def cancel_asked(self) -> bool:
+    def cancel_requested(self) -> bool:
         """Whether cancellation was requested."""
         return (self.folder / FLAG).exists()
 
     @property
-    def asked_since(self) -> float | None:
+    def seconds_since_cancel_request(self) -> float | None:
         """Seconds since cancellation was requested; None if it was not."""
         try:
             return max(0.0, time.time() - (self.folder / FLAG).stat().st_mtime)
@@ -152,7 +152,7 @@ class Job:
         """
         if not held(self.folder):
             return self.status()
-        insist = self.cancel_asked or grace > 0
+        insist = self.cancel_requested or grace > 0
         with convert_write_errors(self.folder):
             (self.folder / FLAG).touch()
         for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():

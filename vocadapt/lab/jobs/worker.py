@@ -74,7 +74,7 @@ class Reporter:
         """Raise Canceled if cancellation was requested, by flag or by signal."""
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
-            if self.told.is_set() or self.job.cancel_asked:
+            if self.told.is_set() or self.job.cancel_requested:
                 _raise_canceled()
 
     def change(self, **changes: Any) -> None:
@@ -130,7 +130,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
     """Wait, run the step, and return its final status."""
     try:
         with _wait_for_turn(job, reporter):
-            if job.cancel_asked:  # a short step may end before its progress looks
+            if job.cancel_requested:  # a short step may end before its progress looks
                 _raise_canceled()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
@@ -144,7 +144,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             return DONE
         return (
             {"state": "canceled"}
-            if job.cancel_asked
+            if job.cancel_requested
             else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
         )
     except InputError as error:
@@ -189,7 +189,7 @@ def _try_lock(job: Job) -> int | None:
 
 def _watch_for_cancel(job: Job) -> None:
     """Keep the log short; interrupt a step that was canceled and does not respond."""
-    while not job.cancel_asked:
+    while not job.cancel_requested:
         with suppress(OSError):  # a full disk, say: the log stays as it is
             truncate_log(job.folder / LOG)
         time.sleep(TRY_EVERY)

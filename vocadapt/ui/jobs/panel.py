@@ -159,7 +159,7 @@ def bar(status: Status) -> None:
 
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
     """Ask a job to stop; one that has been asked for a while may be stopped by force."""
-    asked = job.asked_since
+    asked = job.seconds_since_cancel_request
     label = "Cancel" if asked is None else "Canceling …" if asked < BY_FORCE else "Stop by force"
     waits = label == "Canceling …"
     st.button(
@@ -183,7 +183,7 @@ def resume_button(workspace: Workspace, job: Job, key: str) -> None:
     """Start a job again that ended unfinished."""
     how = (
         "Goes on from its last checkpoint."
-        if job.goes_on
+        if job.has_checkpoint
         else "Starts anew: the step left no checkpoint to go on from."
     )
     if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
