@@ -133,4 +133,4 @@ def test_a_refill_that_runs_out_is_said(tiny_bert: Path) -> None:
     summary = adapt(
         refill("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
     ).plan.summary()
-    assert "1 of the 8 tokens asked for" in str(summary["note"]) and summary["tokens_after"] == 144
+    assert "1 of the 8 tokens requested" in str(summary["note"]) and summary["tokens_after"] == 144

@@ -12,8 +12,8 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, v
 from vocadapt.vocabulary.overlap import find_unreachable
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
+    IN_VOCABULARY,
     LIKE_A_CONTINUATION,
-    STAYS,
     AugmentationMaterials,
     Proposal,
     propose,
@@ -83,7 +83,7 @@ def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fi
     assert made.left_out == {
         SPECIAL: ("[UNK]", "[CLS]", "<extra>"),
         NEVER_ONE_WORD: ("[unused7]", "##-", "Drug", "##与"),
-        STAYS: ("the", "##oma", "blood"),
+        IN_VOCABULARY: ("the", "##oma", "blood"),
         TOO_LONG: ("x" * 101, "##" + "x" * 100),
     }
 
@@ -94,7 +94,7 @@ def test_no_more_than_asked_and_fewer_are_said() -> None:
     assert from_target(0).tokens == ()
     many = from_target(99)
     assert many.note.startswith(
-        "4 of the 99 tokens asked for: there are no more. Left out: a special token: 3; "
+        "4 of the 99 tokens requested: there are no more. Left out: a special token: 3; "
     )
 
 
@@ -110,7 +110,7 @@ def test_a_target_with_another_mark_is_written_as_the_base_writes() -> None:
     )
     made = propose(AugmentationMaterials(BASE, Splitter.bert(), target=target), "target", 9)
     assert made.tokens == ("melan", "##ogen")
-    assert made.left_out[STAYS] == ("##oma",)
+    assert made.left_out[IN_VOCABULARY] == ("##oma",)
 
 
 def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None:
@@ -138,10 +138,10 @@ def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None
 def test_words_come_by_count_ties_by_word() -> None:
     made = from_counts("words", 5)
     assert made.tokens == ("ab", "hypertension", "tachycardia", "与", "placebos")
-    assert made.left_out == {STAYS: ("the", "heart")}
+    assert made.left_out == {IN_VOCABULARY: ("the", "heart")}
     exact = from_counts("words", 4, exact=True)
     assert exact.tokens == ("ab", "hypertension", "tachycardia", "placebos")
-    assert exact.left_out == {STAYS: ("the", "heart"), SPACED: ("与",)}
+    assert exact.left_out == {IN_VOCABULARY: ("the", "heart"), SPACED: ("与",)}
 
 
 def test_savings_are_counts_times_pieces_less_one() -> None:

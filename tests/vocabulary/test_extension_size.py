@@ -99,7 +99,7 @@ def test_the_command(tiny_bert, tmp_path, capsys):
         capsys.readouterr().out
     )  # the text gives fewer: they stand for the larger size, and the note says so
     assert [row["size"] for row in larger["sizes"]][:2] == [0, 3] and len(larger["sizes"]) == 3
-    assert f"{larger['sizes'][-1]['size']:,} of the 9,000 tokens asked for" in larger["note"]
+    assert f"{larger['sizes'][-1]['size']:,} of the 9,000 tokens requested" in larger["note"]
     assert main([*command[:-1], "--sizes", "9000", "--json"]) == 0
     assert [row["size"] for row in json.loads(capsys.readouterr().out)["sizes"]] == [
         0,
@@ -108,4 +108,4 @@ def test_the_command(tiny_bert, tmp_path, capsys):
     assert main([*command[:-1], "--sizes", "0"]) == 2 and "from 1 to" in capsys.readouterr().err
     assert main([*command[:-4], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert "of the 17,748 tokens asked for" in told["note"] and told["sizes"][0]["size"] == 0
+    assert "of the 17,748 tokens requested" in told["note"] and told["sizes"][0]["size"] == 0

@@ -10,7 +10,7 @@ from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
-    OVER_THE_CAP,
+    OVER_LIMIT,
     PlanSources,
     plan_from_words,
     plan_vocabulary,
@@ -84,8 +84,8 @@ def test_a_word_longer_than_the_model_cuts_is_left_out() -> None:
 def test_the_cap_keeps_the_most_frequent_and_says_what_it_left_out() -> None:
     made = plan(PlanSettings(max_added=1))
     assert made.added_tokens == ("tachycardia",)
-    assert made.left_out[OVER_THE_CAP] == ("hypertension", "euthymia")
-    assert made.summary()["left_out"] == {NEVER_ONE_WORD: 2, SPACED: 1, OVER_THE_CAP: 2}
+    assert made.left_out[OVER_LIMIT] == ("hypertension", "euthymia")
+    assert made.summary()["left_out"] == {NEVER_ONE_WORD: 2, SPACED: 1, OVER_LIMIT: 2}
 
 
 def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:

@@ -1,11 +1,10 @@
-"""Tokenizer lens: how models cut a text, how many pieces that makes, and which words they cut
-otherwise.
+"""Tokenizer lens: how models tokenize a text, into how many wordpieces, and which words differ.
 
-`tokenize_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words ×
-counts: a word is cut once, however often it stands in the text. For a plain WordPiece model the two
-agree piece for piece. They differ where an exact-word tokenizer departs from its rule (see
-`vocadapt.vocabulary.plan.tokenizer.measure_departures`), and where a text spells out a special token such as
-[MASK], which the tokenizer takes for that token and the figures for the three words they are.
+`tokenize_text` shows one text as the tokenizer itself tokenizes it. All figures are computed from
+distinct words and their counts: a word is tokenized once, however often it occurs. For a plain
+WordPiece model the two agree piece by piece. They differ if an exact-word tokenizer departs from
+its rule (see `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if a text spells out a
+special token such as [MASK], which is one token for the tokenizer and three words in the figures.
 """
 
 import json
@@ -24,9 +23,8 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text
 
-# The terms of table 2.1 of the thesis on low-layer information integration (2023), after the
-# PubMedBERT paper. Only the terms: how they are cut is always derived from the vocabularies at
-# hand.
+# The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always computed
+# from the given vocabularies.
 TERMS = (
     "diabetes",
     "leukemia",
@@ -50,8 +48,9 @@ TERMS = (
 
 @dataclass(frozen=True)
 class Piece:
-    """One token of a text: its id, from where to where it stands in the text (in characters), and
-    whether it goes on a word.
+    """One token of a text.
+
+    start, end: its position in the text, in characters; continues: whether it continues a word.
     """
 
     token: str
@@ -62,9 +61,9 @@ class Piece:
 
 
 def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
-    """The tokens of a text as `tokenizer` cuts it, without special tokens around it.
+    """Return the tokens of a text by its tokenizer, without special tokens around it.
 
-    Raises InputError for half a character (a lone surrogate), which no UTF-8 text holds.
+    Raises InputError for a lone surrogate, which no valid UTF-8 text has.
     """
     _check(text)
     encoding = encode(tokenizer, text, add_special_tokens=False)
@@ -78,17 +77,17 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WordTokenizer:
-    """What of a model cuts words: its vocabulary, and the splitter that makes its words."""
+    """The parts of a model that tokenize words: its vocabulary, and the splitter that makes them."""
 
     name: str
     vocabulary: Vocabulary
     splitter: Splitter
 
     def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
-        """The pieces of distinct words that `splitter` made; one that is not the model's own is
-        split its way first.
+        """Return the wordpieces of distinct words that `splitter` made.
 
-        A word that the model's normalizer drops altogether has no piece.
+        If it is not the model's own splitter, each word is first split by the model's own. A word that
+        the model's normalizer removes has no wordpieces.
         """
         cut = self.vocabulary.tokenize
         if splitter == self.splitter:
@@ -99,7 +98,7 @@ class WordTokenizer:
         }
 
     def figures(self, counts: Counts) -> "TokenizationFigures":
-        """Measure the cut of a text from its distinct words, made by this model's splitter, and
+        """Measure the tokenization of a text from its distinct words, made by this model's splitter, and
         their counts.
 
         Raises InputError for a text without words.
@@ -134,10 +133,10 @@ class WordTokenizer:
 
 @dataclass(frozen=True)
 class TokenizationFigures:
-    """How a model cuts a text: sums over its running words and over its distinct words.
+    """Statistics of a model's tokenization of a text, over running words and over distinct words.
 
-    `by_pieces` counts the running words by their number of pieces; words that become [UNK], one
-    token each, are not among them but in `unknown_words`.
+    by_pieces: running words by number of wordpieces; words that become [UNK] are only counted in
+        `unknown_words`.
     """
 
     model: str
@@ -160,17 +159,17 @@ class TokenizationFigures:
 
     @property
     def one_piece(self) -> float:
-        """Share of running words that are one wordpiece; [UNK] is none."""
+        """Fraction of running words that are one wordpiece; [UNK] is none."""
         return self.by_pieces.get(1, 0) / self.words
 
     @property
     def unknown(self) -> float:
-        """Share of running words that become [UNK]."""
+        """Fraction of running words that become [UNK]."""
         return self.unknown_words / self.words
 
     def shares(self, last: int = 6) -> dict[str, float]:
-        """Share of running words by number of pieces: "1" … and the last bar for all from `last`
-        on, then "[UNK]".
+        """Fraction of running words by number of pieces: "1", …, one entry for `last` and more,
+        then "[UNK]".
         """
         bars = {str(size): self.by_pieces.get(size, 0) / self.words for size in range(1, last)}
         bars[f"{last}+"] = (
@@ -179,7 +178,7 @@ class TokenizationFigures:
         return bars | {"[UNK]": self.unknown}
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures by name; `by_pieces` keyed by text, as JSON keys are."""
+        """Return the figures by name, as JSON values."""
         counted = {
             **asdict(self),
             "by_pieces": {str(size): count for size, count in self.by_pieces.items()},
@@ -190,7 +189,7 @@ class TokenizationFigures:
 
 @dataclass(frozen=True)
 class Change:
-    """A word that two models cut otherwise, and how often it stands in the text."""
+    """A word that two models tokenize differently, and its count in the text."""
 
     word: str
     count: int
@@ -199,17 +198,18 @@ class Change:
 
     @property
     def saved(self) -> int:
-        """Pieces that the second cut saves in the whole text; negative where it takes more."""
+        """Wordpieces that the second model saves in the whole text; negative if it takes more."""
         return (len(self.before) - len(self.after)) * self.count
 
 
 def list_changes(
     counts: Counts, splitter: Splitter, before: WordTokenizer, after: WordTokenizer
 ) -> list[Change]:
-    """Every word of a text, as `splitter` made and counted them, that two models cut otherwise.
+    """List the words of a text that two models tokenize differently.
 
-    Ranked by pieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
-    the one token it is: a word that was unknown and now takes three pieces has lost two.
+    counts: words as `splitter` made them, with their counts.
+    Sorted by wordpieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
+    one token: a word that was unknown and now has three pieces has lost two.
     """
     olds, news = before.tokenize(counts, splitter), after.tokenize(counts, splitter)
     changed = [
@@ -221,7 +221,7 @@ def list_changes(
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
-    """The distinct words of a text and their counts; raises InputError as `tokenize_text` does."""
+    """Return the distinct words of a text and their counts; raises InputError as `tokenize_text` does."""
     _check(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
@@ -231,8 +231,9 @@ def count_text(text: str, splitter: Splitter) -> dict[str, int]:
 def count_for_each_splitter(
     splitters: Sequence[Splitter], count: Callable[[Splitter], Counts]
 ) -> dict[Splitter, Counts]:
-    """The words of one text for several splitters, read as seldom as can be: `count` reads it for
-    one splitter.
+    """Return the word counts of one text for several splitters, with as few passes as possible.
+
+    count: reads the text and counts its words for one splitter.
     """
     counted: dict[Splitter, Counts] = {}
     for splitter in sorted(
@@ -244,16 +245,14 @@ def count_for_each_splitter(
 
 
 def find_finest_splitter(splitters: Sequence[Splitter]) -> Splitter:
-    """The splitter whose words tell the most apart, the first one where that cannot be said."""
+    """Return the splitter that refines all others; the first one if there is none."""
     return next(
         (one for one in splitters if all(refines(one, other) for other in splitters)), splitters[0]
     )
 
 
 def recount_words(counts: Counts, splitter: Splitter) -> dict[str, int]:
-    """The words that `splitter` makes of a text, out of those that a finer one made of it (see
-    `refines`).
-    """
+    """Return the word counts for a splitter from those for a finer one (see `refines`)."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
         for own in splitter.words(word):
@@ -262,11 +261,11 @@ def recount_words(counts: Counts, splitter: Splitter) -> dict[str, int]:
 
 
 def refines(finer: Splitter, coarser: Splitter) -> bool:
-    """Whether the words of `coarser` follow from those of `finer`, without the text.
+    """Return whether the words of `coarser` follow from those of `finer`, without the text.
 
-    Sure for BERT's cased splitter against the uncased one, not assumed for any other pair: both cut
-    at blanks and punctuation and drop control characters, and lowercasing and stripping accents
-    never join what was cut.
+    True for BERT's cased splitter and the uncased one, not assumed for any other pair: both split at
+    whitespace and punctuation and drop control characters, and lowercasing and stripping accents never
+    join what was split.
     """
     if finer == coarser:
         return True

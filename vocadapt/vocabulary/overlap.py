@@ -1,9 +1,7 @@
-"""Vocabularies beside each other: common tokens, lengths, positions, single characters, and tokens
-that no text can reach.
+"""Compare vocabularies: common tokens, lengths, positions, single characters, unreachable tokens.
 
-A token's length is counted without the mark of a continuation (##). Shares are of the row's
-vocabulary: of BERT's own share with PubMedBERT, 12 309 / 30 522 (table 3.1 of the thesis on
-low-layer information integration, 2023).
+The length of a token is counted without its continuation mark (##). Fractions are of the row's
+vocabulary: BERT and PubMedBERT share 12,309 / 30,522 of BERT's tokens (Fast 2023, table 3.1).
 """
 
 from collections import Counter
@@ -16,11 +14,11 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
-CARRIERS = 8  # beginnings of a word that are tried before a continuation counts as unreachable
+CARRIERS = 8  # word starts that are tried before a continuation counts as unreachable
 
 
 def body(token: str, vocabulary: Vocabulary) -> str:
-    """What a token stands for in a text: "##tension" → "tension"."""
+    """Return the text of a token without its continuation mark: "##tension" → "tension"."""
     return (
         token.removeprefix(vocabulary.continuation)
         if position(token, vocabulary) == "continuation"
@@ -29,7 +27,7 @@ def body(token: str, vocabulary: Vocabulary) -> str:
 
 
 def position(token: str, vocabulary: Vocabulary) -> str:
-    """Where in a word a token may stand: one of POSITIONS; "##" alone is a beginning."""
+    """Return the position class of a token, one of POSITIONS; "##" alone is a word start."""
     if token in vocabulary.special or token == vocabulary.unknown:
         return "special"
     if token in vocabulary.whole:
@@ -40,26 +38,27 @@ def position(token: str, vocabulary: Vocabulary) -> str:
 
 
 def length_of(token: str, vocabulary: Vocabulary) -> int:
-    """Characters of a token, without the mark of a continuation."""
+    """Return the number of characters of a token without its continuation mark."""
     return len(body(token, vocabulary))
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """How many tokens some vocabularies have in common: `common` (n, n), its diagonal the different
-    tokens of each.
+    """Numbers of tokens that vocabularies have in common.
+
+    common: (n, n); the diagonal has the number of distinct tokens of each vocabulary.
     """
 
     common: tuple[tuple[int, ...], ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The different tokens of each vocabulary."""
+        """Number of distinct tokens of each vocabulary."""
         return tuple(row[i] for i, row in enumerate(self.common))
 
     @property
     def share(self) -> tuple[tuple[float, ...], ...]:
-        """Common tokens as a share of the row's vocabulary, (n, n)."""
+        """Common tokens as a fraction of the row's vocabulary, (n, n)."""
         return tuple(
             tuple(count / size for count in row)
             for size, row in zip(self.sizes, self.common, strict=True)
@@ -67,13 +66,13 @@ class Overlap:
 
 
 def measure_overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
-    """Count the common tokens of every pair; spelling counts, so do continuation marks."""
+    """Count the common tokens of every pair of vocabularies; tokens are compared with their marks."""
     sets = [set(vocabulary.tokens) for vocabulary in vocabularies]
     return Overlap(tuple(tuple(len(one & other) for other in sets) for one in sets))
 
 
 def list_common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
-    """The tokens that all have, in the order of the first one's ids."""
+    """Return the tokens that all vocabularies have, by the ids of the first."""
     first, *others = vocabularies
     shared = set(first.tokens).intersection(*(other.tokens for other in others))
     return tuple(token for token in first.tokens if token in shared)
@@ -81,11 +80,12 @@ def list_common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A vocabulary in figures.
+    """Statistics of a vocabulary.
 
-    lengths: length → tokens of that length, special and unused ones aside. positions: POSITIONS →
-    tokens. single, single_more: the single characters that it knows at the beginning of a word, and
-    as a continuation. unreachable: see `unreachable`.
+    lengths: number of tokens by length, without special and unused ones.
+    positions: number of tokens by position class (POSITIONS).
+    single, single_more: single characters it has as word starts, and as continuations.
+    unreachable: see `find_unreachable`.
     """
 
     tokens: tuple[str, ...]
@@ -97,12 +97,12 @@ class Profile:
 
     @cached_property
     def unreachable_unused(self) -> int:
-        """How many of the unreachable ones are placeholders such as [unused7]."""
+        """Number of the unreachable tokens that are placeholders such as [unused7]."""
         return sum(UNUSED.fullmatch(token) is not None for token in self.unreachable)
 
 
 def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
-    """Measure a vocabulary; `splitter` makes the words that it cuts."""
+    """Compute the statistics of a vocabulary; `splitter` splits a text into its words."""
     places = {token: position(token, vocabulary) for token in vocabulary.tokens}
     counted = Counter(places.values())
     short = [(place, body(token, vocabulary)) for token, place in places.items()]
@@ -117,9 +117,7 @@ def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
 
 
 def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
-    """Length → how many of `tokens` are so long, shortest first; special and unused tokens
-    aside.
-    """
+    """Count tokens by length, shortest first, without special and unused tokens."""
     written = (
         token for token in tokens if position(token, vocabulary) not in ("special", "unused")
     )
@@ -129,20 +127,26 @@ def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, in
 def find_unreachable(
     vocabulary: Vocabulary, splitter: Splitter, tokens: Iterable[str] | None = None
 ) -> tuple[str, ...]:
-    """Those of `tokens` (default: all but special ones) that no text can give: normalizer,
-    pre-tokenizer, longest match.
+    """Return the tokens that no text can produce, given normalizer, pre-tokenizer and longest match.
 
-    A beginning is reached when the splitter leaves it as one word. A continuation is reached behind
-    a beginning that no longer token begins with, where the splitter leaves both together as one
-    word: whatever follows such a carrier, longest match takes the carrier first and then, as the
-    rest is the continuation, all of it. A token longer than `longest_word` is never reached.
+    tokens: the tokens to examine (None: all). Special tokens always count as reachable.
+
+    - A word start is reachable if the splitter keeps it as one word.
+    - A continuation is reachable if the splitter keeps a carrier followed by it as one word. A carrier
+      is a word start that is no prefix of a longer one, so longest match takes it first; the rest is
+      the continuation, and is taken as a whole.
+    - A token longer than `longest_word` is never reachable.
+
+    Example: "##oma" behind the carrier "tachy": tachyoma → tachy ##oma.
     """
-    carriers = _carriers(vocabulary, splitter)
-    asked = vocabulary.tokens if tokens is None else tokens
-    return tuple(token for token in asked if not _reached(token, vocabulary, splitter, carriers))
+    carriers = _find_carriers(vocabulary, splitter)
+    examined = vocabulary.tokens if tokens is None else tokens
+    return tuple(
+        token for token in examined if not _is_reachable(token, vocabulary, splitter, carriers)
+    )
 
 
-def _reached(
+def _is_reachable(
     token: str, vocabulary: Vocabulary, splitter: Splitter, carriers: tuple[str, ...]
 ) -> bool:
     place, text = position(token, vocabulary), body(token, vocabulary)
@@ -159,9 +163,9 @@ def _reached(
     return len(text) <= vocabulary.longest_word and splitter.words(text) == [text]
 
 
-def _carriers(vocabulary: Vocabulary, splitter: Splitter) -> tuple[str, ...]:
-    """Beginnings made of letters and digits that no longer beginning starts with: the shortest
-    ones, plain letters first.
+def _find_carriers(vocabulary: Vocabulary, splitter: Splitter) -> tuple[str, ...]:
+    """Return up to CARRIERS word starts of letters and digits that no longer word start begins with:
+    ASCII ones first, then the shortest.
     """
     starts = sorted(
         token for token in vocabulary.tokens if position(token, vocabulary) == "word start"

@@ -1,9 +1,9 @@
-"""Which tokens come into a vocabulary: candidates in the order of a heuristic, minus what stays and
-what could never fire.
+"""Select the tokens to add to a vocabulary: candidates in the order of a heuristic, without those
+that are already there or that the tokenizer could never produce.
 
-Tokens come from the vocabulary of another model (knowledge transfer, thesis 4.4.4 and 4.4.6), or
-from a text: its words, or wordpieces trained on it (exBERT 2020). A heuristic only ranks; `propose`
-takes from the front until there are enough.
+Candidates come from the vocabulary of another model (Fast 2023, sections 4.4.4 and 4.4.6) or from a
+text: its words, or wordpieces trained on it (Tai et al. 2020). A heuristic only ranks; `propose`
+takes candidates from the front until there are enough.
 """
 
 from collections import defaultdict
@@ -23,18 +23,20 @@ from vocadapt.vocabulary.growth.retokenization import build_word_table
 from vocadapt.vocabulary.plan.reachable import SPECIAL, explain_unreachable
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, rank_removable
 
-STAYS = "already in the vocabulary"
-LIKE_A_CONTINUATION = "a word that would be read as a continuation"
+IN_VOCABULARY = "already in the vocabulary"
+LIKE_A_CONTINUATION = "a word that the tokenizer would read as a continuation"
 NEEDS = {"target": "the vocabulary of another model", "counts": "the counted words of a text"}
 
 
 @dataclass(frozen=True, eq=False)
 class AugmentationMaterials:
-    """Sources of new tokens: a target vocabulary, and the distinct words of a text (split by
-    `splitter`) with counts.
+    """Sources of new tokens.
 
-    kept: tokens of `base` that are kept (None: all; special tokens always). exact: new tokens only
-    match whole words.
+    base: the vocabulary to extend; splitter: splits a text into words as its model does.
+    counts: distinct words of a text with their counts.
+    target: the vocabulary of another model.
+    kept: tokens of `base` that are kept (None: all; special tokens always).
+    exact: whether new tokens only match whole words.
     """
 
     base: Vocabulary
@@ -46,7 +48,7 @@ class AugmentationMaterials:
 
     @cached_property
     def staying(self) -> Vocabulary:
-        """The base without the tokens that go."""
+        """The base without the removed tokens."""
         if self.kept is None:
             return self.base
         stays = self.kept | self.base.special | {self.base.unknown}
@@ -55,22 +57,22 @@ class AugmentationMaterials:
 
     @cached_property
     def words(self) -> tuple[tuple[str, int], ...]:
-        """Words and counts, most frequent first, ties by word."""
+        """Words and counts, most frequent first; ties go to the smaller word."""
         return tuple(sorted((self.counts or {}).items(), key=lambda item: (-item[1], item[0])))
 
 
-Ranked = Iterable[str]  # candidates, first ones first; continuations begin as those of the base do
+Candidates = Iterable[str]  # best first, with the continuation mark of the base
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """One order in which tokens come in: the sentence that explains it, where it is from, and what
-    it needs ("target", "counts").
+    """A heuristic that ranks candidates, with its explanation and source.
 
-    `makes_words`: all it yields are whole words, never continuations.
+    needs: inputs, of "target" and "counts".
+    makes_words: whether all candidates are whole words, never continuations.
     """
 
-    rank: Callable[[AugmentationMaterials], Ranked]
+    rank: Callable[[AugmentationMaterials], Candidates]
     about: str
     source: str
     needs: tuple[str, ...]
@@ -79,38 +81,41 @@ class Augmentation:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The tokens to bring in, first ones first, and for each reason the candidates before the last
-    of them that were left out.
+    """The tokens to add, best first.
+
+    left_out: candidates that were skipped, by reason.
+    requested: number of tokens that were requested.
     """
 
     tokens: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
-    asked: int
+    requested: int
 
     @property
     def note(self) -> str:
-        """What to tell where fewer tokens came than were asked for; else nothing."""
-        if len(self.tokens) == self.asked:
+        """Explanation if there are fewer tokens than requested; otherwise empty."""
+        if len(self.tokens) == self.requested:
             return ""
         left_out = "; ".join(
             f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items()
         )
-        found = f"{len(self.tokens):,} of the {self.asked:,} tokens asked for: there are no more."
+        found = (
+            f"{len(self.tokens):,} of the {self.requested:,} tokens requested: there are no more."
+        )
         return f"{found} Left out: {left_out}." if left_out else found
 
 
 def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Proposal:
-    """Take at most `size` new tokens in the order of a heuristic.
+    """Select at most `size` new tokens in the order of a heuristic.
 
-    Raises InputError for an unknown heuristic, a negative size, and where what the heuristic needs
-    was not given.
+    Raises InputError for an unknown heuristic, a negative size, and a missing input.
     """
-    chosen = _checked(materials, heuristic, size)
+    chosen = _find_heuristic(materials, heuristic, size)
     taken: dict[str, None] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     candidates = iter(chosen.rank(materials))
     while len(taken) < size and (token := next(candidates, None)) is not None:
-        reason = _why_not(token, materials, chosen)
+        reason = _explain_skipped(token, materials, chosen)
         if reason:
             left_out[reason].append(token)
         else:
@@ -120,15 +125,13 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
     )
 
 
-def _checked(materials: AugmentationMaterials, heuristic: str, size: int) -> Augmentation:
+def _find_heuristic(materials: AugmentationMaterials, heuristic: str, size: int) -> Augmentation:
     if heuristic not in AUGMENTATIONS:
         raise InputError(
             f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}."
         )
     if size < 0:
-        raise InputError(
-            f"The number of tokens to bring in is {size}.", "Give 0 or a positive number."
-        )
+        raise InputError(f"The number of tokens to add is {size}.", "Give 0 or a positive number.")
     chosen = AUGMENTATIONS[heuristic]
     for need in chosen.needs:
         if not getattr(materials, need):
@@ -139,8 +142,10 @@ def _checked(materials: AugmentationMaterials, heuristic: str, size: int) -> Aug
     return chosen
 
 
-def _why_not(token: str, materials: AugmentationMaterials, chosen: Augmentation) -> str | None:
-    """Why a candidate does not come in; None where it does."""
+def _explain_skipped(
+    token: str, materials: AugmentationMaterials, chosen: Augmentation
+) -> str | None:
+    """Return why a candidate is skipped; None if it is added."""
     if (
         materials.target is not None
         and "target" in chosen.needs
@@ -148,27 +153,27 @@ def _why_not(token: str, materials: AugmentationMaterials, chosen: Augmentation)
     ):
         return SPECIAL
     if token in materials.staying:
-        return SPECIAL if token in materials.base.special else STAYS
+        return SPECIAL if token in materials.base.special else IN_VOCABULARY
     if chosen.makes_words and token.startswith(materials.base.continuation):
         return LIKE_A_CONTINUATION
     return explain_unreachable(token, materials.base, materials.splitter, materials.exact)
 
 
-def _target(materials: AugmentationMaterials) -> Ranked:
+def _rank_target(materials: AugmentationMaterials) -> Candidates:
     assert materials.target is not None
-    return _as_base_writes(materials.target.tokens, materials)
+    return _convert_marks(materials.target.tokens, materials)
 
 
-def _kept_longest(reduction: str) -> Callable[[AugmentationMaterials], Ranked]:
-    """The order of a reduction turned round: what never leaves by its id, then what would leave
-    last.
+def _reverse_reduction(reduction: str) -> Callable[[AugmentationMaterials], Candidates]:
+    """Return a ranking that reverses a reduction: tokens that it never removes, by id, then those that
+    it would remove last.
     """
-    return lambda materials: _as_base_writes(
-        _turned_round(materials, ReductionSettings(reduction)), materials
+    return lambda materials: _convert_marks(
+        _rank_reversed(materials, ReductionSettings(reduction)), materials
     )
 
 
-def _turned_round(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
+def _rank_reversed(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
     target, counted = materials.target, REDUCTIONS[settings.heuristic].needs_counts
     assert target is not None
     table = build_word_table(target, materials.counts or {}) if counted else None
@@ -177,8 +182,8 @@ def _turned_round(materials: AugmentationMaterials, settings: ReductionSettings)
     return [*(token for token in target.tokens if token not in leaves), *reversed(leaving)]
 
 
-def _as_base_writes(tokens: Ranked, materials: AugmentationMaterials) -> Iterator[str]:
-    """The tokens of the target with the base's mark of a continuation."""
+def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iterator[str]:
+    """Return tokens of the target with the continuation mark of the base."""
     assert materials.target is not None
     theirs, ours = materials.target.continuation, materials.base.continuation
     return (
@@ -186,21 +191,19 @@ def _as_base_writes(tokens: Ranked, materials: AugmentationMaterials) -> Iterato
     )
 
 
-def _words(materials: AugmentationMaterials) -> Ranked:
+def _rank_words(materials: AugmentationMaterials) -> Candidates:
     return (word for word, _ in materials.words)
 
 
-def _savings(materials: AugmentationMaterials) -> Ranked:
-    """A stable sort, so that words of equal savings stay in the order of their counts."""
+def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
+    """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
     cut = materials.staying.tokenize
     saved = {word: count * (len(cut(word)) - 1) for word, count in materials.words}
     return sorted(saved, key=lambda word: -saved[word])
 
 
-def _trained(trainer: str) -> Callable[[AugmentationMaterials], Ranked]:
-    """Wordpieces trained on the words of the text, as long as they are asked for: the alphabet
-    first, then merge by merge.
-    """
+def _train(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
+    """Return a ranking by wordpieces trained on the text: the alphabet, then merge by merge."""
     return lambda materials: generate_tokens(
         materials.counts or {}, TrainerSettings(trainer), materials.base.continuation
     )
@@ -208,14 +211,14 @@ def _trained(trainer: str) -> Callable[[AugmentationMaterials], Ranked]:
 
 AUGMENTATIONS: dict[str, Augmentation] = {
     "target": Augmentation(
-        _target,
-        "the target vocabulary's tokens in its own order, so its first tokens",
-        "thesis 4.4.6 (2023)",
+        _rank_target,
+        "the first tokens of the target vocabulary, in its order",
+        "Fast 2023, section 4.4.6",
         ("target",),
     ),
     **{
         f"target-{name}": Augmentation(
-            _kept_longest(name),
+            _reverse_reduction(name),
             f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
             reduction.source,
             ("target", "counts") if reduction.needs_counts else ("target",),
@@ -223,22 +226,22 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         for name, reduction in REDUCTIONS.items()
     },
     "words": Augmentation(
-        _words,
+        _rank_words,
         "the most frequent words of the text",
         "common practice",
         ("counts",),
         makes_words=True,
     ),
     "savings": Augmentation(
-        _savings,
-        "the words of the text that save most wordpieces: count × (pieces − 1)",
+        _rank_by_savings,
+        "the words of the text that save the most wordpieces: count × (pieces − 1)",
         "AdaptiVocab 2025",
         ("counts",),
         makes_words=True,
     ),
     **{
         name: Augmentation(
-            _trained(name),
+            _train(name),
             f"wordpieces trained on the text: {trainer.about}",
             trainer.source,
             ("counts",),

@@ -1,9 +1,8 @@
-"""VocabularyPlan: which tokens a model keeps, loses and gains, and why; the decision, before any
-weight moves.
+"""VocabularyPlan: which tokens a model keeps, loses and gains, decided before any weight changes.
 
 A plan is made from word vectors, from another model's vocabulary, or from the words of a text: see
-`planning`. Whatever it was made from, it says of every token of the new vocabulary where its row
-comes from: kept from the old model, or made anew.
+`planning`. For every token of the new vocabulary it says where its embedding comes from: kept from
+the old model, or new.
 """
 
 from collections.abc import Mapping
@@ -24,8 +23,8 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PlanKind:
-    """A kind of plan: the sentence that explains it, the sources it is made from, and whether old
-    tokens may go or move.
+    """A kind of plan: its explanation, the sources it needs, and whether it removes or moves old
+    tokens.
     """
 
     about: str
@@ -34,22 +33,22 @@ class PlanKind:
 
 
 KINDS = {
-    "append": PlanKind("add the words the model lacks; every old row stays as it is", ("vectors",)),
+    "append": PlanKind(
+        "add the words that the model lacks; every old embedding is kept", ("vectors",)
+    ),
     "replace": PlanKind(
-        "the same, and every old token that has a word vector takes it; the others keep theirs",
+        "the same, and every old token with a word vector gets a new embedding from it",
         ("vectors",),
     ),
-    "same": PlanKind("the vocabulary stays as it is; only rows are made anew"),
+    "same": PlanKind("keep the vocabulary; only compute new embeddings"),
     "reduce": PlanKind(
-        "a share of the tokens goes, chosen by a reduction heuristic", rearranges=True
+        "remove a fraction of the tokens, chosen by a reduction heuristic", rearranges=True
     ),
-    "extend": PlanKind("tokens come in behind the old ones, chosen by an augmentation heuristic"),
+    "extend": PlanKind("append tokens, chosen by an augmentation heuristic"),
     "combined": PlanKind(
-        "a share of the tokens goes and as many come in: the size stays", rearranges=True
+        "remove a fraction of the tokens and add as many: the size is kept", rearranges=True
     ),
-    "transfer": PlanKind(
-        "another model's vocabulary takes the place of this one's", ("target",), rearranges=True
-    ),
+    "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
 }
 
 
@@ -90,9 +89,7 @@ class PlanSettings:
 
 @dataclass(frozen=True)
 class AddedWord:
-    """A new token, the wordpieces it was cut into until now, and its count in the corpus where that
-    is known.
-    """
+    """A new token, its previous wordpieces, and its count in the corpus if known."""
 
     token: str
     pieces: tuple[str, ...]
@@ -101,14 +98,14 @@ class AddedWord:
 
 @dataclass(frozen=True, eq=False)
 class VocabularyPlan:
-    """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the
-    order of them all.
+    """The change of a vocabulary.
 
-    `order` is the new vocabulary by id; without it every old token keeps its id and the added ones
-    follow. `left_out` gives for each reason the candidates that were not added, `silent` what came
-    with a vocabulary taken over whole and can never fire.
-    `whole`: the tokens of a vocabulary taken over that only match whole words; without it those of
-    the old one that stay. `note` says where the plan holds fewer tokens than could be expected.
+    base: the old vocabulary; added: new tokens; replaced: old tokens that get a new embedding.
+    order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
+    left_out: candidates that were not added, by reason.
+    unreachable: tokens of a vocabulary taken over as a whole that its tokenizer can never produce.
+    whole: exact-word tokens of a vocabulary taken over; None for those of the base that are kept.
+    note: explanation if the plan has fewer tokens than expected.
     """
 
     base: Vocabulary
@@ -133,7 +130,7 @@ class VocabularyPlan:
 
     @cached_property
     def after(self) -> Vocabulary:
-        """The vocabulary that the plan ends in, where its new tokens are wordpieces."""
+        """The vocabulary after the plan, with the new tokens as wordpieces."""
         whole = self.base.whole.intersection(self.tokens) if self.whole is None else self.whole
         return replace(self.base, tokens=self.tokens, whole=whole)
 
@@ -144,33 +141,31 @@ class VocabularyPlan:
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
-        """The old tokens that stay with their row, by new id."""
+        """The old tokens that keep their embedding, by new id."""
         renewed = frozenset(self.replaced)
         return tuple(token for token in self.tokens if token in self.base and token not in renewed)
 
     @cached_property
     def dropped(self) -> tuple[str, ...]:
-        """The old tokens that go, by old id."""
-        return (
-            ()
-            if self.order is None
-            else tuple(token for token in self.base.tokens if token not in self.ids)
-        )
+        """The removed tokens, by old id."""
+        if self.order is None:
+            return ()
+        return tuple(token for token in self.base.tokens if token not in self.ids)
 
     @cached_property
     def moves(self) -> tuple[Ids, Ids]:
-        """New and old ids of the old tokens that stay, with their row or with a new one."""
+        """New and old ids of the old tokens that stay, each (n,) int64."""
         new = [i for i, token in enumerate(self.tokens) if token in self.base]
         old = [self.base.ids[self.tokens[i]] for i in new]
         return np.array(new, dtype=np.int64), np.array(old, dtype=np.int64)
 
     @property
     def new_embeddings(self) -> tuple[str, ...]:
-        """Every token that needs a row: the replaced ones, then the added ones."""
+        """Every token that needs a new embedding: the replaced ones, then the added ones."""
         return self.replaced + self.added_tokens
 
     def summary(self) -> dict[str, object]:
-        """The plan in numbers, for tables and manifests."""
+        """Return the plan in numbers, for tables and manifests."""
         return {
             "kind": self.settings.kind,
             "tokens_before": len(self.base),
@@ -183,7 +178,7 @@ class VocabularyPlan:
         }
 
     def to_dict(self) -> dict[str, object]:
-        """The plan without the old vocabulary, as it is stored beside an adapted model."""
+        """Return the plan without the old vocabulary, as it is stored in an adapted model's folder."""
         return {
             **self.summary(),
             "settings": asdict(self.settings),

@@ -1,9 +1,9 @@
-"""Sources → VocabularyPlan: one function for each kind of plan.
+"""Make a VocabularyPlan from its sources: one function for each kind of plan.
 
-*append* and *replace* come from word vectors (Poerner et al. 2020, "Updating the wordpiece
-embedding layer"): append leaves every old row alone and adds the words the model lacks (the paper's
-choice); replace also gives each old token that has a word vector a new row (the paper's "most
-radical strategy"). *reduce*, *transfer* and *combined* are the thesis' (Fast 2023, 4.4.4–4.4.6).
+*append* and *replace* use word vectors (Poerner et al. 2020, "Updating the wordpiece embedding
+layer"): append keeps every old embedding and adds the words the model lacks (their choice); replace
+also gives each old token with a word vector a new embedding (their "most radical strategy").
+*reduce*, *transfer* and *combined* are those of Fast 2023, sections 4.4.4–4.4.6.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,17 +24,17 @@ from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, Vocabu
 from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 
-MOST_ADDED = 20_000  # tokens that an extension adds where no cap is given
-OVER_THE_CAP = "less frequent than the cap"
+MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
+OVER_LIMIT = "beyond the maximum number of tokens to add"
 
 
 @dataclass(frozen=True, eq=False)
 class PlanSources:
-    """Sources of plans: word vectors, another vocabulary, the distinct words of a text with their
-    counts.
+    """Sources of plans.
 
+    domain: word vectors; target: another vocabulary; counts: distinct words of a text with counts.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's
-    kind (exact-word if words come from vectors, WordPiece otherwise).
+        kind (exact-word if words come from vectors, WordPiece otherwise).
     """
 
     domain: EmbeddingSpace | None = None
@@ -43,7 +43,7 @@ class PlanSources:
     mode: str = ""
 
     def exact(self, settings: PlanSettings) -> bool:
-        """Whether new tokens only match whole words."""
+        """Return whether new tokens only match whole words."""
         return self.mode == "exact-word" if self.mode else "vectors" in KINDS[settings.kind].needs
 
 
@@ -53,39 +53,30 @@ def plan_vocabulary(
     sources: PlanSources,
     settings: PlanSettings | None = None,
 ) -> VocabularyPlan:
-    """Plan by the kind that the settings name; raises InputError where the sources do not hold what
-    it needs.
-    """
+    """Make the plan that the settings describe; raises InputError if a source is missing."""
     settings = settings or PlanSettings()
     if sources.target is not None:
         _check_mark(vocabulary, sources.target)
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
-    return renewed(plan) if settings.renew else plan
+    return renew_all(plan) if settings.renew else plan
 
 
 def _check_mark(vocabulary: Vocabulary, target: Vocabulary) -> None:
-    """Raises InputError where the target marks continuations otherwise: in the model's hands they
-    could never fire.
-    """
+    """Raise InputError if the target marks continuations differently: they could never match."""
     if target.continuation != vocabulary.continuation:
         ours, theirs = repr(vocabulary.continuation), repr(target.continuation)
         raise InputError(
             f"The target marks the continuation of a word by {theirs}, the model by {ours}: its"
-            " tokens would never fire.",
+            " tokens could never be produced.",
             f"Give a target whose continuations begin with {ours}.",
         )
 
 
 def plan_needs(settings: PlanSettings) -> frozenset[str]:
-    """What the heuristics of a plan draw on beside the vocabulary itself: "counts" of a text, a
-    "target" vocabulary.
-    """
+    """Return the inputs that the heuristics of a plan need: "counts" of a text, a "target" vocabulary."""
     needs = set[str]()
-    if (
-        settings.kind in ("reduce", "combined")
-        and REDUCTIONS[settings.cut].needs_counts
-        and settings.removed < 1
-    ):
+    removes_some = settings.kind in ("reduce", "combined") and settings.removed < 1
+    if removes_some and REDUCTIONS[settings.cut].needs_counts:
         needs.add("counts")
     if settings.kind in ("combined", "extend"):
         needs.update(AUGMENTATIONS[settings.refill].needs)
@@ -105,16 +96,16 @@ def plan_from_words(
     Raises InputError if no word of the space is new to the model.
     """
     settings = settings or PlanSettings()
-    firing, cannot = split_addable_words(vocabulary, splitter, domain.words, exact)
-    if not firing:
+    reachable, cannot = split_addable_words(vocabulary, splitter, domain.words, exact)
+    if not reachable:
         lacking = sum(map(len, cannot.values()))
         raise InputError(
-            f"None of the {len(domain)} words in the vectors is new to the model ({lacking}"
-            " lacking, 0 that can fire).",
+            f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
+            " are new, but its tokenizer can produce none of them).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
         )
-    chosen = firing[: settings.max_added or None]
-    left_out = {**cannot, OVER_THE_CAP: tuple(firing[len(chosen) :])}
+    chosen = reachable[: settings.max_added or None]
+    left_out = {**cannot, OVER_LIMIT: tuple(reachable[len(chosen) :])}
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
         shared = tuple(
@@ -124,7 +115,9 @@ def plan_from_words(
         )
     return VocabularyPlan(
         vocabulary,
-        tuple(AddedWord(word, vocabulary.tokenize(word), _count(domain, word)) for word in chosen),
+        tuple(
+            AddedWord(word, vocabulary.tokenize(word), _get_count(domain, word)) for word in chosen
+        ),
         shared,
         {reason: words for reason, words in left_out.items() if words},
         settings,
@@ -139,7 +132,7 @@ def split_addable_words(
 
     exact: they would be exact-word tokens instead of WordPiece entries.
     """
-    firing = list[str]()
+    reachable = list[str]()
     cannot: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
         if word in vocabulary:
@@ -151,77 +144,80 @@ def split_addable_words(
         elif exact and not splitter.keeps(word):
             cannot[SPACED].append(word)
         else:
-            firing.append(word)
-    return tuple(firing), {reason: tuple(found) for reason, found in cannot.items()}
+            reachable.append(word)
+    return tuple(reachable), {reason: tuple(found) for reason, found in cannot.items()}
 
 
-def renewed(plan: VocabularyPlan) -> VocabularyPlan:
-    """The plan under which no row is carried over: every token gets a new one."""
+def renew_all(plan: VocabularyPlan) -> VocabularyPlan:
+    """Return the plan with a new embedding for every token."""
     return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
 
 
-def _from_vectors(
+def _plan_from_vectors(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
     if sources.domain is None:
         raise InputError(
-            f"A plan of the kind {settings.kind} needs word vectors.", "Give --vectors or --corpus."
+            f"A plan of the kind {settings.kind} needs word vectors.",
+            "Give word vectors or a text.",
         )
     return plan_from_words(vocabulary, splitter, sources.domain, settings, sources.exact(settings))
 
 
-def _same(
+def _plan_same(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
     return VocabularyPlan(vocabulary, (), settings=settings)
 
 
-def _transfer(
+def _plan_transfer(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """The target's tokens by their own ids; those that both have keep their row."""
+    """Take over the target's tokens and ids; tokens that both have keep their embedding."""
     if sources.target is None:
         raise InputError(
-            "A transfer needs the model whose vocabulary is taken over.", "Give it: --target B."
+            "A transfer needs the model whose vocabulary is taken over.", "Give a target model."
         )
-    return _ordered(vocabulary, splitter, sources.target.tokens, sources, settings)
+    return _plan_order(vocabulary, splitter, sources.target.tokens, sources, settings)
 
 
-def _reduce(
+def _plan_reduction(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """What stays, in its old order."""
-    gone = _going(vocabulary, sources, settings)
-    order = tuple(token for token in vocabulary.tokens if token not in gone)
+    """Remove tokens; the others keep their order."""
+    removed = _select_removed(vocabulary, sources, settings)
+    order = tuple(token for token in vocabulary.tokens if token not in removed)
     return VocabularyPlan(vocabulary, (), settings=settings, order=order)
 
 
-def _combined(
+def _plan_combination(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """What stays, in its old order, then as many tokens of the augmentation as went: the size is
-    what it was.
+    """Remove tokens and add as many, so that the size stays the same.
 
-    Exact-word tokens that stay come last: the tokenizers library numbers them behind the WordPiece
-    vocabulary. Where everything goes, what never goes by a reduction goes too, and the first tokens
-    of the target take the place of all: with a target of the same size that is a transfer.
+    Order: kept tokens in their old order, added tokens, kept exact-word tokens (the tokenizers library
+    numbers these after the WordPiece vocabulary). If all tokens are removed, the protected ones are
+    removed too, and the first tokens of the target replace them: with a target of the same size that
+    is a transfer.
     """
     if settings.removed == 1:
         if settings.refill != "target" or sources.target is None:
             raise InputError(
-                "Where all tokens go, special ones and letters too, only a target's vocabulary can"
-                " refill it."
+                "If all tokens are removed, special tokens and letters included, only the vocabulary"
+                " of a target can replace them."
             )
         first = sources.target.tokens[: len(vocabulary)]
-        plan = _ordered(vocabulary, splitter, first, sources, settings)
-        return replace(plan, note=_size_note(len(vocabulary), len(sources.target)))
-    gone = _going(vocabulary, sources, settings)
-    kept = tuple(token for token in vocabulary.tokens if token not in gone)
-    proposal = _proposed(
+        plan = _plan_order(vocabulary, splitter, first, sources, settings)
+        return replace(plan, note=_explain_size(len(vocabulary), len(sources.target)))
+    removed = _select_removed(vocabulary, sources, settings)
+    kept = tuple(token for token in vocabulary.tokens if token not in removed)
+    proposal = _propose(
         vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept)
     )
     added = tuple(
-        _added(vocabulary, token, sources) for token in proposal.tokens if token not in vocabulary
+        _describe_added(vocabulary, token, sources)
+        for token in proposal.tokens
+        if token not in vocabulary
     )
     order = (
         *(t for t in kept if t not in vocabulary.whole),
@@ -238,8 +234,8 @@ def _combined(
     )
 
 
-def _size_note(size: int, target: int) -> str:
-    """What to tell where a target of another size takes the place of all tokens."""
+def _explain_size(size: int, target: int) -> str:
+    """Return the note of a plan in which a target of another size replaces all tokens."""
     if target < size:
         return (
             f"The target has {target:,} tokens, fewer than the {size:,} there were: the vocabulary"
@@ -252,36 +248,40 @@ def _size_note(size: int, target: int) -> str:
     )
 
 
-def _going(vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings) -> frozenset[str]:
-    """The tokens that a reduction takes out."""
+def _select_removed(
+    vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings
+) -> frozenset[str]:
+    """Return the tokens that a reduction removes."""
     keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004
     chosen = ReductionSettings(settings.cut, keep, settings.seed, settings.count_marks)
     return frozenset(select_removed_tokens(vocabulary, chosen, sources.counts))
 
 
-def _extend(
+def _plan_extension(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """The tokens of an augmentation behind the old ones."""
-    proposal = _proposed(vocabulary, splitter, sources, settings, settings.max_added or MOST_ADDED)
+    """Append the tokens of an augmentation."""
+    proposal = _propose(
+        vocabulary, splitter, sources, settings, settings.max_added or MAX_EXTENSION
+    )
     if not proposal.tokens:
         raise InputError(
             f"No new token: the augmentation {settings.refill} found none that the model lacks.",
             proposal.note,
         )
-    added = tuple(_added(vocabulary, token, sources) for token in proposal.tokens)
+    added = tuple(_describe_added(vocabulary, token, sources) for token in proposal.tokens)
     note = proposal.note if settings.max_added else ""
-    if not settings.max_added and len(added) == MOST_ADDED:
+    if not settings.max_added and len(added) == MAX_EXTENSION:
         note = (
-            f"The first {MOST_ADDED:,} tokens were added; there may be more. Say how many:"
-            " --max-added N."
+            f"The first {MAX_EXTENSION:,} tokens were added; there may be more: set the maximum number"
+            " of tokens to add."
         )
     return VocabularyPlan(
         vocabulary, added, left_out=proposal.left_out, settings=settings, note=note
     )
 
 
-def _proposed(
+def _propose(
     vocabulary: Vocabulary,
     splitter: Splitter,
     sources: PlanSources,
@@ -296,22 +296,21 @@ def _proposed(
     return propose(materials, settings.refill, size)
 
 
-def _added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
+def _describe_added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
     count = None if sources.counts is None else sources.counts.get(token, 0)
     return AddedWord(token, vocabulary.tokenize_token(token), count)
 
 
-def _ordered(
+def _plan_order(
     vocabulary: Vocabulary,
     splitter: Splitter,
     order: tuple[str, ...],
     sources: PlanSources,
     settings: PlanSettings,
 ) -> VocabularyPlan:
-    """The plan that ends in these tokens of the target, those that match whole words only among
-    them.
+    """Make the plan whose vocabulary is `order`, tokens of the target by id.
 
-    Raises InputError where a special token of the model is not there.
+    Raises InputError if a special token of the model is not among them.
     """
     there = frozenset(order)
     lacking = [
@@ -319,26 +318,27 @@ def _ordered(
     ]
     if lacking:
         raise InputError(
-            f"The new vocabulary lacks {', '.join(lacking)}, and the model cannot do without its"
-            " special tokens.",
-            "Take a target whose special tokens are spelled as the model's.",
+            f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special tokens.",
+            "Choose a target with the same special tokens as the model.",
         )
-    added = tuple(_added(vocabulary, token, sources) for token in order if token not in vocabulary)
+    added = tuple(
+        _describe_added(vocabulary, token, sources) for token in order if token not in vocabulary
+    )
     whole = sources.target.whole.intersection(order) if sources.target else None
     plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
     return replace(plan, unreachable=find_unreachable(plan.after, splitter, plan.added_tokens))
 
 
-def _count(space: EmbeddingSpace, word: str) -> int | None:
+def _get_count(space: EmbeddingSpace, word: str) -> int | None:
     return None if space.counts is None else int(space.counts[space.index[word]])
 
 
 PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], VocabularyPlan]] = {
-    "append": _from_vectors,
-    "replace": _from_vectors,
-    "same": _same,
-    "reduce": _reduce,
-    "combined": _combined,
-    "extend": _extend,
-    "transfer": _transfer,
+    "append": _plan_from_vectors,
+    "replace": _plan_from_vectors,
+    "same": _plan_same,
+    "reduce": _plan_reduction,
+    "combined": _plan_combination,
+    "extend": _plan_extension,
+    "transfer": _plan_transfer,
 }

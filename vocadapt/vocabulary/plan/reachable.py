@@ -1,5 +1,5 @@
-"""Which tokens can ever come out of a model: what its normalizer and pre-tokenizer let through, and
-how long a word may be.
+"""Decide whether a tokenizer can produce a token: what its normalizer and pre-tokenizer let through,
+and how long a word may be.
 """
 
 from vocadapt.text.splitter import Splitter
@@ -8,8 +8,9 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 SPECIAL = "a special token"
 NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
-TOO_LONG = "longer than any word the model cuts"
-# what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
+TOO_LONG = "longer than any word the model tokenizes"
+# Word starts to which a continuation is appended in a test; two kinds, because a pre-tokenizer may
+# split letters from digits.
 STEMS = "a0"
 
 

@@ -1,9 +1,9 @@
-"""Plan → tokenizer, and what that changed in how words are cut.
+"""Build the tokenizer of a plan, and measure how it tokenizes words differently.
 
-*exact-word* (the rule of Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added
-list becomes one token, every other word is cut as before. *insertion* (exBERT, and Poerner's
-released code): the words enter the WordPiece vocabulary itself, so they also match as the beginning
-of longer words. *replacement* (the thesis): the vocabulary is a new one.
+*exact-word* (Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added list becomes
+one token, every other word is tokenized as before. *insertion* (Tai et al. 2020, and the released
+code of Poerner et al.): the words enter the WordPiece vocabulary, so they also match as the
+beginning of longer words. *replacement* (Fast 2023): the vocabulary is a new one.
 """
 
 import json
@@ -29,35 +29,33 @@ EXACT_WORD = {
 
 
 def add_exact_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """A copy of `tokenizer` in which each of `words`, met as a whole word, is one token with the
-    next free id.
-    """
-    changed = Tokenizer.from_str(json.dumps(_spec_without_holes(tokenizer)))
+    """Return a copy in which each of `words`, as a whole word, is one token with the next free id."""
+    changed = Tokenizer.from_str(json.dumps(_spec_without_gaps(tokenizer)))
     changed.add_tokens([AddedToken(word, single_word=True, normalized=True) for word in words])
     return changed
 
 
 def insert_wordpieces(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids.
+    """Return a copy whose WordPiece vocabulary also has `words`, with the next free ids.
 
-    Raises InputError where there are exact-word tokens: their ids must lie behind all wordpieces.
+    Raises InputError if there are exact-word tokens: their ids must follow all wordpieces.
     """
-    spec, vocabulary = _spec_without_holes(tokenizer), vocabulary_of(tokenizer)
+    spec, vocabulary = _spec_without_gaps(tokenizer), vocabulary_of(tokenizer)
     if vocabulary.whole:
         raise InputError(
             f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot be"
-            " inserted behind them.",
-            'Add words with tokenizer = "exact-word" in the recipe, or take the model as it was'
-            " before those came.",
+            " inserted after them.",
+            'Add words with tokenizer = "exact-word" in the recipe, or start from the model without'
+            " exact-word tokens.",
         )
     first = len(vocabulary)
     spec["model"]["vocab"].update({word: first + i for i, word in enumerate(words)})
     return Tokenizer.from_str(json.dumps(spec))
 
 
-def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The tokenizer as JSON, every id up to the last one taken: the library counts tokens to find
-    the next free id.
+def _spec_without_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find the
+    next free id.
     """
     spec: dict[str, Any] = json.loads(tokenizer.to_str())
     known = tokenizer.get_vocab(with_added_tokens=True)
@@ -68,11 +66,9 @@ def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def replace_vocabulary(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
-    """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id;
-    normalizer and template stay.
+    """Return a copy with the plan's vocabulary and ids; normalizer and template are kept.
 
-    Tokens that only match whole words stay such, under their new ids; those of a vocabulary taken
-    over come as such.
+    Exact-word tokens that are kept stay such; those of a vocabulary taken over become such.
     """
     spec: dict[str, Any] = json.loads(tokenizer.to_str())
     whole, before = plan.after.whole, plan.base.whole
@@ -92,9 +88,7 @@ def replace_vocabulary(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
 
 
 def _renumber(part: Any, ids: Mapping[str, int]) -> None:
-    """Give the special tokens that a post-processor puts around a text their new ids, wherever they
-    are written in it.
-    """
+    """Update the ids of the special tokens in a post-processor, at any depth."""
     if not isinstance(part, dict):
         return
     for name in ("sep", "cls"):  # BertProcessing, RobertaProcessing
@@ -108,8 +102,9 @@ def _renumber(part: Any, ids: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True)
 class TokenizerMode:
-    """One way to bring a plan into a tokenizer, the sentence that explains it, and whether old
-    tokens may go or move.
+    """A way to apply a plan to a tokenizer, with its explanation.
+
+    rearranges: whether it can remove or move old tokens.
     """
 
     build: Callable[[Tokenizer, VocabularyPlan], Tokenizer]
@@ -120,7 +115,7 @@ class TokenizerMode:
 TOKENIZER_MODES = {
     "exact-word": TokenizerMode(
         lambda tokenizer, plan: add_exact_words(tokenizer, plan.added_tokens),
-        "a whole word of the added list is one token; every other word is cut as before",
+        "a whole word of the added list is one token; every other word is tokenized as before",
     ),
     "insertion": TokenizerMode(
         lambda tokenizer, plan: insert_wordpieces(tokenizer, plan.added_tokens),
@@ -128,7 +123,7 @@ TOKENIZER_MODES = {
     ),
     "replacement": TokenizerMode(
         replace_vocabulary,
-        "the WordPiece vocabulary is the new one: tokens may go and change place",
+        "the WordPiece vocabulary is replaced: tokens may be removed and moved",
         True,
     ),
 }
@@ -137,10 +132,10 @@ TOKENIZER_MODES = {
 def adapt_tokenizer(
     tokenizer: Tokenizer, plan: VocabularyPlan, mode: str = "exact-word"
 ) -> Tokenizer:
-    """A copy of `tokenizer` after a plan, by the named mode.
+    """Return a copy of a tokenizer after a plan.
 
-    Raises InputError for an unknown mode, and for one that the plan does not fit: only
-    `replacement` lets tokens go or move, and `exact-word` knows no tokens that go on a word.
+    Raises InputError for an unknown mode, and for one that does not fit the plan: only `replacement`
+    can remove or move tokens, and `exact-word` cannot add continuations.
     """
     if mode not in TOKENIZER_MODES:
         raise InputError(
@@ -148,19 +143,15 @@ def adapt_tokenizer(
         )
     if plan.order is not None and not TOKENIZER_MODES[mode].rearranges:
         raise InputError(
-            f"Under this plan tokens go or change place, which {mode} cannot do.",
+            f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
     prefix = plan.base.continuation
-    within = (
-        [token for token in plan.added_tokens if token.startswith(prefix)]
-        if mode == "exact-word"
-        else []
-    )
-    if within:
+    within = [token for token in plan.added_tokens if token.startswith(prefix)]
+    if within and mode == "exact-word":
         raise InputError(
-            f"{len(within):,} of {len(plan.added):,} new tokens go on a word, {within[0]!r} first:"
-            " exact-word adds whole words.",
+            f"{len(within):,} of {len(plan.added):,} new tokens are continuations, {within[0]!r} first:"
+            " exact-word adds whole words only.",
             "Choose insertion.",
         )
     return TOKENIZER_MODES[mode].build(tokenizer, plan)
@@ -168,8 +159,9 @@ def adapt_tokenizer(
 
 @dataclass(frozen=True)
 class Departures:
-    """How often an adapted tokenizer departs from the exact-word rule on a text; examples as
-    (piece, rule, got).
+    """How often an adapted tokenizer departs from the exact-word rule on a text.
+
+    examples: (whitespace-separated piece, tokens by the rule, tokens of the tokenizer).
     """
 
     words: int
@@ -180,7 +172,7 @@ class Departures:
 
     @property
     def share(self) -> float:
-        """Departures among all occurrences of added words."""
+        """Departures as a fraction of all occurrences of added words."""
         return (self.missed + self.other) / self.added_words if self.added_words else 0.0
 
 
@@ -191,12 +183,10 @@ def measure_departures(
     pieces: Mapping[str, int],
     examples: int = 10,
 ) -> Departures:
-    """Compare `after` with the rule on the distinct whitespace-separated pieces of a text and their
-    counts.
+    """Compare a tokenizer with the exact-word rule on the whitespace-separated pieces of a text.
 
-    The rule cuts every word as `before` did, but an added word is one token. `missed` counts pieces
-    in which an added word was not one token; `other` those in which anything else was cut otherwise
-    than before.
+    By the rule, an added word is one token and every other word is tokenized as by `before`. `missed`
+    counts pieces in which an added word is not one token; `other` those that differ in anything else.
     """
     vocabulary = vocabulary_of(after)
     added = frozenset(vocabulary.tokens[len(before) :])
@@ -222,9 +212,7 @@ def measure_departures(
 def _encode(
     tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000
 ) -> Iterable[tuple[str, ...]]:
-    """The tokens of each text, without special tokens around it; a block at a time, to bound
-    memory.
-    """
+    """Yield the tokens of each text without special tokens, in blocks to bound the memory."""
     waiting: list[str] = []
     for text in texts:
         waiting.append(text)
