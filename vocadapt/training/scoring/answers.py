@@ -1,5 +1,5 @@
-"""Scores of answers to questions, by SQuAD's rules. Gold is every accepted answer of a question,
-the prediction one text.
+"""Scores of answers to questions by SQuAD's rules. Gold is all accepted answers of a question, the
+prediction one text.
 """
 
 import re
@@ -16,20 +16,20 @@ ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def normalized(text: str) -> str:
-    """Lower case, no ASCII punctuation, no articles, single blanks: `The cat's  toy.` → `cats
-    toy`.
+    """Normalize a text: lower case, no ASCII punctuation, no articles, single spaces: `The cat's
+    toy.` → `cats toy`.
     """
     return " ".join(ARTICLES.sub(" ", text.lower().translate(NO_PUNCTUATION)).split())
 
 
 def exact(gold: str, predicted: str) -> float:
-    """1 where both are the same text after normalization."""
+    """Return 1 if both texts are equal after normalization, else 0."""
     return float(normalized(gold) == normalized(predicted))
 
 
 def overlap(gold: str, predicted: str) -> float:
-    """F1 of the two bags of words after normalization; where either is empty, 1 for both empty and
-    else 0.
+    """Return the F1 of the two bags of words after normalization; if either is empty, 1 if both
+    are, else 0.
     """
     ours, theirs = normalized(gold).split(), normalized(predicted).split()
     if not ours or not theirs:
@@ -38,16 +38,16 @@ def overlap(gold: str, predicted: str) -> float:
 
 
 def substring(gold: str, predicted: str) -> float:
-    """1 where the prediction stands in the gold answer, both normalized; an empty prediction only
-    where gold is empty.
+    """Return 1 if the normalized gold answer contains the normalized prediction, else 0; an empty
+    prediction counts only if gold is empty.
     """
     ours, theirs = normalized(gold), normalized(predicted)
     return float(theirs in ours if theirs else not ours)
 
 
 def _answers(gold: Sequence[Sequence[str]], predicted: Sequence[str], rules: Rules) -> Tally:
-    """Columns: exact, overlap, substring, each the best over the accepted answers, and 1; no
-    accepted answer means "".
+    """Count per question: exact, overlap and substring, each the best over the accepted answers,
+    and 1; no accepted answer means "".
     """
     rows = [
         [

@@ -1,8 +1,8 @@
-"""What every score is made of: one row of figures for each sentence, document or question, whose
-sums decide the score.
+"""Counts that scores are computed from: one row for each sentence, document or question; scores
+depend on their sums only.
 
-Because only sums matter, an interval is a product of random weights with the rows, and a paired
-test is an exchange of rows.
+Therefore a bootstrap is a product of random weights with the rows, and a paired permutation test is
+an exchange of rows.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -21,10 +21,10 @@ Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
 
 @dataclass(frozen=True)
 class Rules:
-    """Conventions that a score may depend on, and its output names.
+    """Conventions of scores.
 
-    `negative` are the classes of "no relation" that -positive scores leave out, `positive` is the
-    class that binary F1 is about, `untyped` makes one type of all entity types.
+    negative: classes of "no relation", which -positive scores leave out. positive: the class of
+    binary F1. untyped: treat all entity types as one.
     """
 
     negative: tuple[str, ...] = ("false", "DDI-false")
@@ -37,8 +37,8 @@ DEFAULT_RULES = Rules()
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Figures of every unit, (units, labels, columns); the columns are the scorer's own, gold,
-    predicted, right for most.
+    """Counts of every unit, rows (units, labels, columns) float64; columns depend on the scorer,
+    mostly gold, predicted, right.
     """
 
     rows: Array
@@ -46,13 +46,13 @@ class Tally:
 
     @property
     def totals(self) -> Array:
-        """Summed over units: (labels, columns)."""
+        """Sums over units, (labels, columns) float64."""
         sums: Array = self.rows.sum(axis=0)
         return sums
 
     def grouped(self, groups: Sequence[str]) -> "Tally":
-        """The same figures with one unit for each group (a document's sentences), groups in the
-        order they first come.
+        """Sum the counts of units with the same group (such as the sentences of a document), in the
+        order of first occurrence.
         """
         if len(groups) != len(self.rows):
             raise ValueError(f"{len(groups)} groups for {len(self.rows)} units")
@@ -64,7 +64,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Score:
-    """Scores from 0 to 1 with their definition: the main one by name, and those of each label.
+    """Scores from 0 to 1 with their definition: by name, and for each label.
 
     classes: the scored classes, if there are two. units: number of sentences, documents or
     questions. rules: scoring conventions. 0/0 counts as 0.
@@ -85,7 +85,7 @@ class Score:
         return self.values[self.headline]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, the figures first."""
+        """Return JSON values, figures first."""
         labels = {name: dict(values) for name, values in self.by_label.items()}
         named = {
             "scorer": self.scorer,
@@ -100,13 +100,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A score by name: what it is exactly, for which kinds of task, how a unit is counted, how sums
-    become figures.
+    """A scorer by name: its definition, the kinds of task it applies to, how units are counted, and
+    how sums become figures.
 
-    `count(gold, predicted, rules)` gives a Tally; `reckon(sums, labels, rules)` takes sums (…,
-    labels, columns) and gives each figure as (…). `counted` says that the columns are gold,
-    predicted, right, so that every label has figures of its own; `uses` are the rules it depends
-    on.
+    count(gold, predicted, rules) returns a Tally. reckon(sums, labels, rules) maps sums (…, labels,
+    columns) to figures (…). counted: the columns are gold, predicted, right, so that every label
+    has its own figures. uses: names of the rules it depends on.
     """
 
     name: str
@@ -121,8 +120,8 @@ class Scorer:
     def tally(
         self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES
     ) -> Tally:
-        """Count unit by unit; raises InputError where gold and predictions differ in number, or
-        there are none.
+        """Count every unit; raises InputError if gold and predictions differ in number, or there
+        are none.
         """
         if len(gold) != len(predicted):
             raise InputError(
@@ -139,11 +138,11 @@ class Scorer:
     def score(
         self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES
     ) -> Score:
-        """The score of predictions; raises InputError for what cannot be compared."""
+        """Score predictions; raises InputError if they cannot be compared."""
         return self.of(self.tally(gold, predicted, rules), rules)
 
     def of(self, tally: Tally, rules: Rules = DEFAULT_RULES) -> Score:
-        """The score of what was counted."""
+        """Score counts."""
         values = {
             name: float(value)
             for name, value in self.reckon(tally.totals, tally.labels, rules).items()
@@ -180,13 +179,13 @@ class Scorer:
         return f"over both classes, {labels[0]!r} and {labels[1]!r}"
 
     def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = DEFAULT_RULES) -> Array:
-        """The headline figure of each of many sums (many, labels, columns)."""
+        """Compute the headline figure of many sums (many, labels, columns): (many,) float64."""
         return self.reckon(sums, labels, rules)[self.headline]
 
 
 def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
-    """Columns gold, predicted, right for every unit and label: an item is right where gold and
-    prediction hold it alike.
+    """Count gold, predicted and right items per unit and label; an item is right if gold and
+    prediction both contain it.
     """
     labels = sorted({label for items in (*gold, *predicted) for label, _ in items})
     check_cells(len(gold), len(labels))
@@ -210,14 +209,16 @@ def check_cells(units: int, labels: int) -> None:
 
 
 def share(part: Array, whole: Array) -> Array:
-    """One over the other, 0 where whole is 0."""
+    """Divide elementwise, 0 if `whole` is 0."""
     return np.divide(
         part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0
     )
 
 
 def prf(sums: Array) -> dict[str, Array]:
-    """Precision, recall and F1 of sums whose last axis is gold, predicted, right."""
+    """Compute precision, recall and F1 from sums (…, 3) of gold, predicted and right: each (…)
+    float64.
+    """
     gold, predicted, right = (
         np.asarray(sums[..., column], dtype=np.float64) for column in range(3)
     )
@@ -229,7 +230,7 @@ def prf(sums: Array) -> dict[str, Array]:
 
 
 def per_label(tally: Tally) -> dict[str, dict[str, float]]:
-    """Precision, recall, F1 and the counts of every label."""
+    """Return precision, recall, F1 and the counts of every label."""
     figures, totals = prf(tally.totals), tally.totals
     counts = {name: totals[:, column] for column, name in enumerate(("gold", "predicted", "right"))}
     return {
@@ -242,13 +243,13 @@ def per_label(tally: Tally) -> dict[str, dict[str, float]]:
 
 
 def micro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
-    """Micro average: counts of all labels added up."""
+    """Micro average: the counts of all labels are summed first."""
     return prf(np.asarray(sums.sum(axis=-2)))
 
 
 def macro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
-    """Macro average: the mean over labels that gold or prediction hold, as sklearn's
-    f1_score(average="macro") has it.
+    """Macro average over the labels that occur in gold or predictions, as in scikit-learn's
+    f1_score(average="macro").
     """
     held = (sums[..., 0] + sums[..., 1] > 0).astype(np.float64)
     return {

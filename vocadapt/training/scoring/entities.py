@@ -1,4 +1,4 @@
-"""Scores of tagged words. Gold and predictions are one sequence of tags a sentence, in the same
+"""Scores of tagged words. Gold and predictions are one sequence of tags per sentence, in the same
 order and of the same length.
 """
 
@@ -30,7 +30,9 @@ def _legacy(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
 
 
 def _last_part(tag: str) -> str:
-    """What seqeval 0.0.12 takes for the type: all after the last hyphen; of a bare tag, the tag."""
+    """Return what seqeval 0.0.12 takes as the type: everything after the last hyphen; of a bare
+    tag, the tag.
+    """
     return tag.rpartition("-")[2]
 
 
@@ -49,8 +51,8 @@ def _pieces(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
 
 
 def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) -> Tally:
-    """Count what `items` finds in every sentence; raises InputError where a sentence's tags differ
-    in number.
+    """Count the items of every sentence; raises InputError if gold and predicted tags differ in
+    number.
     """
     for number, (ours, theirs) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(ours) != len(theirs):
@@ -63,8 +65,7 @@ def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) ->
 
 
 def on_pieces(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
-    """Tags of words → tags of wordpieces as exBERT has them: every piece of a word takes the word's
-    tag.
+    """Repeat the tag of each word for each of its wordpieces, as exBERT (Tai et al. 2020) does.
 
     `on_pieces(["B", "O"], [3, 1])` → B B B O.
     """
@@ -72,7 +73,7 @@ def on_pieces(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
 
 
 def _check_types(gold: Tagged, predicted: Tagged, rules: Rules) -> None:
-    """Bare tags on one side only would never agree: that is a slip, not a score."""
+    """Raise InputError if only one side has bare tags: they would never agree with typed ones."""
     if rules.untyped:
         return
     bare = [

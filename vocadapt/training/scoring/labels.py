@@ -1,5 +1,5 @@
-"""Scores of labeled texts. Gold and predictions are a set of labels a text; where every text has
-one label, sets of one.
+"""Scores of labeled texts. Gold and predictions are one set of labels per text; for single-label
+tasks, sets of one.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -33,7 +33,7 @@ def _labels(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -
 
 
 def _right(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -> Tally:
-    """Columns: all labels right, 1."""
+    """Count per text: 1 if all labels are right, and 1."""
     right = [set(ours) == set(theirs) for ours, theirs in zip(gold, predicted, strict=True)]
     return Tally(np.array([[[float(was), 1.0]] for was in right]))
 
@@ -43,7 +43,7 @@ def _accuracy(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Arr
 
 
 def _examples(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -> Tally:
-    """Columns: an example's own precision, recall and F1, and 1."""
+    """Count per text: its own precision, recall and F1, and 1."""
     rows = [
         [[*_example(set(ours), set(theirs)), 1.0]]
         for ours, theirs in zip(gold, predicted, strict=True)
@@ -52,8 +52,8 @@ def _examples(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules)
 
 
 def _example(gold: set[str], predicted: set[str]) -> tuple[float, float, float]:
-    """What one example adds; BLUE's script has none without gold labels: one that predicts none
-    there is right.
+    """Return precision, recall and F1 of one text; BLUE's script leaves texts without gold labels
+    undefined: here, predicting none is right.
     """
     if not gold:
         return (0.0, 0.0, 0.0) if predicted else (1.0, 1.0, 1.0)
@@ -72,7 +72,7 @@ def _example_means(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str
 
 
 def _positive(average: Reckon) -> Reckon:
-    """An average that leaves the negative classes out."""
+    """Leave the negative classes out of an average."""
 
     def reckon(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
         kept = [place for place, label in enumerate(labels) if label not in rules.negative]

@@ -1,6 +1,4 @@
-"""SCORERS: every score by its name, and the one that each kind of task has unless it says
-otherwise.
-"""
+"""SCORERS: all scorers by name. DEFAULTS: the scorer of each kind of task."""
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import ANSWER_SCORERS
@@ -22,8 +20,8 @@ DEFAULTS = {
 
 
 def scorer_of(kind: str, name: str = "") -> Scorer:
-    """A scorer for a kind of task, its usual one without a name; raises InputError for one that
-    does not exist or fit.
+    """Return a scorer for a kind of task, the default one without a name; raises InputError for an
+    unknown scorer, or one for other kinds.
     """
     if kind not in DEFAULTS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Scores of several runs put together: mean and spread over seeds, runs that collapsed, and means
+"""Summaries of several scores: mean and standard deviation over seeds, collapsed runs, and means
 over groups of tasks.
 """
 
@@ -13,12 +13,11 @@ MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
 
 @dataclass(frozen=True)
 class SeedSummary:
-    """One figure over several seeds: the mean and standard deviation (n − 1) of all of them, and of
-    those that learned.
+    """One figure over several seeds: mean and standard deviation (n − 1) of all runs, and of those
+    that did not collapse.
 
-    A deviation of fewer than two values is None. `collapsed` counts the runs that never left the
-    majority baseline: `mean` holds them, `mean_learned` does not, and both are shown wherever they
-    differ.
+    The deviation of fewer than two values is None. collapsed: number of runs that never exceeded
+    the majority baseline; `mean` includes them, `mean_learned` does not.
     """
 
     values: tuple[float, ...]
@@ -30,7 +29,7 @@ class SeedSummary:
 
 
 def summarize_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> SeedSummary:
-    """Sum up one figure of several runs; `collapsed` says of each run whether it is one."""
+    """Summarize one figure of several runs; `collapsed` tells for each run whether it collapsed."""
     if not values:
         raise ValueError("no value to sum up")
     flags = collapsed or [False] * len(values)
@@ -41,8 +40,8 @@ def summarize_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What answering without looking scores: the commonest answer, and every constant answer that
-    was tried.
+    """Scores of constant predictions: of the most frequent answer, and of every constant answer
+    tried.
     """
 
     majority: float
@@ -50,8 +49,8 @@ class Baseline:
 
 
 def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: float = 1e-6) -> bool:
-    """Whether a run's dev score never left the baseline: never above the majority's, or only where
-    a constant answer stands.
+    """Whether no dev score of a run exceeds the majority baseline, other than by equaling a
+    constant answer.
 
     False for a run without dev scores.
     """
@@ -65,7 +64,7 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
 
 
 def constant_answers(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:
-    """Predictions that do not look at the text, the commonest first."""
+    """Return constant predictions, the most frequent answer first."""
     if kind == "ner":
         return [[("O",) * len(tags) for tags in gold]]
     if kind == "qa":
@@ -82,12 +81,11 @@ def group_means(
     groups: Mapping[str, Collection[str]],
     collapsed: Mapping[str, int] | None = None,
 ) -> dict[str, dict[str, float | int | None]]:
-    """The mean over the tasks of each group, how many of its tasks have a score, and of how many;
-    `all` comes last.
+    """Average scores over the tasks of each group, with the numbers of scored and of all tasks; the
+    group `all` comes last.
 
-    `groups` is group → names of its tasks; a task without a score is left out of the mean and
-    counted. `collapsed` is task → collapsed runs: the mean holds them, and how many they are stands
-    beside it.
+    groups: group → names of its tasks; a task without a score is left out of the mean. collapsed:
+    task → number of collapsed runs, which are included in the mean.
     """
     every = {name for names in groups.values() for name in names} | set(scores)
     summed: dict[str, dict[str, float | int | None]] = {}

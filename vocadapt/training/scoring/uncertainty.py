@@ -1,8 +1,12 @@
-"""How sure a score is: bootstrap intervals, and paired tests between two sets of predictions for
-the same gold.
+"""Uncertainty of scores: bootstrap confidence intervals, and paired tests of two sets of
+predictions for the same gold.
 
-Units are resampled whole: sentences or, where an example is one, documents. Every draw comes from
-the seed.
+Units are resampled whole: sentences or, if they are the examples, documents. All random numbers
+depend on the seed.
+
+Example: three units have the counts (gold, predicted, right) 1 1 1, 1 1 0 and 1 0 0. A resample
+draws units 0, 0 and 2, weights 2 0 1; its sums are 3 2 2, its F1 is 2 · 2 / (3 + 2) = .8. The
+interval holds the middle 95 % of such values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError
-    for a seed below 0.
-    """
+    """Number of resamples, confidence level, and seed."""
 
     rounds: int = bounded(1000, 0, 1_000_000, "Resamples")
     level: float = bounded(0.95, SMALLEST, 1 - SMALLEST, "Confidence level")
@@ -47,12 +49,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Predictions A and B for the same units: the difference B − A, its interval, and how likely
-    chance alone makes as much.
+    """Predictions A and B for the same units: the difference B − A, its interval, and p-values.
 
-    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar
-    test, for accuracy only and where every unit is one example; `better_share` is the share of
-    paired bootstrap draws in which B stands above A.
+    p_randomisation: of a two-sided approximate randomization test. p_mcnemar: of the exact McNemar
+    test, only for accuracy and units of one example. better_share: fraction of the paired bootstrap
+    resamples in which B scores higher than A.
     """
 
     scorer: str
@@ -71,7 +72,7 @@ class Comparison:
 def bootstrap(
     scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
-    """The interval of the headline figure, over units drawn with replacement."""
+    """Return the confidence interval of the headline figure over units drawn with replacement."""
     flat = tally.rows.reshape(len(tally.rows), -1)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
     return _interval(
@@ -87,7 +88,7 @@ def compare(
     rules: Rules = DEFAULT_RULES,
     draws: Draws = DEFAULT_DRAWS,
 ) -> Comparison:
-    """Compare two sets of predictions unit by unit; raises InputError for what cannot be scored."""
+    """Compare two sets of predictions unit by unit; raises InputError if they cannot be scored."""
     first, second = aligned(scorer.tally(gold, a, rules), scorer.tally(gold, b, rules))
     return compare_tallies(scorer, first, second, rules, draws)
 
@@ -95,7 +96,12 @@ def compare(
 def compare_tallies(
     scorer: Scorer, a: Tally, b: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Comparison:
-    """Compare two tallies of the same units over the same labels."""
+    """Compare two tallies of the same units over the same labels.
+
+    1. Bootstrap: the difference B − A over units drawn with replacement, the same for both.
+    2. Approximate randomization: the difference after exchanging the predictions of random units.
+    3. p-value: fraction of the exchanges with at least the observed difference.
+    """
 
     def headlines(sums: Array) -> Array:
         return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
@@ -128,13 +134,13 @@ def compare_tallies(
 
 
 def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
-    """Two tallies over the labels of both."""
+    """Extend two tallies to the labels of both."""
     labels = tuple(sorted({*a.labels, *b.labels}))
     return _over(a, labels), _over(b, labels)
 
 
 def mean_tally(tallies: Sequence[Tally]) -> Tally:
-    """The figures of every unit, averaged over tallies of the same units, such as those of several
+    """Average the counts of every unit over tallies of the same units, such as those of several
     seeds.
     """
     over = align_all_labels(tallies)
@@ -142,14 +148,16 @@ def mean_tally(tallies: Sequence[Tally]) -> Tally:
 
 
 def align_all_labels(tallies: Sequence[Tally]) -> list[Tally]:
-    """Any number of tallies over the labels of all."""
+    """Extend tallies to the labels of all."""
     labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
     return [_over(tally, labels) for tally in tallies]
 
 
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
-    """Exact two-sided McNemar: of the units that only one of both has right, is it one more often
-    than a coin would say?
+    """Exact two-sided McNemar test: among the units that only one side has right, is one side more
+    frequent than by a fair coin?
+
+    right_a, right_b: (units,), positive if right.
     """
     from scipy.stats import binomtest
 
@@ -160,8 +168,8 @@ def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
 
 
 def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
-    """The test where it is defined: of units that are right or wrong, so not of documents, nor of
-    means over seeds.
+    """Run the McNemar test if it is defined: for units that are right or wrong, so neither for
+    documents nor for means over seeds.
     """
     if scorer.name != "accuracy" or (a.rows[:, 0, 1] != 1).any():
         return None
@@ -179,14 +187,14 @@ def _over(tally: Tally, labels: tuple[str, ...]) -> Tally:
 
 
 def _blocks(units: int, draws: Draws) -> Iterator[int]:
-    """Rounds to draw at a time."""
+    """Yield the numbers of resamples to draw at a time."""
     size = max(1, BLOCK // units)
     for start in range(0, draws.rounds, size):
         yield min(size, draws.rounds - start)
 
 
 def _weights(units: int, draws: Draws) -> Iterator[Array]:
-    """How often each unit was drawn, (rounds, units), in blocks."""
+    """Yield how often each unit was drawn, (rounds, units) float64, in blocks."""
     random = np.random.default_rng(draws.seed)
     for rounds in _blocks(units, draws):
         drawn = random.integers(0, units, size=(rounds, units)) + np.arange(rounds)[:, None] * units
@@ -198,8 +206,8 @@ def _weights(units: int, draws: Draws) -> Iterator[Array]:
 
 
 def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
-    """What goes from one system's sums to the other's when each unit is exchanged by the toss of a
-    coin: (rounds, columns).
+    """Yield the change of both systems' sums when each unit is exchanged with probability 1/2:
+    (rounds, columns) float64.
     """
     random = np.random.default_rng(draws.seed + 1)
     for rounds in _blocks(len(difference), draws):

@@ -32,22 +32,22 @@ UNITS = ("example", "document")
 
 
 class Example(Protocol):
-    """What all kinds of examples share."""
+    """Attributes of all kinds of examples."""
 
     @property
     def document(self) -> str:
-        """The document it is of; "" where the file does not say."""
+        """Name of its document; "" if the file has none."""
         ...
 
     @property
     def gold(self) -> tuple[str, ...] | None:
-        """What is right, as the scorers of its kind take it; None where it is not known."""
+        """Gold labels in the form that the scorers of its kind take; None if unknown."""
         ...
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words and the tag of each; None without tags."""
+    """Words and their tags; None without tags."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
@@ -79,8 +79,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Answer:
-    """An accepted answer and where it begins in the context, in characters; None where it does not
-    stand there.
+    """An accepted answer and its first character in the context; None if the context does not
+    contain it.
     """
 
     text: str
@@ -91,8 +91,8 @@ class Answer:
 class Question:
     """A question on a context; answers: empty if there is no answer, None if they are not known.
 
-    word_rule: how to split the context into the words over which logits are pooled
-    (windows.WORD_RULES). It is ignored when questions are compared.
+    word_rule: how to split the context into the words over which logits are pooled (WORD_RULES). It
+    is ignored when questions are compared.
     """
 
     id: str
@@ -110,8 +110,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Split:
-    """The examples of one file, in its order; `notes` counts what was found, left out or mended
-    while it was read.
+    """The examples of one file in order; `notes` counts what was found, left out or repaired while
+    reading.
     """
 
     examples: tuple[Example, ...]
@@ -123,12 +123,12 @@ class Split:
 
     @property
     def labeled(self) -> bool:
-        """Whether what is right is known of it."""
+        """Whether its gold labels are known."""
         return bool(self.examples) and self.examples[0].gold is not None
 
     @property
     def gold(self) -> tuple[tuple[str, ...], ...]:
-        """What is right for every example; raises InputError where it is not known."""
+        """Gold labels of every example; raises InputError if they are not known."""
         found = tuple(example.gold for example in self.examples if example.gold is not None)
         if len(found) != len(self.examples):
             raise InputError(
@@ -139,16 +139,16 @@ class Split:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The document of every example."""
+        """Document of every example."""
         return tuple(example.document for example in self.examples)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task to train on and to be scored on: its kind, labels, splits and score.
+    """A task: its kind, labels, splits and score.
 
-    `labels` are entity types (ner, "" for bare tags), classes, or none (qa). `unit`: whether an
-    example is one of the file, or (multilabel) all sentences of a document together.
+    labels: entity types (ner, "" for bare tags), classes, or none (qa). unit: "example", or
+    (multilabel) "document" for all sentences of a document together.
     """
 
     name: str
@@ -172,11 +172,11 @@ class Task:
 
     @property
     def scorer(self) -> Scorer:
-        """The score it is judged by."""
+        """Its scorer."""
         return scorer_of(self.kind, self.score)
 
     def split(self, name: str) -> Split:
-        """A split by name; raises InputError where the task has none of that name."""
+        """Return a split by name; raises InputError if the task does not have it."""
         if name not in self.splits:
             raise InputError(
                 f"{self.name} has no {name} split.", f"It has: {', '.join(self.splits)}."
@@ -185,14 +185,14 @@ class Task:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What to know before training, a sentence each: labels unseen in training, one class only,
-        no labels, mended things.
+        """Sentences to report before training: labels unseen in training, splits with one class or
+        no labels, repairs.
         """
         return tuple(_findings(self))
 
 
 def labels_of(kind: str, examples: Iterable[Example]) -> frozenset[str]:
-    """The labels that examples hold: entity types, or classes; none for questions."""
+    """Return the labels of examples: entity types, or classes; none for questions."""
     if kind == "qa":
         return frozenset()
     gold = (example.gold or () for example in examples)

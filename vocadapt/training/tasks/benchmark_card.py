@@ -1,7 +1,8 @@
-"""Cards: what each benchmark of the papers is, as data: labels, version, splits and sizes, metric,
-license, where to get it.
+"""Benchmark cards: labels, version, splits and sizes, metric, license and source of each benchmark
+of the papers, as data.
 
-What neither the papers, their code nor the files say stays empty, and is shown as "not known here".
+Facts that neither the papers, their code nor the files contain stay empty and are displayed as "not
+known here".
 """
 
 import tomllib
@@ -24,8 +25,8 @@ ACCESS = {
 
 @dataclass(frozen=True)
 class CardFile:
-    """Where a split comes from: a path under the card's base, or a member of the zip at that path;
-    its SHA-256 if known.
+    """Source of a split: a path under the card's base, or a member of the zip at that path; its
+    SHA-256 if known.
     """
 
     path: str
@@ -35,11 +36,11 @@ class CardFile:
 
 @dataclass(frozen=True)
 class Card:
-    """A benchmark. `sizes` is split → what is counted → how many; `metric` is how its papers score
-    it, `scorer` how we do.
+    """A benchmark.
 
-    `source` says where the card's facts come from, `files` which files `download` takes (from
-    `base`; without one, bring them; {fold} in a path stands for the number of a fold).
+    sizes: split → what is counted → number. metric: how its papers score it; scorer: how we do.
+    source: where the card's facts are from. files: the files that `download` fetches from `base`;
+    without a base, users bring them; {fold} in a path stands for the number of a fold.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Card:
 
     @property
     def free(self) -> bool:
-        """Whether `download` can fetch it by itself."""
+        """Whether `download` can fetch it."""
         return bool(self.base and self.files)
 
     @property
@@ -72,7 +73,7 @@ class Card:
         return self.name.partition("/")[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values; None for what is not known here."""
+        """Return JSON values; None for unknown facts."""
         return {name: value or None for name, value in asdict(self).items()} | {
             "family": self.family
         }
@@ -80,7 +81,7 @@ class Card:
 
 @cache
 def cards() -> Mapping[str, Card]:
-    """Every card by its name, `family/benchmark`, in the order of their files."""
+    """Load all cards by name, `family/benchmark`, in the order of their files."""
     found: dict[str, Card] = {}
     for path in sorted(CARDS.glob("*.toml")):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -92,8 +93,8 @@ def cards() -> Mapping[str, Card]:
 
 
 def card_of(name: str) -> Card:
-    """The card of that name, or of the only benchmark called so; raises InputError, with the
-    nearest names, for any other.
+    """Return the card of a name, or of the only benchmark with that name in any family; raises
+    InputError, with similar names, if there is none.
     """
     from difflib import get_close_matches
 
@@ -124,8 +125,8 @@ def card_of(name: str) -> Card:
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Group → the Bio-LM tasks in it, for group means: sequence labeling, classification, PubMed,
-    clinical.
+    """Return group → Bio-LM tasks in it, for group means: sequence labeling, classification,
+    PubMed, clinical.
     """
     found: dict[str, list[str]] = {}
     for card in cards().values():

@@ -1,6 +1,4 @@
-"""Sentences → chunks of at most so many words that never cut an entity (Poerner et al.: 30
-words).
-"""
+"""Division of sentences into chunks that never divide an entity (Poerner et al. 2020: 30 words)."""
 
 from collections.abc import Iterable
 
@@ -8,7 +6,7 @@ from collections.abc import Iterable
 def chunk_bounds(
     words: int, spans: Iterable[tuple[int, int]], limit: int
 ) -> tuple[tuple[int, int], ...]:
-    """Where a sentence of so many words is cut: each chunk as long as it can be, no cut inside a
+    """Divide a sentence of `words` words into chunks as long as possible, none ending inside a
     span.
 
     A span longer than the limit is a chunk of its own. The chunks together are the sentence.

@@ -1,9 +1,9 @@
-"""Long contexts for question answering, in numbers only: the windows read, the words they cover,
-the best answer of scores.
+"""Long contexts for question answering, in numbers only: windows over wordpieces, the words they
+cover, and the best spans of scores.
 
-As Poerner et al. released it: the context's pieces are cut into active parts of N = ⌊(size −
-question − 3) / 2⌋; each is read with as much context around it as fits, and only its own scores are
-kept; so each piece is scored once, in context.
+As released by Poerner et al. 2020: the wordpieces of a context are divided into active parts of N =
+⌊(size − question − 3) / 2⌋; each is read with as much context around it as fits, and only its own
+scores are kept. So each wordpiece is scored once, in context.
 """
 
 import re
@@ -35,11 +35,9 @@ WORD_RULES = {
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """Size of a window in pieces, specials included; characters of an answer at most; what a word
-    is.
-
-    "code" cuts at blanks and at runs of ASCII punctuation, as the released code does; "paper" at
-    blanks only.
+    """Window size in wordpieces, special tokens included; maximum characters of an answer; the word
+    rule. "code" splits at whitespace and at runs of ASCII punctuation, as the released code does;
+    "paper" at whitespace only.
     """
 
     size: int = bounded(512, 1, 32_768, "Window size")
@@ -60,8 +58,8 @@ def check_word_rule(rule: str) -> str:
 
 @dataclass(frozen=True)
 class Window:
-    """Context pieces `left` to `right` are read, and the scores of `active_left` to `active_right`
-    are kept; ends exclusive.
+    """Context wordpieces `left` to `right` are read, and the scores of `active_left` to
+    `active_right` are kept; ends exclusive.
     """
 
     left: int
@@ -71,10 +69,10 @@ class Window:
 
 
 def windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
-    """The windows over a context of so many pieces under a question of so many.
+    """Return the windows over `context` wordpieces with a question of `question` wordpieces.
 
-    What room is left beside the active part goes right first and then left in turn; what one side
-    cannot use the other takes. Raises InputError where the question leaves room for no piece.
+    Room besides the active part is filled first on the right and then alternately; what one side
+    cannot use the other takes. Raises InputError if the question leaves no room.
     """
     stride = (size - question - SPECIAL) // 2
     if stride < 1:
@@ -99,7 +97,9 @@ def _window(start: int, end: int, context: int, room: int) -> Window:
 
 @lru_cache(maxsize=256)  # many questions share a long context
 def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
-    """Start and end of every word of a context, in characters: (words, 2), read only."""
+    """Return start and end of every word of a context in characters: (words, 2) int64,
+    read-only.
+    """
     found = np.array(
         [match.span() for match in WORDS[words].finditer(context)], dtype=np.int64
     ).reshape(-1, 2)
@@ -108,8 +108,8 @@ def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
 
 
 def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
-    """The first and the last word that the characters `start` to `end` touch; None where they touch
-    none.
+    """Return the first and last word that overlap the characters `start` to `end`; None if none
+    does.
     """
     first = int(np.searchsorted(bounds[:, 1], start, side="right"))
     last = int(np.searchsorted(bounds[:, 0], end, side="left")) - 1
@@ -187,7 +187,7 @@ def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
 
 
 def _widest(bounds: NDArray[np.int64], characters: int) -> int:
-    """The most words that so many characters hold anywhere; 1 at least."""
+    """Return the largest number of words within `characters` characters anywhere; at least 1."""
     if not len(bounds):
         return 1
     last = np.searchsorted(bounds[:, 1], bounds[:, 0] + characters, side="right")

@@ -1,7 +1,8 @@
-"""Card → the files of a benchmark in a folder, each checked, with the task.toml that reads them.
+"""Download of a benchmark by its card: checked files in a folder, with the task.toml that reads
+them.
 
-By pooch, which checks a SHA-256 and never leaves half a file. Where no checksum is known, the one
-of the first download is written into task.toml, and later downloads are held to it.
+Uses pooch, which checks a SHA-256 and never leaves a partial file. If no checksum is known, that of
+the first download is written to task.toml, and later downloads must match it.
 """
 
 import shutil
@@ -31,12 +32,12 @@ def download(
     recorded: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> TaskFile:
-    """Fetch the files of a card into a folder that is there, and write its task.toml.
+    """Fetch the files of a card into an existing folder, and write its task.toml.
 
-    `source` stands for the card's own place: the address of a mirror, a file:// address, or a
-    folder (in which the files may also lie without the folders of their own). `recorded` are
-    checksums of an earlier download (by file name). Raises InputError for a card that is not free
-    without a source, a place that does not answer, and a file that is not the one expected.
+    source: replaces the card's own place: the address of a mirror, a file:// address, or a folder
+    (in which the files may also be without subfolders). recorded: checksums of an earlier download
+    by file name. Raises InputError for a card that is not free without a source, a place that does
+    not answer, and a file with another checksum.
     """
     base = _base(source or _own_place(card))
     splits = {split: _placed(split, file) for split, file in card.files.items()}
@@ -62,7 +63,7 @@ def download(
 
 
 def _own_place(card: Card) -> str:
-    """Where a free card's files are; raises InputError for one that is not free."""
+    """Return the address of a free card's files; raises InputError if the card is not free."""
     if card.free:
         return card.base
     names = ", ".join(file.path for file in card.files.values())
@@ -77,7 +78,7 @@ def _own_place(card: Card) -> str:
 
 
 def _placed(split: str, file: CardFile) -> str:
-    """The name that a split's file gets: train.tsv, in a folder for each fold where there are
+    """Return the file name of a split: train.tsv, in a subfolder for each fold if there are
     folds.
     """
     name = f"{split}{Path(file.member or file.path).suffix}"
@@ -85,7 +86,7 @@ def _placed(split: str, file: CardFile) -> str:
 
 
 def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) -> TaskFile:
-    """What the task.toml of a card says, given where its splits are."""
+    """Build the task.toml of a card from the places of its splits."""
     made = TaskFile(
         card.name,
         card.kind,
@@ -100,7 +101,7 @@ def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) ->
 
 
 def as_toml(task: TaskFile) -> str:
-    """The task.toml; settings that are as usual are left out."""
+    """Format a task.toml, without settings that have their default."""
     import tomli_w
 
     usual = TaskFile(task.name, task.kind, {})
@@ -118,7 +119,7 @@ def as_toml(task: TaskFile) -> str:
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     from hashlib import file_digest
 
     with open_file(path) as file:
@@ -126,7 +127,7 @@ def checksum(path: Path) -> str:
 
 
 def _base(place: str) -> str:
-    """An address that ends in a slash; a folder becomes a file:// address."""
+    """Return an address with a trailing slash; a folder becomes a file:// address."""
     if not urlparse(place).scheme or Path(place).is_dir():
         if not Path(place).is_dir():
             raise InputError(
@@ -138,7 +139,7 @@ def _base(place: str) -> str:
 
 
 def _fetch(base: str, file: CardFile, target: Path, draft: Path, recorded: str) -> str:
-    """Put one split in its place; gives its SHA-256."""
+    """Fetch the file of one split; returns its SHA-256."""
     expected = file.sha256 or recorded
     local = Path(url2pathname(urlparse(base).path)) if base.startswith("file:") else None
     if local and not (local / file.path).exists() and (local / Path(file.path).name).exists():
@@ -156,9 +157,7 @@ def _fetch(base: str, file: CardFile, target: Path, draft: Path, recorded: str) 
 
 
 def _retrieve(url: str, target: Path, sha256: str) -> None:
-    """Download one file; raises InputError where the place does not answer or the file is
-    another.
-    """
+    """Download one file; raises InputError if the place does not answer or the checksum differs."""
     import pooch
     import requests
 
@@ -182,12 +181,12 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
 
 
 def _copy(url: str, output: Any, pooch: Any) -> None:
-    """Pooch's downloader for file:// addresses."""
+    """Downloader of pooch for file:// addresses."""
     shutil.copyfile(check_file(url2pathname(urlparse(url).path)), output)
 
 
 def _unpack(archive: Path, member: str, target: Path) -> None:
-    """Take one file out of a zip archive."""
+    """Extract one file from a zip archive."""
     try:
         with zipfile.ZipFile(archive) as packed:
             if packed.getinfo(member).file_size > LARGEST:

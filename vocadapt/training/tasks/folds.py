@@ -1,4 +1,4 @@
-"""What a fold of a k-fold task is called, and what the task is without it."""
+"""Names of the folds of a k-fold task."""
 
 import re
 
@@ -6,10 +6,12 @@ NUMBERED = re.compile(r", fold \d+$")
 
 
 def of_fold(name: str, fold: int) -> str:
-    """The name of a fold: GAD → GAD, fold 3; the name itself where the fold is 0, which is none."""
+    """Return the name of a fold: GAD → GAD, fold 3; the name itself if the fold is 0, which means
+    none.
+    """
     return f"{name}, fold {fold}" if fold else name
 
 
 def without_fold(name: str) -> str:
-    """The name without its fold: GAD, fold 3 → GAD."""
+    """Return the name without its fold: GAD, fold 3 → GAD."""
     return NUMBERED.sub("", name)

@@ -25,8 +25,8 @@ from vocadapt.training.tasks.table_rows import PREDICTIONS, json_rows, rows_of
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for each gold example, as its kind's scorers take it; `notes` counts what
-    was missing or too much.
+    """Predictions for each gold example, in the form that its kind's scorers take; `notes` counts
+    missing and superfluous ones.
     """
 
     predicted: tuple[Any, ...]
@@ -39,8 +39,8 @@ BY_ORDER = "predictions without ids, taken in the order of the gold file"
 
 
 def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
-    """Read the predictions for a gold file; raises InputError where they are for other examples, or
-    say nothing.
+    """Read the predictions for a gold file; raises InputError if they are for other examples, or
+    missing.
     """
     if kind == "ner":
         return _tags(path, gold)
@@ -50,11 +50,12 @@ def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
 def tally_of(
     gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = DEFAULT_RULES, unit: str = ""
 ) -> Tally:
-    """Count predictions by example or by document, which is then what an interval and a test draw.
+    """Count predictions by example or by document; the counted units are those that intervals and
+    tests resample.
 
-    By document, example-f1 judges the labels of all sentences of a document together (as BLUE does,
-    and as it does unless told otherwise where every sentence names its document); any other score
-    adds up what it counts. Raises InputError where documents are asked for and not known.
+    By document, example-f1 merges the labels of all sentences of a document (as BLUE does; it is
+    the default if every sentence names its document); other scores sum their counts. Raises
+    InputError if documents are requested but unknown.
     """
     documents = gold.documents
     if unit == "document" and not all(documents):
@@ -71,9 +72,7 @@ def tally_of(
 def baseline_of_split(
     kind: str, gold: Split, scorer: str = "", rules: Rules = DEFAULT_RULES
 ) -> Baseline:
-    """The headline figure of always answering the same, in the units that `tally_of` counts in
-    unless told otherwise.
-    """
+    """Score constant predictions in the default units of `tally_of`."""
     chosen = scorer_of(kind, scorer)
     guesses = constant_answers(kind, gold.gold)
     scores = [chosen.of(tally_of(gold, guess, chosen, rules), rules).value for guess in guesses]
@@ -188,7 +187,7 @@ def _answers(path: Path, gold: Split) -> Predictions:
 
 
 def _answers_by_id(path: Path) -> dict[str, str]:
-    """Answer by question id, from either form."""
+    """Read answers by question id, from either form."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         rows = json_rows(path, '{"id": "…", "answer": "…"}')
         pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in rows]

@@ -1,8 +1,8 @@
-"""Which examples a model has been trained on, told by fingerprints that travel with its folder: a
-test on them is no test.
+"""Fingerprints of the examples a model was trained on, stored in its folder, to detect test
+examples seen in training.
 
-A fingerprint is of what is read, not of its labels: the words of a sentence, a text with its pair,
-a question's context and the question itself. Case and blanks do not matter. The folder holds the
+A fingerprint covers the input, not the labels: the words of a sentence, a text with its pair, a
+question's context and the question itself. Case and whitespace are ignored. The folder holds
 fingerprints only, never the text.
 """
 
@@ -25,7 +25,9 @@ NAMED: dict[type, str] = {
 
 
 def fingerprints(example: Example) -> frozenset[str]:
-    """The fingerprints of an example; a question has two, of its context and of the question."""
+    """Return the fingerprints of an example; a question has two, of its context and of the
+    question.
+    """
     if isinstance(example, Question):
         return frozenset({_print("context", example.context), _print("question", example.question)})
     if isinstance(example, Sentence):
@@ -35,19 +37,19 @@ def fingerprints(example: Example) -> frozenset[str]:
 
 
 def seen_in(examples: Iterable[Example]) -> frozenset[str]:
-    """The fingerprints of all examples."""
+    """Return the fingerprints of all examples."""
     return frozenset().union(*map(fingerprints, examples))
 
 
 def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
-    """How many examples share a fingerprint with those seen: for questions, the context or the
+    """Count the examples with a known fingerprint; for questions, of the context or the
     question.
     """
     return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
 
 
 def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
-    """How many of the examples were trained on, as a sentence; "" where none was."""
+    """Report in a sentence how many of the examples were trained on; "" if none."""
     count = count_seen(examples, seen)
     named = NAMED[type(examples[0])] if count else ""
     return (
@@ -58,14 +60,13 @@ def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
 
 
 def write_seen(seen: Iterable[str], folder: Path) -> None:
-    """Write fingerprints into a model's folder, one on each line."""
+    """Write fingerprints to a model's folder, one per line."""
     (folder / SEEN).write_text("".join(f"{one}\n" for one in sorted(seen)), encoding="utf-8")
 
 
 def read_seen(folder: Path) -> frozenset[str] | None:
-    """The fingerprints of what a model was fine-tuned on; None where its folder does not say.
-
-    Raises InputError for a file that holds something else.
+    """Read the fingerprints of a model's training examples; None if its folder has none. Raises
+    InputError for an invalid file.
     """
     path = folder / SEEN
     if not path.is_file():

@@ -191,8 +191,8 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
 
 
 def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
-    """The names of the columns: those of the first line where it is a header, else by their
-    number.
+    """Return the column names: those of the first line if it is a header, else inferred from the
+    number of columns.
     """
     lowered = [cell.strip().lower() for cell in cells]
     if any(KNOWN.get(name) == shape.needs for name in lowered) and all(
@@ -211,7 +211,7 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
 
 
 def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> Row:
-    """The values by what they are."""
+    """Map the values of a row to their roles."""
     found: Row = {}
     for role, name in chosen.items():
         if name not in row:

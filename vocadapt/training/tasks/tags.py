@@ -1,9 +1,9 @@
-"""Tags on words and the spans they mean: IOB2, IOB1, BIOES, and bare B, I, O, which are one type
-without a name.
+"""Tags of words and the spans they denote: IOB2, IOB1, BIOES, and bare B, I, O, which are one
+unnamed type.
 
-Spans are read by the rules of conlleval, which serve every scheme: B and S begin one; so does an I
-or E after an O, after another type, or after an E or S. An I without a B therefore begins a span;
-it is never dropped. How many there are is counted.
+Spans follow the rules of conlleval, which cover every scheme: B and S begin one; so does an I or E
+after an O, after another type, or after an E or S. An I without a B therefore begins a span and is
+never dropped; such tags are counted.
 """
 
 import re
@@ -22,7 +22,7 @@ SCHEMES = {
 
 
 class Span(NamedTuple):
-    """Words `start` to `end` (exclusive) of a sentence, of one type; "" where tags are bare."""
+    """Words `start` to `end` (exclusive) of a sentence, of one type; "" for bare tags."""
 
     start: int
     end: int
@@ -30,13 +30,13 @@ class Span(NamedTuple):
 
 
 def type_of(tag: str) -> str:
-    """The type of a tag; "" for a bare one."""
+    """Return the type of a tag; "" for a bare one."""
     return tag[2:]
 
 
 def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
-    """The spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X), (3, 4,
-    "").
+    """Return the spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X),
+    (3, 4, "").
     """
     spans: list[Span] = []
     start, kind, before = -1, "", "O"
@@ -53,7 +53,7 @@ def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tu
 
 
 def tags_of(spans: Iterable[Span], words: int) -> tuple[str, ...]:
-    """The spans as IOB2 tags on a sentence of so many words; bare where the type is ""."""
+    """Return the IOB2 tags of spans on a sentence of `words` words; bare if the type is ""."""
     tags = ["O"] * words
     for start, end, kind in spans:
         ending = f"-{kind}" if kind else ""
@@ -62,7 +62,7 @@ def tags_of(spans: Iterable[Span], words: int) -> tuple[str, ...]:
 
 
 def check_tag(tag: str, place: str) -> str:
-    """The tag itself; raises InputError, saying the place, where it is none."""
+    """Return the tag; raises InputError, with the place, if it is not one."""
     if not TAG.fullmatch(tag):
         raise InputError(
             f"{place} has the tag {tag[:40]!r}.",
@@ -72,11 +72,11 @@ def check_tag(tag: str, place: str) -> str:
 
 
 def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme of tags: BIOES where an E or S stands, IOB1 where more spans after an O begin with
-    I than with B, else IOB2.
+    """Detect the scheme: BIOES if there is an E or S, IOB1 if more spans after an O begin with I
+    than with B, else IOB2.
 
-    The same spans come out whatever it is; it says what an I without a B means: nothing odd (IOB1),
-    or a slip (IOB2, BIOES).
+    The spans do not depend on it; it tells whether an I without a B is regular (IOB1) or a mistake
+    (IOB2, BIOES).
     """
     begun = {"I": 0, "B": 0}
     for before, tag in _pairs(sentences):
@@ -88,7 +88,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
-    """How many I (or E) begin a span that no B began."""
+    """Count the spans that begin with I (or E) without a B."""
     return sum(
         tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag))
         for before, tag in _pairs(sentences)
@@ -96,6 +96,6 @@ def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
 
 
 def _pairs(sentences: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Every tag with the one before it in its sentence, O at its start."""
+    """Yield every tag with the previous one of its sentence, O at its start."""
     for tags in sentences:
         yield from zip(chain("O", tags), tags, strict=False)

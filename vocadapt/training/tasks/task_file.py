@@ -41,7 +41,7 @@ ROLES = ("text", "pair", "label", "id")
 
 @dataclass(frozen=True)
 class TaskFile:
-    """What the file says; paths as they stand there, relative to it."""
+    """Content of a task file; paths are relative to it."""
 
     name: str
     kind: str
@@ -62,16 +62,16 @@ class TaskFile:
 
     @property
     def rules(self) -> Rules:
-        """What its score depends on."""
+        """Conventions of its score."""
         return Rules(self.negative, self.positive, self.untyped)
 
 
 def read_task(path: Path, fold: int = 0) -> Task:
-    """The task of a TOML file, or of a folder with a task.toml in it; of a k-fold task, one fold (1
-    is the first).
+    """Read the task of a TOML file, or of a folder with a task.toml in it; of a k-fold task, one
+    fold (from 1).
 
-    Raises InputError for what is no such file, for a fold that is not there, for labels that the
-    file does not list, and for what the readers refuse.
+    Raises InputError for an invalid file, a missing fold, labels that the file does not list, and
+    for whatever the readers reject.
     """
     path = path / TASK if check_path(path).is_dir() else path
     said = read_task_file(path)
@@ -112,7 +112,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
 
 
 def files_of_task(path: Path) -> list[Path]:
-    """What a task is read from: the folder that a download made, or a TOML and the files it
+    """Return what a task is read from: the folder of a download, or a TOML and the files it
     names.
     """
     if check_path(path).is_dir():
@@ -130,7 +130,9 @@ def files_of_task(path: Path) -> list[Path]:
 def task_of_files(
     kind: str, files: Mapping[str, Path], scorer: str = "", unit: str = "example"
 ) -> Task:
-    """A task of loose files (split → file), without a TOML; named after the folder of the first."""
+    """Build a task from files (split → file) without a TOML; it is named after the folder of the
+    first.
+    """
     if not files:
         raise InputError(
             f"There is no file for the {kind} task.", "Give a train, dev or test file."
@@ -148,16 +150,14 @@ def task_of_files(
 def read_split(
     kind: str, path: Path, columns: Mapping[str, str] | None = None, unit: str = "example"
 ) -> Split:
-    """The examples of one file of a kind of task; for multilabel by document where that is the
-    unit.
-    """
+    """Read the examples of one file; for multilabel one per document if that is the unit."""
     if kind in ("ner", "qa"):
         return in_units(read_sentences(path) if kind == "ner" else read_questions(path), kind, unit)
     return in_units(read_texts(path, kind, columns), kind, unit)
 
 
 def read_task_file(path: Path) -> TaskFile:
-    """What a task's TOML says; raises InputError for other TOML, unknown keys and wrong values."""
+    """Read a task's TOML; raises InputError for other TOML, unknown keys and wrong values."""
     said = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
     if said.kind not in KINDS:
         raise InputError(
@@ -194,7 +194,7 @@ TABLES = ("splits", "columns", "sha256")
 
 
 def _checked(content: Mapping[str, Any], path: Path) -> TaskFile:
-    """The values, each of its type."""
+    """Check that every value has its type."""
     values: dict[str, Any] = {
         "name": path.parent.name if path.name == TASK else path.stem,
         "kind": "",

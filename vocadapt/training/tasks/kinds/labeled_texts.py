@@ -1,5 +1,5 @@
-"""Texts with labels: relations, classification, multi-label and NLI, from tab-separated columns or
-JSON lines.
+"""Reader of labeled texts: relations, classification, multi-label and NLI, from tab-separated
+columns or JSON lines.
 """
 
 import re
@@ -19,8 +19,8 @@ UNDECIDED = "-"  # SNLI and its kin: the annotators did not agree
 
 
 class Mark(NamedTuple):
-    """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): where it
-    stands, and what is inside.
+    """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): its
+    position and content.
     """
 
     start: int
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(text: str) -> tuple[Mark, ...]:
-    """The marked and masked entities of a text, in order."""
+    """Return the marked and masked entities of a text, in order."""
     return tuple(
         Mark(
             found.start(), found.end(), found[1] or found[2] or found[3] or "", found[3] is not None
@@ -40,18 +40,18 @@ def marks_of(text: str) -> tuple[Mark, ...]:
 
 
 def has_pair(text: str) -> bool:
-    """Whether two entities are marked or masked; one mask for two that overlap (`@CHEM-GENE$`) will
-    do.
+    """Whether two entities are marked or masked; one mask for two overlapping ones (`@CHEM-GENE$`)
+    counts.
     """
     marks = marks_of(text)
     return len(marks) > 1 or any(mark.masked and "-" in mark.text for mark in marks)
 
 
 def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -> Split:
-    """Read labeled texts; `chosen` names columns (role → column) that are not called as usual.
+    """Read labeled texts; `chosen` maps roles to columns with other than the usual names.
 
-    A file in which no row has a label is unlabeled (predict only). Raises InputError, with the
-    line, for labels in some rows only, for a label that is none, and what `rows_of` refuses.
+    A file without any label is unlabeled (predict only). Raises InputError, with the line, if only
+    some rows have labels, for an invalid label, and for what `rows_of` rejects.
     """
     examples: list[Text] = []
     undecided = 0
@@ -77,8 +77,8 @@ def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -
 
 
 def in_units(split: Split, kind: str, unit: str) -> Split:
-    """The examples of a split as they stand, or one for each document; raises InputError for
-    documents of other kinds.
+    """Return a split by example or by document; raises InputError for documents of other kinds than
+    multilabel.
     """
     if unit not in UNITS:
         raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
@@ -95,8 +95,8 @@ def in_units(split: Split, kind: str, unit: str) -> Split:
 
 
 def by_document(examples: Iterable[Example]) -> tuple[Text, ...]:
-    """One example for each document: its sentences joined by blanks, its labels those of any of
-    them (HoC's document level).
+    """Merge the sentences of each document into one example: joined by spaces, with the labels of
+    any of them (HoC's document level).
     """
     found: dict[str, list[Text]] = {}
     for example in examples:
@@ -118,7 +118,7 @@ def by_document(examples: Iterable[Example]) -> tuple[Text, ...]:
 
 
 def united(labels: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """The labels that any part has, in order; None where they are not known."""
+    """Return the labels that any part has, in order; None if they are not known."""
     parts = list(labels)
     if any(part is None for part in parts):
         return None
@@ -137,7 +137,7 @@ def _text(row: Row, kind: str, number: int, place: str) -> Text:
 
 
 def labels_in(row: Row, kind: str, place: str) -> tuple[str, ...] | None:
-    """The labels of a row; None where it has no such column (or JSON null)."""
+    """Return the labels of a row; None without such a column (or with JSON null)."""
     value = row.get("label")
     if value is None:
         return None
@@ -153,7 +153,7 @@ def labels_in(row: Row, kind: str, place: str) -> tuple[str, ...] | None:
 
 
 def _several(value: Any, place: str) -> tuple[str, ...]:
-    """Labels of a list, or of a text with commas between: names, or flags such as 0_1,1_0."""
+    """Parse labels of a list, or of a comma-separated text: names, or flags such as 0_1,1_0."""
     parts = (
         value if isinstance(value, list) else str(value).split(",") if str(value).strip() else []
     )
@@ -169,7 +169,7 @@ def _several(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _name(value: Any, place: str) -> str:
-    """A label as text: texts, whole numbers and yes or no are labels."""
+    """Return a label as text: texts, integers and booleans are labels."""
     if isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, str | int):

@@ -1,5 +1,5 @@
-"""Tagged words → sentences: CoNLL columns (the word first, the tag last; tab or blanks; 1, 2, 3 or
-4 of them) or JSON lines.
+"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4
+columns) or JSON lines.
 """
 
 import re
@@ -23,13 +23,14 @@ REMEDY = (
 
 
 def read_sentences(path: Path, iob2: bool = True) -> Split:
-    """Read sentences; with `iob2` the tags come out as IOB2 whatever scheme they are in, else as
-    they stand.
+    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else they are
+    unchanged.
 
-    The columns of the first line hold for all: one is words without tags (predict only), two or
-    more have the tag last. A line that begins with -DOCSTART- begins a document. A file that ends
-    in .jsonl has {"words": […], "tags": […]} on each line. Raises InputError, with the line, for
-    other columns, an empty word, an unknown tag, bare beside typed tags, and no sentence.
+    The number of columns of the first line applies to all: one means words without tags (predict
+    only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
+    document. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
+    InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
+    typed tags, and no sentence.
     """
     sentences, left_out = _read(path)
     if not sentences:
@@ -56,7 +57,7 @@ def _as_iob2(sentence: Sentence) -> Sentence:
 
 
 def _read(path: Path) -> tuple[list[Sentence], int]:
-    """The sentences of a file, and how many had no word."""
+    """Read the sentences of a file, and count those without a word."""
     lines = path.name.removesuffix(".gz").endswith(".jsonl")
     found = list(_json_sentences(path) if lines else _conll_sentences(path))
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
@@ -93,13 +94,13 @@ def _conll_sentences(path: Path) -> Iterator[Sentence]:
 
 
 def _document(cells: list[str], number: int) -> str:
-    """What follows -DOCSTART-, or the line where nothing telling does."""
+    """Return the name after -DOCSTART-, or the line number if it has no digit."""
     named = " ".join(cells).removeprefix(DOCUMENT).strip()
     return named if re.search(r"\d", named) else f"line {number}"
 
 
 class Columns:
-    """The columns of a CoNLL file, as its first line with a word has them."""
+    """Columns of a CoNLL file, as in its first line with a word."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -109,11 +110,11 @@ class Columns:
 
     @property
     def tagged(self) -> bool:
-        """Whether there are tags at all."""
+        """Whether there are tags."""
         return self.count > 1
 
     def cells(self, line: str) -> list[str]:
-        """The cells of a line; one empty cell for a blank line."""
+        """Split a line into cells; one empty cell for a blank line."""
         line = line.rstrip("\r\n")
         if not line.strip(BLANK):
             return [""]
@@ -122,8 +123,8 @@ class Columns:
         return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
 
     def word(self, cells: list[str], number: int) -> tuple[str, str, str]:
-        """The word, its tag, and in four columns (BLUE's) the document; raises InputError with the
-        line.
+        """Return the word, its tag, and in four columns (BLUE) the document; raises InputError with
+        the line.
         """
         self.count = self.count or len(cells)
         place = f"{self.path}: line {number:,}"

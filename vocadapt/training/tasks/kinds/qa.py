@@ -1,8 +1,8 @@
-"""Questions on long documents, from SQuAD's JSON. Answers that do not sit at their offset are moved
-to where they stand.
+"""Reader of questions on long documents, from SQuAD's JSON. Answers that are not at their offset
+are moved to where they occur.
 
-deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is counted, what cannot be
-is flagged and counted.
+deepset's Covid-QA of 23 April 2020 has 234 such answers; repairs are counted, and so are answers
+that the context does not contain.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ LONG = 500  # characters: the longest answer that inference gives (Poerner et al
 def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
-    Notes count answers, those moved (in all, and by how many characters), those not in their
-    context (start None), with blanks at an end, standing more than once in the context, and longer
-    than 500 characters. Raises InputError for other JSON, for answers to some questions only, and
-    for no question.
+    Notes count answers, moved ones (in all, and by distance), those missing in their context (start
+    None), those with whitespace at an end, those that occur several times, and those longer than
+    500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
+    question.
     """
     notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
     questions = tuple(_questions(_load(path), path, notes))
@@ -67,7 +67,7 @@ def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ..
 
 
 def located(context: str, text: str, start: int) -> int | None:
-    """Where an answer stands, as near to `start` as it can be; None where the context does not hold
+    """Return the occurrence of an answer nearest to `start`; None if the context does not contain
     it.
 
     `located("a cat, a dog", "dog", 8)` → 9.
@@ -90,8 +90,8 @@ def _load(path: Path) -> Any:
 
 
 def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:
-    """A question without an id is called after its article and its place in the file: 2-7 is the
-    seventh question.
+    """Yield questions; one without an id is named after its article and its number in the file: 2-7
+    is the seventh question.
     """
     running = count(1)
     for number, article in enumerate(articles, start=1):
@@ -138,7 +138,7 @@ def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer
 
 
 def _part(value: Any, name: str, kind: type[T], place: str) -> T:
-    """What an object holds under a name; raises InputError where it is not of its kind."""
+    """Return a value of a JSON object; raises InputError if it is missing or has another type."""
     part = value.get(name) if isinstance(value, dict) else None
     if not isinstance(part, kind) or isinstance(part, bool):
         raise InputError(
