@@ -106,7 +106,7 @@ def measure_gates(
             min(1.0, done * BATCH / len(fitting)),
             f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read",
         )
-    return sums.told(len(fitting), len(cut) - len(fitting))
+    return sums.summarize(len(fitting), len(cut) - len(fitting))
 
 
 def classify_tokens(
@@ -158,7 +158,7 @@ class _RunningSums:
         self.sums = first if self.sums is None else self.sums + first
         self.squares = second if self.squares is None else self.squares + second
 
-    def told(self, windows: int, too_long: int) -> GateStatistics:
+    def summarize(self, windows: int, too_long: int) -> GateStatistics:
         """Return means and deviations of the kinds that occur."""
         assert self.sums is not None and self.squares is not None
         there = np.flatnonzero(self.counts)
@@ -172,13 +172,13 @@ class _RunningSums:
 
 
 def _read_gates(
-    model: LanguageModel, asked: Iterable[Window]
+    model: LanguageModel, to_read: Iterable[Window]
 ) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
     """Yield batches of windows and the gates of each, (windows, layers, length) float64."""
     import torch
 
     network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]
-    source = iter(asked)
+    source = iter(to_read)
     while batch := list(islice(source, BATCH)):
         ids, attended = pad_batch([window.ids for window in batch], pad)
         with torch.inference_mode():

@@ -123,10 +123,10 @@ def _render_keyword(one: Keyword, lines: ContextSettings) -> str:
         f" {often}</summary>"
     ]
     for where, context in one.found.items():
-        told = escape(context.describe(lines)) if context.of else "none"
+        about = escape(context.describe(lines)) if context.of else "none"
         hits = "".join(map(_render_hit, context.hits))
         parts.append(
-            f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>'
+            f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">{hits}</div>'
         )
     return "".join([*parts, "</details>"])
 

@@ -70,7 +70,7 @@ class HeldOutLoss:
     def before(self) -> MaskedLoss:
         """The loss of the unchanged model."""
         return masked_word_loss(
-            self.model.reader, self.model.vocabulary, self._asked(self.model.vocabulary)
+            self.model.reader, self.model.vocabulary, self._build_windows(self.model.vocabulary)
         )
 
     @property
@@ -81,17 +81,17 @@ class HeldOutLoss:
     @cached_property
     def _after(self) -> tuple[Vocabulary, tuple[Window, ...]]:
         vocabulary = vocabulary_of(adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode))
-        return vocabulary, self._asked(vocabulary)
+        return vocabulary, self._build_windows(vocabulary)
 
-    def _asked(self, vocabulary: Vocabulary) -> tuple[Window, ...]:
+    def _build_windows(self, vocabulary: Vocabulary) -> tuple[Window, ...]:
         return tuple(windows(self.lines, self.model.splitter, vocabulary, self.settings))
 
     @property
     def loss(self) -> Loss:
         """Function of embeddings: nats per character of the masked words."""
 
-        def ask(rows: NewEmbeddings) -> float:
+        def evaluate(rows: NewEmbeddings) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)
             return masked_word_loss(adapted.network.float(), *self._after).per_character
 
-        return ask
+        return evaluate

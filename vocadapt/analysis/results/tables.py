@@ -147,8 +147,8 @@ def describe_leaderboard(board: TaskLeaderboard) -> str:
         )
         paired = f", p of approximate randomisation over test units, {drawn}."
     score = f"{format_metric_name(board.metric)} of {board.scorer} ({board.definition})"
-    said = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
-    return said + (against + paired if against else "")
+    text = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
+    return text + (against + paired if against else "")
 
 
 def describe_collapsed(one: RunStanding) -> str:
@@ -214,7 +214,7 @@ def _flatten_cell(cell: object) -> object:
 def _format_cells(one: RunStanding) -> tuple[str, ...]:
     interval = f"{format_fraction(one.interval.low)} to {format_fraction(one.interval.high)}"
     note = describe_collapsed(one)
-    said = one.verdict + (f" ({note})" if note else "")
+    text = one.verdict + (f" ({note})" if note else "")
     test = format_p_value(one.test.p_randomisation if one.test else None)
     return (
         one.name,
@@ -224,7 +224,7 @@ def _format_cells(one: RunStanding) -> tuple[str, ...]:
         interval,
         format_points(one.delta),
         test,
-        said,
+        text,
     )
 
 
@@ -246,7 +246,7 @@ def _markdown_table(board: TaskLeaderboard) -> list[str]:
         "| " + " | ".join(cells) + " |" for cells in _escape_rows(board, escape_markdown, "**{}**")
     ]
     notes = [
-        f"{escape_markdown(said)}\n" for said in (describe_leaderboard(board), *board.findings)
+        f"{escape_markdown(text)}\n" for text in (describe_leaderboard(board), *board.findings)
     ]
     return [f"### {escape_markdown(board.task)}", "", *lines, "", *notes]
 
@@ -257,8 +257,8 @@ def _latex_table(board: TaskLeaderboard) -> list[str]:
     ]
     heads = " & ".join(map(escape_latex, COLUMNS)) + r" \\"
     notes = [
-        f"% {flatten_text(said)}"
-        for said in (f"{board.task}: {describe_leaderboard(board)}", *board.findings)
+        f"% {flatten_text(text)}"
+        for text in (f"{board.task}: {describe_leaderboard(board)}", *board.findings)
     ]
     return [
         *notes,

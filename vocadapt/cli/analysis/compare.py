@@ -131,8 +131,8 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
             with writing_file(file) as draft:
                 draft.write_text(make(), encoding="utf-8", errors="replace")
     answer = {
-        "a": found.asked.first,
-        "b": found.asked.second,
+        "a": found.spec.first,
+        "b": found.spec.second,
         "cuts": list(found.cuts),
         "test": asdict(found.test),
         "fates": [each.to_dict() for each in counted],

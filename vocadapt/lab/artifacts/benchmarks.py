@@ -147,7 +147,7 @@ def _collect_findings(tasks: Sequence[Task]) -> list[str]:
 def _read_checksums(folder: Path, card: str) -> dict[str, str]:
     """Return the checksums of the same benchmark if it is already there."""
     try:
-        said = read_task_file(folder / TASK)
+        recorded = read_task_file(folder / TASK)
     except InputError:
         return {}
-    return dict(said.sha256) if said.card == card else {}
+    return dict(recorded.sha256) if recorded.card == card else {}

@@ -105,12 +105,12 @@ def _score_predictions(
 ) -> tuple[Mapping[str, Any], float]:
     """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
-    said = read_predictions(predicted, kind, split)
-    score = scorer.of(tally_of(split, said.predicted, scorer))
+    loaded = read_predictions(predicted, kind, split)
+    score = scorer.of(tally_of(split, loaded.predicted, scorer))
     return {
         "examples": len(split),
         scorer.headline: score.value,
-        "notes": dict(said.notes),
+        "notes": dict(loaded.notes),
     }, time.perf_counter() - start
 
 

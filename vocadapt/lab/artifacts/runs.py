@@ -214,8 +214,8 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
         f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and"
         f" {'is' if len(runs) == 1 else 'are'}"
     )
-    told = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
-    return f"{count} skipped: {told}." if runs else ""
+    reasons = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
+    return f"{count} skipped: {reasons}." if runs else ""
 
 
 def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:

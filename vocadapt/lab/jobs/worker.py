@@ -40,12 +40,12 @@ class Reporter:
     """The Progress of a job: writes status and metrics at most twice a second; raises Canceled on
     request.
 
-    A full disk does not stop a job that needs no space: status updates are skipped. `told` is set
+    A full disk does not stop a job that needs no space: status updates are skipped. `terminated` is set
     by SIGTERM, in case other code catches the exception that the signal raises, as an import may.
     """
 
-    def __init__(self, job: Job, told: threading.Event) -> None:
-        self.job, self.told, self.metrics = job, told, Metrics(job.folder, WRITE_EVERY)
+    def __init__(self, job: Job, terminated: threading.Event) -> None:
+        self.job, self.terminated, self.metrics = job, terminated, Metrics(job.folder, WRITE_EVERY)
         self.status = replace(
             read_status(job.folder),
             pid=os.getpid(),
@@ -74,7 +74,7 @@ class Reporter:
         """Raise Canceled if cancellation was requested, by flag or by signal."""
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
-            if self.told.is_set() or self.job.cancel_requested:
+            if self.terminated.is_set() or self.job.cancel_requested:
                 _raise_canceled()
 
     def change(self, **changes: Any) -> None:
@@ -116,14 +116,14 @@ def run_job(folder: Path) -> int:
 
 def install_signal_handler() -> threading.Event:
     """Make SIGTERM raise Canceled, once; return the event that it sets."""
-    told = threading.Event()
+    terminated = threading.Event()
 
-    def tell(number: int, frame: FrameType | None) -> NoReturn:
-        told.set()
+    def handle_signal(number: int, frame: FrameType | None) -> NoReturn:
+        terminated.set()
         _raise_canceled()
 
-    signal.signal(signal.SIGTERM, tell)
-    return told
+    signal.signal(signal.SIGTERM, handle_signal)
+    return terminated
 
 
 def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class AdviceReport:
 
 
 def build_answer(
-    asked: AdviceReport,
+    report: AdviceReport,
     text: Sequence[str | Path],
     model: str,
     settings: CorpusSettings | None = None,
@@ -48,8 +48,8 @@ def build_answer(
     """Build the answer of `vocadapt advise --json`: the advice and the command lines that follow
     it.
     """
-    advice, task = asked.advice.as_json(), asked.task
-    for entry, recipe in zip(advice["recipes"], asked.advice.recipes, strict=True):
+    advice, task = report.advice.as_json(), report.task
+    for entry, recipe in zip(advice["recipes"], report.advice.recipes, strict=True):
         entry["command"] = build_adapt_command(recipe, model)
     return {
         **advice,
@@ -57,8 +57,8 @@ def build_answer(
         "task_file": (
             task and {"entities": task.entities, "sentences": task.sentences, "tokens": task.tokens}
         ),
-        "counts": "kept" if asked.kept else "counted",
-        "seconds": asked.seconds,
+        "counts": "kept" if report.kept else "counted",
+        "seconds": report.seconds,
     }
 
 

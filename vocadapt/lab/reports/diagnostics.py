@@ -133,8 +133,8 @@ def score_lists(
     space, splitter = opened.space, opened.splitter
     scored = []
     for done, one in enumerate(lists):
-        told = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
-        relations = score_relations(space, one.relations, splitter, own_mean, null, told)
+        list_progress = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
+        relations = score_relations(space, one.relations, splitter, own_mean, null, list_progress)
         scored.append(
             ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
         )

@@ -65,7 +65,7 @@ class PairSpec:
 class RunPair:
     """Two sets of predictions for one split, and the runs they come from (None for a file)."""
 
-    asked: PairSpec
+    spec: PairSpec
     kind: str
     split: Split
     sides: tuple[Side, Side]
@@ -80,7 +80,7 @@ class RunPair:
         first, second = (
             tally_of(self.split, side.predictions, self.scorer, self.rules) for side in self.sides
         )
-        return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.asked.draws)
+        return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.spec.draws)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -159,48 +159,47 @@ class RunPair:
         return self.slicing().by_tokenization()
 
 
-def open_pair(asked: PairSpec) -> RunPair:
+def open_pair(spec: PairSpec) -> RunPair:
     """Open two sets of predictions; raises InputError, naming the first difference, if their
     examples differ.
     """
-    alone = not asked.second
+    alone = not spec.second
     if alone:
-        asked = replace(asked, second=asked.first, cuts=(asked.cuts[0] or BASE, asked.cuts[1]))
+        spec = replace(spec, second=spec.first, cuts=(spec.cuts[0] or BASE, spec.cuts[1]))
     runs = tuple(
-        load_run(Path(name)) if Path(name).is_dir() else None
-        for name in (asked.first, asked.second)
+        load_run(Path(name)) if Path(name).is_dir() else None for name in (spec.first, spec.second)
     )
-    kind, split = _load_gold(asked, runs)
+    kind, split = _load_gold(spec, runs)
     known = [run for run in runs if run is not None]
-    rules = _choose_rules(asked, known[0].rules if known else DEFAULT_RULES, split)
-    scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
-    names, found = (asked.first, asked.second), []
-    for run, name, cut in zip(runs, names, asked.cuts, strict=True):
+    rules = _choose_rules(spec, known[0].rules if known else DEFAULT_RULES, split)
+    scorer = known[0].scorer(spec.scorer) if known else scorer_of(kind, spec.scorer)
+    names, found = (spec.first, spec.second), []
+    for run, name, cut in zip(runs, names, spec.cuts, strict=True):
         found.append(
             _load_file_side(name, kind, split) if run is None else _load_run_side(run, name, cut)
         )
     if alone and found[0][1] == found[1][1]:
-        problem = f"{asked.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
+        problem = f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
         raise InputError(
             problem, "Give two runs, or one run of an adapted model with different tokenizations."
         )
     sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
-    return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+    return RunPair(spec, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
 
 
-def _choose_rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
+def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
     """Return the scoring rules of the run, overridden by those of the spec.
 
     Raises InputError for a class without examples.
     """
-    given = [label for label in (*asked.negative, asked.positive) if label]
+    given = [label for label in (*spec.negative, spec.positive) if label]
     there = sorted({label for labels in split.gold for label in labels}) if given else []
     if odd := [label for label in given if label not in there]:
         raise InputError(
             f"No gold example has the class {odd[0]!r:.60}.",
             f"Classes with examples: {', '.join(there)[:200]}.",
         )
-    negative, positive = asked.negative or rules.negative, asked.positive or rules.positive
+    negative, positive = spec.negative or rules.negative, spec.positive or rules.positive
     return replace(rules, negative=negative, positive=positive)
 
 
@@ -209,19 +208,19 @@ def _has_tokenizer(run: SavedRun) -> bool:
     return (run.folder / "tokenizer.json").is_file()
 
 
-def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
     """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
     given = [
         (run, name)
-        for run, name in zip(runs, (asked.first, asked.second), strict=True)
+        for run, name in zip(runs, (spec.first, spec.second), strict=True)
         if run is not None
     ]
-    kinds = {run.kind for run, _ in given} | ({asked.kind} if asked.kind else set())
+    kinds = {run.kind for run, _ in given} | ({spec.kind} if spec.kind else set())
     if len(kinds) > 1:
         named = ", ".join(f"{name}: {run.kind}" for run, name in given)
         problem = (
             "Runs of different tasks were not tested on the same examples"
-            f" ({named}{_asked_for(asked)})."
+            f" ({named}{_describe_expected_kind(spec)})."
         )
         raise InputError(problem, "Compare runs of one task.")
     if not kinds:
@@ -230,12 +229,12 @@ def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, S
         )
     kind = kinds.pop()
     splits = [(run.kept.split, name) for run, name in given]
-    if asked.gold:
+    if spec.gold:
         splits.insert(
             0,
             (
-                read_split(kind, Path(asked.gold), unit=given[0][0].unit if given else UNITS[0]),
-                asked.gold,
+                read_split(kind, Path(spec.gold), unit=given[0][0].unit if given else UNITS[0]),
+                spec.gold,
             ),
         )
     if not splits:
@@ -250,8 +249,8 @@ def _load_gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, S
     return kind, splits[0][0]
 
 
-def _asked_for(asked: PairSpec) -> str:
-    return f", expected: {asked.kind}" if asked.kind else ""
+def _describe_expected_kind(spec: PairSpec) -> str:
+    return f", expected: {spec.kind}" if spec.kind else ""
 
 
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
@@ -292,11 +291,18 @@ def _quote_example(example: Example) -> str:
 
 def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     """Load the predictions of a run under a tokenization, with everything that the run kept."""
-    said = run.kept.predicted
-    chosen = select_tokenization(said, cut)
+    predictions = run.kept.predicted
+    chosen = select_tokenization(predictions, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
     return (
-        Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs, run.word_rule),
+        Side(
+            f"{name} ({chosen})",
+            predictions[chosen],
+            predictions,
+            logits,
+            run.outputs,
+            run.word_rule,
+        ),
         chosen,
     )
 

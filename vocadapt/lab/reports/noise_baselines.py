@@ -83,13 +83,13 @@ def train_noise_baseline(
     with TemporaryDirectory(prefix="vocadapt-") as folder:
         made = []
         for number, again in enumerate(specs):
-            told = part(
+            run_progress = part(
                 progress,
                 number / len(specs),
                 (number + 1) / len(specs),
                 f"noise baseline {number + 1} of {len(specs)}",
             )
-            run_step(again, Path(folder) / f"null-{number + 1}", told)
+            run_step(again, Path(folder) / f"null-{number + 1}", run_progress)
             space = load_space(
                 Path(folder) / f"null-{number + 1}",
                 f"{artifact.name} again ({_describe_seed(again.settings)})",

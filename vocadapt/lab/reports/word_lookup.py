@@ -24,7 +24,7 @@ CONTINUATION = "##"
 
 def look_up(
     text: Corpus,
-    asked: str,
+    query: str,
     splitter: Splitter,
     vocabulary: Vocabulary | None = None,
     settings: ContextSettings = DEFAULT_CONTEXT,
@@ -39,23 +39,23 @@ def look_up(
     Raises InputError for several words, for an unknown wordpiece, and for a wordpiece without a
     vocabulary.
     """
-    asked = asked.strip()
+    query = query.strip()
     continuation = vocabulary.continuation if vocabulary else CONTINUATION
-    if not piece and not (asked.startswith(continuation) and len(asked) > len(continuation)):
-        return find_in_context(text, asked, splitter, settings, progress)
+    if not piece and not (query.startswith(continuation) and len(query) > len(continuation)):
+        return find_in_context(text, query, splitter, settings, progress)
     if vocabulary is None:
         raise InputError(
-            f"{asked[:100]!r} is a wordpiece, and without a model its words are not known.",
+            f"{query[:100]!r} is a wordpiece, and without a model its words are not known.",
             "Give a model.",
         )
-    if asked not in vocabulary:
-        problem = f"{asked[:100]!r} is not among the model's {len(vocabulary):,} wordpieces."
+    if query not in vocabulary:
+        problem = f"{query[:100]!r} is not among the model's {len(vocabulary):,} wordpieces."
         raise InputError(
             problem, "Type a wordpiece exactly as it is in the vocabulary, or a whole word."
         )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
-    words = vocabulary.find_words_with(asked, counts.counts)
-    core = asked.removeprefix(continuation)
+    words = vocabulary.find_words_with(query, counts.counts)
+    core = query.removeprefix(continuation)
     return find_any_in_context(
-        text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0)
+        text, query, words, core, splitter, settings, part(progress, 0.5, 1.0)
     )

@@ -49,12 +49,12 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     draft, text = task.draft / ADAPTED if trains else task.draft, _find_text(task, settings)
     given = Sources(text, task.space if "vectors" in task.spec.inputs else None, task.target)
     whole = parts(task.progress, _overall_stage_weights(recipe))
-    told = parts(whole["adapting"], _adapting_stage_weights(recipe, given))
+    stages = parts(whole["adapting"], _adapting_stage_weights(recipe, given))
     domain = None
     if "vectors" in recipe.needs:
-        domain = domain_space(given, task.model, recipe.vectors, told["vectors"], task.draft)
-    sources = _count_words(task, recipe, text, domain, told["counts"])
-    adapted = adapt(recipe.untrained, task.model, sources, told["rows"], task.draft)
+        domain = domain_space(given, task.model, recipe.vectors, stages["vectors"], task.draft)
+    sources = _count_words(task, recipe, text, domain, stages["counts"])
+    adapted = adapt(recipe.untrained, task.model, sources, stages["rows"], task.draft)
     adapted.save(draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
@@ -65,15 +65,15 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     if domain is not None and "vectors" not in task.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
     if adapted.mode == "exact-word":
-        numbers |= _count_departures(task, text, adapted, told["departures"])
+        numbers |= _count_departures(task, text, adapted, stages["departures"])
     if recipe.needs_alignment and domain is not None:
-        numbers |= _evaluate_alignment(task, domain, recipe.alignment, told["quality"])
+        numbers |= _evaluate_alignment(task, domain, recipe.alignment, stages["quality"])
     add_to_record(draft, data=_describe_source(task), **_select_card_figures(numbers))
     if trains and text is not None:
         return numbers | _continue_pretraining(
-            task, settings, draft, text, told["certificate"], whole
+            task, settings, draft, text, stages["certificate"], whole
         )
-    return numbers | (_certify(task, draft, told["certificate"]) if settings.certify else {})
+    return numbers | (_certify(task, draft, stages["certificate"]) if settings.certify else {})
 
 
 def _overall_stage_weights(recipe: Recipe) -> dict[str, float]:
@@ -103,13 +103,13 @@ def _continue_pretraining(
     adapted: Path,
     text: Corpus,
     before_it: Progress,
-    told: Mapping[str, Progress],
+    stages: Mapping[str, Progress],
 ) -> Numbers:
     """Continue pretraining the adapted model and save it in the draft.
 
     The certificate covers what must not change: everything but the new embeddings. If training
     changes more, the model is certified before the training. `before_it`: progress of that
-    certificate; `told`: progress of the training and of the certificate after it.
+    certificate; `stages`: progress of the training and of the certificate after it.
     """
     further, before = settings.recipe.further, open_model(adapted)
     rows_alone = further.stage == "embeddings" and bool(new_ids(before))
@@ -117,13 +117,13 @@ def _continue_pretraining(
     certified = _certify(task, adapted, before_it) if settings.certify and not kept else {}
     made = read_json_object(adapted / RECORD).get("certificate")
     done = continue_and_save(
-        before, text, further, task.draft, task.checkpoint, told["training"]
+        before, text, further, task.draft, task.checkpoint, stages["training"]
     ).to_dict()
     shutil.rmtree(adapted)
     if certified:
         add_to_record(task.draft, certificate=made, certified="before the training")
     elif settings.certify:
-        certified = _certify(task, task.draft, told["certificate"])
+        certified = _certify(task, task.draft, stages["certificate"])
     return {
         "further": {name: value for name, value in done.items() if name not in LOSSES}
     } | certified
@@ -202,11 +202,11 @@ def _describe_source(task: Task) -> Numbers:
     role = next((role for role in ("vectors", "target", "text") if role in task.spec.inputs), None)
     if role is None:
         return {}
-    said = {
+    source = {
         "role": NAMES[role].replace("domain text", "text"),
         "name": Input(task.spec.inputs[role], "").name,
     }
-    return said | (summarize_space(task.space) if role == "vectors" else {})
+    return source | (summarize_space(task.space) if role == "vectors" else {})
 
 
 def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:

@@ -74,10 +74,10 @@ def compare_for_task(task: Task, settings: LeaderboardStep) -> InitializerCompar
     text.
     """
     _check_held_out(task, settings)
-    told = parts(task.progress, _stage_weights(task, settings))
-    materials, lines = load_materials(task, settings, told["materials"])
-    with _with_distiller(task, settings, materials, bool(lines), told["text"]) as ready:
-        return _run_comparison(task, settings, ready, lines, told["judging"])
+    stages = parts(task.progress, _stage_weights(task, settings))
+    materials, lines = load_materials(task, settings, stages["materials"])
+    with _with_distiller(task, settings, materials, bool(lines), stages["text"]) as ready:
+        return _run_comparison(task, settings, ready, lines, stages["judging"])
 
 
 def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:

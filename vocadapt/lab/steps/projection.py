@@ -277,6 +277,6 @@ def _build_projected_space(
 ) -> ProjectedSpace:
     if len(words) != len(xy):
         raise ValueError(f"{len(words)} words, {len(xy)} places")
-    told = {key: picture[key] for key in ("name", "versions", "explained")}
-    projection = Projection(words, xy, settings.projection, picture["engine"], **told)
+    fields = {key: picture[key] for key in ("name", "versions", "explained")}
+    projection = Projection(words, xy, settings.projection, picture["engine"], **fields)
     return ProjectedSpace(projection, ProjectionQuality(**picture["quality"]))

@@ -100,18 +100,18 @@ def import_vectors(task: Task, settings: ImportStep) -> Numbers:
             "Folding case, and keeping only the words of a text, need a model.",
             "Give a model.",
         )
-    only, told = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
+    only, stages = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
     if text:
         only = load_or_count_words(
-            task.root, read_corpus(text, settings.corpus), task.model.splitter, told["counts"]
+            task.root, read_corpus(text, settings.corpus), task.model.splitter, stages["counts"]
         ).counts
-    beside, limit = Path(words) if words else None, settings.limit or None
+    words_file, limit = Path(words) if words else None, settings.limit or None
     found = read_space(
         Path(task.spec.inputs["file"][0]),
-        words=beside,
+        words=words_file,
         limit=limit,
         only=None if settings.fold else only,
-        progress=told["reading"],
+        progress=stages["reading"],
     )
     space, notes = found.space, [*found.notes]
     if settings.fold:

@@ -44,77 +44,79 @@ class ZeroShotSettings:
         check_settings(self)
 
 
-def run_zero_shot(asked: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
+def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
     """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; return
     the scores.
 
     Raises InputError, before anything is trained, if a test question or its context is among the
     training questions, if the recipe lacks a source, or if an output folder exists.
     """
-    _check_questions(asked)
-    _check_adapting(asked)
+    _check_questions(settings)
+    _check_adapting(settings)
     for place in (GENERAL, ADAPTED):
         check_free(folder / place)
     learn = Spec(
         "finetune",
-        FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
-        {"model": (asked.model,), "train": (str(asked.train),)},
-        asked.offline,
+        FinetuneStep(settings.finetune, seeds=(settings.seed,), kind="qa"),
+        {"model": (settings.model,), "train": (str(settings.train),)},
+        settings.offline,
     )
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
-    teach = _build_adapt_spec(asked, str(folder / GENERAL))
+    teach = _build_adapt_spec(settings, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
-    how = EvaluateSettings(asked.test, asked.limit, unseen=True, word_rule=asked.finetune.word_rule)
+    how = EvaluateSettings(
+        settings.test, settings.limit, unseen=True, word_rule=settings.finetune.word_rule
+    )
     numbers = evaluate_runs(
         folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain")
     )
     numbers["seeds"] = [
-        {**one, "seed": asked.seed} for one in numbers["seeds"]
+        {**one, "seed": settings.seed} for one in numbers["seeds"]
     ]  # an adapted folder itself knows of none
     strict_json.write(folder / SCORES, numbers)
     return numbers
 
 
-def _build_adapt_spec(asked: ZeroShotSettings, model: str) -> Spec:
+def _build_adapt_spec(settings: ZeroShotSettings, model: str) -> Spec:
     """Build the spec of the step that adapts the model to the domain."""
-    sources = {"text": asked.text, "vectors": (asked.vectors,) if asked.vectors else ()}
+    sources = {"text": settings.text, "vectors": (settings.vectors,) if settings.vectors else ()}
     given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
-    return Spec("model", ModelStep(asked.recipe), given, asked.offline)
+    return Spec("model", ModelStep(settings.recipe), given, settings.offline)
 
 
-def _check_questions(asked: ZeroShotSettings) -> None:
-    train, test = read_questions(asked.train), read_questions(asked.test)
+def _check_questions(settings: ZeroShotSettings) -> None:
+    train, test = read_questions(settings.train), read_questions(settings.test)
     if shared := count_seen(test.examples, seen_in(train.examples)):
         problem = (
-            f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
-            f" {asked.train}, too."
+            f"{settings.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
+            f" {settings.train}, too."
         )
         raise InputError(
             problem, "Zero-shot means that no test question is trained on: remove them."
         )
     if not test.labeled:
         raise InputError(
-            f"{asked.test}: holds no answers, so nothing can be scored.",
+            f"{settings.test}: holds no answers, so nothing can be scored.",
             "Give questions with their answers.",
         )
 
 
-def _check_adapting(asked: ZeroShotSettings) -> None:
+def _check_adapting(settings: ZeroShotSettings) -> None:
     """Raise InputError for anything that the second step would refuse.
 
     Recipes with continued pretraining are refused: the first step's model has no
     masked-language-model head.
     """
-    if asked.recipe.further.stage:
+    if settings.recipe.further.stage:
         problem = (
-            f"The recipe {asked.recipe.name} continues pretraining: question-answering models"
+            f"The recipe {settings.recipe.name} continues pretraining: question-answering models"
             " have no head for it."
         )
         raise InputError(problem, "Choose a recipe without it: the preset green-bert, for example.")
-    spec = _build_adapt_spec(asked, asked.model).absolute()
+    spec = _build_adapt_spec(settings, settings.model).absolute()
     task = Task(spec, Path(), None, silent)
-    check_model_step(task, ModelStep(asked.recipe))
-    if asked.vectors:
+    check_model_step(task, ModelStep(settings.recipe))
+    if settings.vectors:
         _ = task.space  # read, so that it is known to be there
-    if asked.text:
+    if settings.text:
         read_corpus(spec.inputs["text"])

@@ -214,7 +214,7 @@ def command_of(
     """The same comparison as a command line; with the files of a corpus where all of their lines
     are looked through.
     """
-    asked, default = compared.asked, SliceSettings()
+    asked, default = compared.spec, SliceSettings()
     parts = [
         *PROGRAM,
         "compare",
