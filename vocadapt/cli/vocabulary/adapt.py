@@ -58,6 +58,10 @@ UNTRAINABLE = (
     "Without a masked-word head the extension cannot be pretrained, and what it adds is random"
     " until it is. Begin with a model that has one (BertForMaskedLM)."
 )
+REMOVED_ALONE = (
+    "--removed is the fraction that --remove-by removes.",
+    "Name a heuristic: --remove-by last.",
+)
 OF_TRAINING = (
     "task",
     "training",
@@ -181,16 +185,7 @@ def _further_options(parser: Parser) -> None:
 
 
 def _adapt(options: Namespace, progress: Progress) -> Answer:
-    if options.preset and options.recipe:
-        raise InputError("Give either --preset or --recipe, not both.")
-    recipe = (
-        read_recipe(Path(options.recipe))
-        if options.recipe
-        else preset(options.preset or _default_preset(options))
-    )
-    recipe = _varied(_recut(recipe, options), options)
-    recipe = recipe if options.gate is None else _gated(recipe, options.gate)
-    recipe = _followed(recipe, options)
+    recipe = _choose_recipe(options)
     given = {
         "model": options.model,
         "vectors": options.vectors,
@@ -201,140 +196,142 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     inputs = {role: value for role, value in given.items() if value}
     spec = Spec("model", settings, inputs, options.offline, options.casing)
     artifact = write(spec, options, progress)
-    answer = written(
-        artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0
-    )
-    notes = [CHANCE] if artifact.manifest.numbers.get("verdict") == "chance" else []
+    numbers = artifact.manifest.numbers
+    answer = written(artifact, exit=int(numbers.get("certificate") is False))
+    notes = [CHANCE] if numbers.get("verdict") == "chance" else []
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join([answer.text, *notes]))
 
 
-def _default_preset(options: Namespace) -> str:
-    """Return the preset used if no recipe is named; heuristics imply a change of vocabulary size."""
-    return "combined-last-25" if options.remove_by or options.add_by else "green-bert"
+def _choose_recipe(options: Namespace) -> Recipe:
+    """Load the recipe that the options name, and change it as they request."""
+    if options.preset and options.recipe:
+        raise InputError("Give either --preset or --recipe, not both.")
+    if options.recipe:
+        recipe = read_recipe(Path(options.recipe))
+    elif options.preset:
+        recipe = preset(options.preset)
+    elif options.remove_by or options.add_by:
+        recipe = preset("combined-last-25")
+    else:
+        recipe = preset("green-bert")
+    if options.remove_by or options.add_by:
+        recipe = _change_heuristics(recipe, options)
+    elif options.removed is not None:
+        raise InputError(*REMOVED_ALONE)
+    recipe = _change_plan(recipe, options)
+    recipe = _change_embeddings(recipe, options)
+    return _change_pretraining(recipe, options)
 
 
-def _recut(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the heuristics that the options ask for: --remove-by and --add-by keep the size,
-    either alone changes it.
+def _change_heuristics(recipe: Recipe, options: Namespace) -> Recipe:
+    """Return the recipe with the heuristics --remove-by and --add-by.
+
+    Both together keep the size of the vocabulary, either alone changes it.
     """
-    if not (options.remove_by or options.add_by):
-        if options.removed is not None:
-            raise InputError(
-                "--removed is the fraction that --remove-by removes.",
-                "Name a heuristic: --remove-by last.",
-            )
-        return recipe
     if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
         raise InputError(
             f"The recipe {recipe.name} does not choose its tokens by --remove-by and --add-by.",
             "Leave --preset out.",
         )
-    cut, refill = _heuristics(recipe, options)
-    kind = "combined" if cut and refill else "reduce" if cut else "extend"
-    if kind == "extend" and options.removed is not None:
-        raise InputError(
-            "--removed is the fraction that --remove-by removes.",
-            "Name a heuristic: --remove-by last.",
-        )
-    removed = (
-        0.0
-        if kind == "extend"
-        else recipe.vocabulary.removed
-        if options.removed is None
-        else options.removed
-    )
-    marks = recipe.vocabulary.count_marks and bool(options.preset or options.recipe)
-    chosen = replace(
+    # 1. The heuristics of a named recipe complete those of the options.
+    named = bool(options.preset or options.recipe)
+    remove_by, add_by = options.remove_by, options.add_by
+    if named and recipe.vocabulary.kind in ("reduce", "combined"):
+        remove_by = remove_by or recipe.vocabulary.cut
+    if named and recipe.vocabulary.kind in ("extend", "combined"):
+        add_by = add_by or recipe.vocabulary.refill
+
+    # 2. They determine the kind of plan and the fraction of tokens to remove.
+    if not remove_by:
+        if options.removed is not None:
+            raise InputError(*REMOVED_ALONE)
+        kind, removed, mode = "extend", 0.0, "insertion"
+    else:
+        kind, mode = ("combined" if add_by else "reduce"), "replacement"
+        removed = recipe.vocabulary.removed if options.removed is None else options.removed
+
+    # 3. Build the recipe; a reduction has no initializer of its own.
+    plan = replace(
         recipe.vocabulary,
         kind=kind,
-        cut=cut or "last",
-        refill=refill or "target",
+        cut=remove_by or "last",
+        refill=add_by or "target",
         removed=removed,
-        count_marks=marks,
+        count_marks=recipe.vocabulary.count_marks and named,
     )
-    name = "-".join(filter(None, (cut, f"{100 * removed:g}" if removed else "", refill)))
-    mode = "insertion" if kind == "extend" else "replacement"
-    rows = (
-        recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
-    )  # a reduction's own rows were never meant for use
+    percentage = f"{100 * removed:g}" if removed else ""
     return replace(
-        recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, rows=rows, tokenizer=mode
+        recipe,
+        name="-".join(filter(None, (remove_by, percentage, add_by))),
+        about=KINDS[kind].about,
+        vocabulary=plan,
+        rows=recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic"),
+        tokenizer=mode,
     )
 
 
-def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | None]:
-    """What goes by and what comes in by: the options', and where a recipe is named, what else it
-    has of its own.
-    """
-    own = recipe.vocabulary if options.preset or options.recipe else None
-    cut = options.remove_by or (own.cut if own and own.kind in ("reduce", "combined") else None)
-    return cut, options.add_by or (
-        own.refill if own and own.kind in ("extend", "combined") else None
-    )
-
-
-def _varied(recipe: Recipe, options: Namespace) -> Recipe:
-    """Return the recipe with the initializer, limit and alignment that the options request."""
-    kind = recipe.vocabulary.kind
-    if options.count_marks is not None and kind not in ("reduce", "combined"):
-        raise InputError(
-            f"No token goes by the recipe {recipe.name}: --count-marks belongs to --remove-by.",
-            "Leave it out.",
-        )
-    if options.max_added is not None and kind not in ("append", "replace", "extend"):
-        raise InputError(
-            f"How many tokens come in by the recipe {recipe.name} is settled by its size.",
-            "Leave --max-added out.",
-        )
-    if options.initializer and not recipe.makes_embeddings:
-        raise InputError(f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out.")
+def _change_plan(recipe: Recipe, options: Namespace) -> Recipe:
+    """Return the recipe with --count-marks and --max-added."""
+    plan = recipe.vocabulary
     if options.count_marks is not None:
-        recipe = replace(
-            recipe, vocabulary=replace(recipe.vocabulary, count_marks=options.count_marks)
-        )
-    if options.initializer:
-        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
+        if plan.kind not in ("reduce", "combined"):
+            raise InputError(
+                f"The recipe {recipe.name} removes no tokens: --count-marks applies to --remove-by.",
+                "Leave it out.",
+            )
+        plan = replace(plan, count_marks=options.count_marks)
     if options.max_added is not None:
-        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
+        if plan.kind not in ("append", "replace", "extend"):
+            raise InputError(
+                f"The size of the recipe {recipe.name} determines how many tokens are added.",
+                "Leave --max-added out.",
+            )
+        plan = replace(plan, max_added=options.max_added)
+    return replace(recipe, vocabulary=plan)
+
+
+def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
+    """Return the recipe with --initializer, --method, --normalize, --center and --gate."""
+    if options.initializer:
+        if not recipe.makes_embeddings:
+            raise InputError(
+                f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out."
+            )
+        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
     if (options.normalize or options.center) and not options.method:
         raise InputError(
             "--normalize and --center apply to an alignment.",
             "Name its method: --method least-squares.",
         )
-    if options.method and not recipe.needs_alignment:
-        raise InputError(
-            f"The recipe {recipe.name} initializes embeddings without an alignment.",
-            "Leave --method out.",
-        )
-    if not options.method:
-        return recipe
-    return replace(
-        recipe, alignment=AlignmentSettings(options.method, options.normalize, options.center)
-    )
+    if options.method:
+        if not recipe.needs_alignment:
+            raise InputError(
+                f"The recipe {recipe.name} initializes embeddings without an alignment.",
+                "Leave --method out.",
+            )
+        alignment = AlignmentSettings(options.method, options.normalize, options.center)
+        recipe = replace(recipe, alignment=alignment)
+    if options.gate is not None:
+        if not recipe.module.size:
+            raise InputError(
+                f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out."
+            )
+        recipe = replace(recipe, module=replace(recipe.module, gate=options.gate))
+    return recipe
 
 
-def _gated(recipe: Recipe, gate: float) -> Recipe:
-    """Return the recipe with another initial gate."""
-    if not recipe.module.size:
-        raise InputError(
-            f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out."
-        )
-    return replace(recipe, module=replace(recipe.module, gate=gate))
-
-
-def _followed(recipe: Recipe, options: Namespace) -> Recipe:
+def _change_pretraining(recipe: Recipe, options: Namespace) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
-    given = {
-        name: value for name in (*BUDGET, *FURTHER) if (value := getattr(options, name)) is not None
-    }
+    names = (*BUDGET, *FURTHER)
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
     stage = options.stage or recipe.further.stage
     if given and not stage:
+        flag = flag_of(next(iter(given)))
         raise InputError(
-            f"{flag_of(next(iter(given)))} applies to continued pretraining, which was not requested.",
-            "Give --stage.",
+            f"{flag} applies to continued pretraining, which was not requested.", "Give --stage."
         )
     if not given and stage == recipe.further.stage:
         return recipe
