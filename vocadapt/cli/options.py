@@ -178,12 +178,12 @@ def written(artifact: Artifact, exit: int = 0) -> Answer:
     flat = {
         key: shown
         for key, value in manifest.numbers.items()
-        if (shown := _flat(value)) not in ("", None)
+        if (shown := _flatten(value)) not in ("", None)
     }
     return Answer({**place, "numbers": manifest.numbers}, facts({**flat, **place}), exit)
 
 
-def _flat(value: Any) -> Any:
+def _flatten(value: Any) -> Any:
     """Format a value for the text output: lists and tables of plain values in one line.
 
     Returns None for nested values, which only the JSON output holds.

@@ -232,7 +232,7 @@ def run(arguments: list[str]) -> int:
     name, rest = find(arguments)
     command = load_command(name)
     options = build_parser(name, command).parse(rest)
-    return _answer(command, options)
+    return _run_command(command, options)
 
 
 def load_command(name: str) -> Command:
@@ -256,7 +256,7 @@ def build_parser(name: str, command: Command) -> Parser:
     return parser
 
 
-def _answer(command: Command, options: Namespace) -> int:
+def _run_command(command: Command, options: Namespace) -> int:
     """Run the command with stdout kept clean, and print what it found."""
     from vocadapt.lab.workspace.strict_json import dumps
 
@@ -275,7 +275,11 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     known = COMMANDS | HIDDEN
     for words in (2, 1):
         name = " ".join(arguments[:words])
-        if len(arguments) >= words and name in known and not _another_word(name, arguments[words:]):
+        if (
+            len(arguments) >= words
+            and name in known
+            and not _is_followed_by_word(name, arguments[words:])
+        ):
             return name, arguments[words:]
     group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
     if group:
@@ -291,7 +295,7 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     raise InputError(f"There is no command {arguments[0]!r}. {advice}")
 
 
-def _another_word(name: str, rest: list[str]) -> bool:
+def _is_followed_by_word(name: str, rest: list[str]) -> bool:
     """Whether a group that may stand alone is followed by a word: then that must name one of its
     commands.
     """

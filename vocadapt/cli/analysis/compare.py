@@ -31,7 +31,7 @@ from vocadapt.training.scoring.uncertainty import Comparison, Draws
 from vocadapt.training.tasks.base import KINDS
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     runs = (
         "one or two run folders written by finetune, of one seed each, or files of predictions in"
         " the formats of score"
@@ -63,23 +63,23 @@ def _options(parser: Parser) -> None:
     )
     slices = f"slice to list: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
-    asked = SliceSettings()
+    defaults = SliceSettings()
     parser.add_argument(
         "--suffix",
         metavar="END",
-        help=f"ending that defines the slice suffix (default {asked.suffix}); alone it selects that slice",
+        help=f"ending that defines the slice suffix (default {defaults.suffix}); alone it selects that slice",
     )
     parser.add_argument(
         "--pieces",
         type=setting(SliceSettings, "pieces"),
-        default=asked.pieces,
-        help=f"minimum number of wordpieces for the slice pieces (default {asked.pieces})",
+        default=defaults.pieces,
+        help=f"minimum number of wordpieces for the slice pieces (default {defaults.pieces})",
     )
     parser.add_argument(
         "--seldom",
         type=setting(SliceSettings, "seldom"),
-        default=asked.seldom,
-        help=f"maximum count in training for the slice seldom (default {asked.seldom})",
+        default=defaults.seldom,
+        help=f"maximum count in training for the slice seldom (default {defaults.seldom})",
     )
     parser.add_argument("--html", metavar="FILE", help="file for a self-contained HTML report")
     corpus = "texts in which the report looks words up, besides test and training examples"
@@ -110,8 +110,8 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         options.seldom,
     )
     chosen = options.slice or ("suffix" if options.suffix is not None else ALL)
-    files, corpus = _files(options), read_corpus(options.corpus) if options.corpus else None
-    found = open_pair(_asked(options))
+    files, corpus = _choose_files(options), read_corpus(options.corpus) if options.corpus else None
+    found = open_pair(_read_pair(options))
     slicing = found.slicing(settings)
     slicing.title(chosen)
     first, second = found.sides
@@ -139,10 +139,10 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "ledger": report.to_dict(),
         **{name: str(file) for name, file in files.items()},
     }
-    return Answer(answer, _shown(found, counted, report))
+    return Answer(answer, _render(found, counted, report))
 
 
-def _asked(options: Namespace) -> PairSpec:
+def _read_pair(options: Namespace) -> PairSpec:
     if len(options.runs) > 2:
         raise InputError(
             f"Two are compared, {len(options.runs)} were given.",
@@ -171,7 +171,7 @@ def _asked(options: Namespace) -> PairSpec:
     )
 
 
-def _files(options: Namespace) -> dict[str, Path]:
+def _choose_files(options: Namespace) -> dict[str, Path]:
     """The files to write, by their form; raises InputError for one that cannot be written."""
     if options.corpus and not options.html:
         raise InputError(
@@ -189,15 +189,15 @@ def _files(options: Namespace) -> dict[str, Path]:
     return files
 
 
-def _shown(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> str:
+def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> str:
     book = report.slicing.ledger
     parts = [
-        _tested(found.test, found.cuts),
+        _describe_test(found.test, found.cuts),
         f"{report.definition}.",
-        _fates(counted),
-        _alarms(book),
-        _kinds(book),
-        _slices(report.slices),
+        _render_outcomes(counted),
+        _describe_alarms(book),
+        _render_kinds(book),
+        _render_slices(report.slices),
     ]
     if by_tokenization := report.by_tokenization:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
@@ -208,7 +208,7 @@ def _shown(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> 
     return "\n\n".join(filter(None, parts))
 
 
-def _tested(test: Comparison, cuts: tuple[str, str]) -> str:
+def _describe_test(test: Comparison, cuts: tuple[str, str]) -> str:
     low, high = test.interval.low, test.interval.high
     mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
     first, second = (f" ({cut})" if cut else "" for cut in cuts)
@@ -220,13 +220,13 @@ def _tested(test: Comparison, cuts: tuple[str, str]) -> str:
     )
 
 
-def _fates(counted: Sequence[OutcomeCounts]) -> str:
+def _render_outcomes(counted: Sequence[OutcomeCounts]) -> str:
     return table(
         ("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted]
     )
 
 
-def _alarms(book: Ledger) -> str:
+def _describe_alarms(book: Ledger) -> str:
     return (
         ", ".join(f"{name} {book.counts[name]:,}" for name in ALARMS)
         if any(book.counts[name] for name in ALARMS)
@@ -234,14 +234,14 @@ def _alarms(book: Ledger) -> str:
     )
 
 
-def _kinds(book: Ledger) -> str:
+def _render_kinds(book: Ledger) -> str:
     rows: list[tuple[Any, ...]] = [
         (kind, counts["first"], counts["second"]) for kind, counts in book.kinds.items()
     ]
     return table(("kind of error", "first", "second"), rows) if rows else ""
 
 
-def _slices(slices: Sequence[SliceScore]) -> str:
+def _render_slices(slices: Sequence[SliceScore]) -> str:
     rows = [
         (one.title, one.n, format_points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}")
         for one in slices
@@ -249,4 +249,4 @@ def _slices(slices: Sequence[SliceScore]) -> str:
     return table(("slice", "n", "Δ points", "fixed : broken"), rows)
 
 
-COMPARE = Command(_options, _compare)
+COMPARE = Command(_add_options, _compare)

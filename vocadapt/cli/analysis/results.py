@@ -36,7 +36,7 @@ EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
 }
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     where = (
         "run folders written by finetune, or names of runs in the workspace (default: all of them)"
     )
@@ -91,7 +91,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
             "A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too."
         )
     workspace = Workspace(Path(options.workspace))
-    named = [_opened(given, workspace) for given in options.runs]
+    named = [_open_named(given, workspace) for given in options.runs]
     runs, broken = (named, {}) if named else list_runs_and_errors(workspace)
     found = [one for one in runs if options.task in ("", one.task)]
     unread = flatten_text(describe_unreadable(broken, len(runs) + len(broken)))
@@ -107,12 +107,12 @@ def _results(options: Namespace, progress: Progress) -> Answer:
     text = (
         export(results.boards).rstrip("\n")
         if export
-        else _shown(results.boards, results.groups, unread)
+        else _render(results.boards, results.groups, unread)
     )
     return Answer({**results.to_dict(), "unreadable": broken}, text)
 
 
-def _opened(given: str, workspace: Workspace) -> RunSet:
+def _open_named(given: str, workspace: Workspace) -> RunSet:
     """A folder of runs, or runs of the workspace by name."""
     path = Path(given)
     if not os.path.exists(path) and given in {
@@ -122,8 +122,8 @@ def _opened(given: str, workspace: Workspace) -> RunSet:
     return open_runs(path)
 
 
-def _shown(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) -> str:
-    parts = [_board(board) for board in boards]
+def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) -> str:
+    parts = [_render_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
         rows = [
@@ -134,7 +134,7 @@ def _shown(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) -
     return "\n\n".join([*parts, *filter(None, [unread])])
 
 
-def _board(board: TaskLeaderboard) -> str:
+def _render_board(board: TaskLeaderboard) -> str:
     rows = [
         (
             flatten_text(one.name),
@@ -168,4 +168,4 @@ def _board(board: TaskLeaderboard) -> str:
     )
 
 
-RESULTS = Command(_options, _results)
+RESULTS = Command(_add_options, _results)

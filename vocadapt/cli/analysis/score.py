@@ -39,7 +39,7 @@ scores:
 """
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     fitting = (f"  {name:<19}{', '.join(scorer.kinds)}" for name, scorer in SCORERS.items())
     parser.epilog = FORMS + "\n".join(fitting)
@@ -97,10 +97,10 @@ def _options(parser: Parser) -> None:
 
 
 def _score(options: Namespace, progress: Progress) -> Answer:
-    draws = _draws(options)
+    draws = _read_draws(options)
     scorers = [scorer_of(options.kind, name) for name in options.scorer or [""]]
     rules = Rules(tuple(options.negative), options.positive, options.untyped)
-    gold = _gold(Path(options.gold), options.kind)
+    gold = _read_gold(Path(options.gold), options.kind)
     said = read_predictions(Path(options.predicted), options.kind, gold)
     against = (
         read_predictions(Path(options.against), options.kind, gold) if options.against else None
@@ -113,7 +113,7 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     }
     parts = []
     for scorer in scorers:
-        found = _one(scorer, gold, said, against, rules, draws, options.example_unit)
+        found = _score_once(scorer, gold, said, against, rules, draws, options.example_unit)
         answer["scores"][scorer.name] = found[0]
         parts.append(found[1])
     notes = {
@@ -127,14 +127,14 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _draws(options: Namespace) -> Draws:
+def _read_draws(options: Namespace) -> Draws:
     if options.against and not options.rounds:
         problem = "A comparison draws its interval and its test, so --against needs rounds."
         raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
     return Draws(options.rounds, options.confidence_level, options.seed)
 
 
-def _gold(path: Path, kind: str) -> Split:
+def _read_gold(path: Path, kind: str) -> Split:
     """The gold file; tags as they stand, so that token scores compare like with like."""
     gold = read_sentences(path, iob2=False) if kind == "ner" else read_split(kind, path)
     if not gold.labeled:
@@ -145,7 +145,7 @@ def _gold(path: Path, kind: str) -> Split:
     return gold
 
 
-def _one(
+def _score_once(
     scorer: Scorer,
     gold: Split,
     said: Predictions,
@@ -161,7 +161,10 @@ def _one(
         f"; {name}: {value if isinstance(value, str) else json.dumps(value)}"
         for name, value in score.rules.items()
     )
-    values, lines = score.to_dict(), [f"{scorer.name}: {score.definition}{used}", _figures(score)]
+    values, lines = (
+        score.to_dict(),
+        [f"{scorer.name}: {score.definition}{used}", _render_figures(score)],
+    )
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
@@ -174,11 +177,11 @@ def _one(
         theirs, ours = aligned(other, tally)
         compared = compare_tallies(scorer, theirs, ours, rules, draws)
         values["against"] = asdict(compared)
-        lines.append(_compared(compared, draws))
+        lines.append(_describe_comparison(compared, draws))
     return values, "\n".join(lines)
 
 
-def _figures(score: Score) -> str:
+def _render_figures(score: Score) -> str:
     header = ("", *score.values, *(("gold", "predicted") if score.by_label else ()))
     counts = (
         [sum(int(own[side]) for own in score.by_label.values()) for side in ("gold", "predicted")]
@@ -193,7 +196,7 @@ def _figures(score: Score) -> str:
     return table(header, rows)
 
 
-def _compared(found: Comparison, draws: Draws) -> str:
+def _describe_comparison(found: Comparison, draws: Draws) -> str:
     mcnemar = "" if found.p_mcnemar is None else f", exact McNemar p = {number(found.p_mcnemar)}"
     if found.scorer == "accuracy" and not mcnemar:
         mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
@@ -205,4 +208,4 @@ def _compared(found: Comparison, draws: Draws) -> str:
     )
 
 
-SCORE = Command(_options, _score)
+SCORE = Command(_add_options, _score)

@@ -14,7 +14,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 
 
-def _app_options(parser: Parser) -> None:
+def _add_app_options(parser: Parser) -> None:
     parser.add_argument(
         "--workspace",
         metavar="W",
@@ -40,7 +40,7 @@ def _app_options(parser: Parser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 
-def _app(options: Namespace, progress: Progress) -> Answer:
+def _serve(options: Namespace, progress: Progress) -> Answer:
     """Replace this process with the server; the CLI does not import the pages."""
     command = [
         sys.executable,
@@ -59,11 +59,11 @@ def _app(options: Namespace, progress: Progress) -> Answer:
     os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": paths})
 
 
-def _job_options(parser: Parser) -> None:
+def _add_job_options(parser: Parser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="folder of a job")
 
 
-def _job(options: Namespace, progress: Progress) -> Answer:
+def _run_job(options: Namespace, progress: Progress) -> Answer:
     from vocadapt.lab.jobs.worker import run_job
 
     logging.basicConfig(
@@ -76,5 +76,5 @@ def _job(options: Namespace, progress: Progress) -> Answer:
     return Answer({"exit": code}, f"exit {code}", code)
 
 
-APP = Command(_app_options, _app)
-JOB = Command(_job_options, _job)
+APP = Command(_add_app_options, _serve)
+JOB = Command(_add_job_options, _run_job)

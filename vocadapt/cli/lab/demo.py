@@ -14,7 +14,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -39,12 +39,12 @@ def _demo(options: Namespace, progress: Progress) -> Answer:
     }
     look = f"Look at it: python -m vocadapt app --workspace {shlex.quote(str(root))}"
     kept = look if options.out else "Nothing was kept: --out DIR keeps it."
-    return Answer(answer, "\n".join([*map(_told, steps), f"{seconds:.0f} s in all. {kept}"]))
+    return Answer(answer, "\n".join([*map(_render_step, steps), f"{seconds:.0f} s in all. {kept}"]))
 
 
-def _told(walked: DemoStepResult) -> str:
+def _render_step(walked: DemoStepResult) -> str:
     lines = [f"{walked.step} ({walked.seconds:.1f} s): {walked.did}"]
     return "\n".join([*lines, *([f"    {walked.command}"] if walked.command else [])])
 
 
-DEMO = Command(_options, _demo)
+DEMO = Command(_add_options, _demo)

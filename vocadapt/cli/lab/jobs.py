@@ -23,11 +23,11 @@ SHOWN = 3  # metrics shown at the foot of `jobs show`
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
 
-def _workspace(options: Namespace) -> Workspace:
+def _open_workspace(options: Namespace) -> Workspace:
     return Workspace(Path(options.workspace))
 
 
-def _list_options(parser: Parser) -> None:
+def _add_list_options(parser: Parser) -> None:
     parser.add_argument(
         "--workspace",
         metavar="W",
@@ -36,13 +36,13 @@ def _list_options(parser: Parser) -> None:
     )
 
 
-def _job_options(parser: Parser) -> None:
+def _add_job_options(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", help="id of a job, as listed by jobs list")
-    _list_options(parser)
+    _add_list_options(parser)
 
 
-def _show_options(parser: Parser) -> None:
-    _job_options(parser)
+def _add_show_options(parser: Parser) -> None:
+    _add_job_options(parser)
     parser.add_argument(
         "--lines",
         type=whole(1, MAX_COUNT),
@@ -52,39 +52,40 @@ def _show_options(parser: Parser) -> None:
     )
 
 
-def _resume_options(parser: Parser) -> None:
-    _job_options(parser)
+def _add_resume_options(parser: Parser) -> None:
+    _add_job_options(parser)
     parser.add_argument(
         "--wait", action="store_true", help="follow the job to its end; Ctrl-C leaves it running"
     )
 
 
 def _list(options: Namespace, progress: Progress) -> Answer:
-    found = [(job, job.status()) for job in queue.list_jobs(_workspace(options))]
-    answer = {"jobs": [_values(job, status) for job, status in found]}
+    found = [(job, job.status()) for job in queue.list_jobs(_open_workspace(options))]
+    answer = {"jobs": [_job_to_json(job, status) for job, status in found]}
     header = ("id", "state", "step", "target", "progress", "ran", "left", "")
-    rows = [(job.id, *_row(job, status)) for job, status in found]
+    rows = [(job.id, *_render_row(job, status)) for job, status in found]
     return Answer(
-        answer, table(header, rows) if rows else f"There are no jobs in {_workspace(options).root}."
+        answer,
+        table(header, rows) if rows else f"There are no jobs in {_open_workspace(options).root}.",
     )
 
 
-def _row(job: Job, status: Status) -> tuple[str, ...]:
+def _render_row(job: Job, status: Status) -> tuple[str, ...]:
     share = "" if status.fraction is None else f"{status.fraction:.0%}"
-    left = "" if status.seconds_left is None else _clock(status.seconds_left)
+    left = "" if status.seconds_left is None else _format_duration(status.seconds_left)
     target = f"{job.target.parent.name}/{job.target.name}"
     return (
         status.state,
         job.spec.step,
         target,
         share,
-        _clock(status.seconds),
+        _format_duration(status.seconds),
         left,
-        _note(job, status),
+        _describe_state(job, status),
     )
 
 
-def _note(job: Job, status: Status) -> str:
+def _describe_state(job: Job, status: Status) -> str:
     """What a job does, waits for, or failed with, in half a line."""
     if status.state == "waiting":
         before = job.waits_for()
@@ -94,14 +95,16 @@ def _note(job: Job, status: Status) -> str:
 
 
 def _show(options: Namespace, progress: Progress) -> Answer:
-    job = queue.find_job(_workspace(options), options.id)
+    job = queue.find_job(_open_workspace(options), options.id)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
-    values = _values(job, status)
+    values = _job_to_json(job, status)
     shown = {
         key: value for key, value in values.items() if value not in (None, "", []) and key != "past"
     }
-    shown |= {key: _date(values[key]) for key in ("queued", "started", "updated") if values[key]}
-    past = [f"{state} {_date(when)}" for state, when in status.past]
+    shown |= {
+        key: _format_date(values[key]) for key in ("queued", "started", "updated") if values[key]
+    }
+    past = [f"{state} {_format_date(when)}" for state, when in status.past]
     parts = [facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
     if metrics:
         last = [
@@ -115,7 +118,7 @@ def _show(options: Namespace, progress: Progress) -> Answer:
 
 
 def _cancel(options: Namespace, progress: Progress) -> Answer:
-    job = queue.find_job(_workspace(options), options.id)
+    job = queue.find_job(_open_workspace(options), options.id)
     before = job.status()
     after = job.cancel() if before.alive else before
     said = (
@@ -124,12 +127,12 @@ def _cancel(options: Namespace, progress: Progress) -> Answer:
         else f"{job.id}: {after.state}."
     )
     return Answer(
-        {**_values(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0
+        {**_job_to_json(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0
     )
 
 
 def _resume(options: Namespace, progress: Progress) -> Answer:
-    workspace = _workspace(options)
+    workspace = _open_workspace(options)
     job = queue.find_job(workspace, options.id)
     goes_on = job.has_checkpoint
     queue.resume(workspace, job)
@@ -140,7 +143,7 @@ def _resume(options: Namespace, progress: Progress) -> Answer:
     )
     lines = [said, *filter(None, (status.error, status.remedy))]
     code = EXITS.get(status.state, 130) if options.wait else 0
-    return Answer({**_values(job, status), "from_checkpoint": goes_on}, "\n".join(lines), code)
+    return Answer({**_job_to_json(job, status), "from_checkpoint": goes_on}, "\n".join(lines), code)
 
 
 def _follow(job: Job, progress: Progress) -> Status:
@@ -154,7 +157,7 @@ def _follow(job: Job, progress: Progress) -> Status:
     return status
 
 
-def _values(job: Job, status: Status) -> dict[str, Any]:
+def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
     """A job as JSON values."""
     before = job.waits_for() if status.state == "waiting" else None
     known = asdict(status)
@@ -177,17 +180,17 @@ def _values(job: Job, status: Status) -> dict[str, Any]:
     }
 
 
-def _clock(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """A length of time as h:mm:ss."""
     whole_seconds = round(seconds)
     return f"{whole_seconds // 3600}:{whole_seconds // 60 % 60:02}:{whole_seconds % 60:02}"
 
 
-def _date(when: float) -> str:
+def _format_date(when: float) -> str:
     return datetime.fromtimestamp(when).strftime("%Y-%m-%d %H:%M:%S")
 
 
-LIST = Command(_list_options, _list)
-SHOW = Command(_show_options, _show)
-CANCEL = Command(_job_options, _cancel)
-RESUME = Command(_resume_options, _resume)
+LIST = Command(_add_list_options, _list)
+SHOW = Command(_add_show_options, _show)
+CANCEL = Command(_add_job_options, _cancel)
+RESUME = Command(_add_resume_options, _resume)

@@ -26,7 +26,7 @@ NONE = (
 )
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     model = "run folder written by finetune, or a model folder with a question-answering head"
     parser.add_argument("--model", metavar="DIR", required=True, help=model)
     parser.add_argument(
@@ -68,13 +68,13 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
             "model": options.model,
             "cut": judged,
             "word_rule": options.word_rule or run.word_rule,
-            "answers": [_as_json(one, judged, shown) for one in found],
+            "answers": [_answer_to_json(one, judged, shown) for one in found],
         },
-        "\n\n".join(_text(one, shown) for one in found),
+        "\n\n".join(_render(one, shown) for one in found),
     )
 
 
-def _as_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[str, object]:
+def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[str, object]:
     """The best answer under the cut that counts (null without one), and all under each cut."""
     values = found.to_dict()
     values["best"] = {cut: values["best"][cut] for cut in shown}
@@ -95,13 +95,13 @@ def _as_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[
     }
 
 
-def _text(found: QuestionAnswers, shown: Sequence[str]) -> str:
+def _render(found: QuestionAnswers, shown: Sequence[str]) -> str:
     """The question, a line for each answer under each cut, and where it was read."""
     header = ("cut", "answer", "score", "share", "characters", "window")
-    return f"{found.question}\n{table(header, [row for cut in shown for row in _rows(found, cut)])}"
+    return f"{found.question}\n{table(header, [row for cut in shown for row in _build_rows(found, cut)])}"
 
 
-def _rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:
+def _build_rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:
     part = found.windows.get(cut)
     window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
     if not found.best[cut]:
@@ -118,4 +118,4 @@ def _rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:
         )
 
 
-ANSWER = Command(_options, _answer)
+ANSWER = Command(_add_options, _answer)

@@ -58,7 +58,7 @@ SWITCHES = {
 }
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = FORMS
     add_model(parser, help="hub name or model folder")
@@ -124,7 +124,7 @@ def _options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--fold",
-        type=_fold,
+        type=_parse_fold,
         default=0,
         metavar="N",
         help="fold of a k-fold task, 1 being the first, or all",
@@ -142,13 +142,13 @@ def _options(parser: Parser) -> None:
 FOLD = whole(0, limits(FinetuneStep, "fold")[1])
 
 
-def _fold(text: str) -> Any:
+def _parse_fold(text: str) -> Any:
     """The number of a fold; all of them by that word."""
     return ALL_FOLDS if text == "all" else FOLD(text)
 
 
 def _finetune(options: Namespace, progress: Progress) -> Answer:
-    made = write(_spec(options), options, progress)
+    made = write(_build_spec(options), options, progress)
     numbers = made.manifest.numbers
     place = {
         "out": str(made.folder),
@@ -158,7 +158,7 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
     return Answer({**numbers, **place}, "\n\n".join([shown(numbers), facts(place)]))
 
 
-def _spec(options: Namespace) -> Spec:
+def _build_spec(options: Namespace) -> Spec:
     names = (*CHANGES, "freeze", "schedule", "word_rule", *SWITCHES)
     changes = {name: value for name in names if (value := getattr(options, name)) is not None}
     seeds = tuple(options.seeds or FINETUNING_PRESETS[options.settings].seeds)
@@ -189,7 +189,7 @@ def _spec(options: Namespace) -> Spec:
     )
 
 
-def _evaluate_options(parser: Parser) -> None:
+def _add_evaluate_options(parser: Parser) -> None:
     parser.add_argument(
         "--run",
         metavar="DIR",
@@ -244,7 +244,7 @@ def shown(numbers: Mapping[str, Any]) -> str:
     names = list(numbers["mean"])
     rows = [
         (
-            _named(seed),
+            _name_seed(seed),
             cut,
             *(values[name] for name in names),
             "collapsed" if seed.get("collapsed") else "",
@@ -255,11 +255,11 @@ def shown(numbers: Mapping[str, Any]) -> str:
     nothing = "Nothing is scored: there is no test split, or it holds no labels."
     lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
-        means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
-        lines += ["", f"{means} ({numbers['cut']}, {_over(numbers)})"]
+        means = "; ".join(f"{name} {_format_mean(numbers, name)}" for name in names)
+        lines += ["", f"{means} ({numbers['cut']}, {_describe_average(numbers)})"]
     if learned := numbers.get("mean_learned"):
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
-        others = "the seeds without one" if _folds(numbers) > 1 else "the others"
+        others = "the seeds without one" if _count_folds(numbers) > 1 else "the others"
         lines += [
             f"{held}; mean of {others}: "
             + "; ".join(f"{name} {number(value)}" for name, value in learned.items())
@@ -281,38 +281,38 @@ def shown(numbers: Mapping[str, Any]) -> str:
     if numbers.get("seen") is not None:
         lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
     own = [
-        f"Seed {_named(seed)}: {said}"
+        f"Seed {_name_seed(seed)}: {said}"
         for seed in numbers["seeds"]
         for said in seed.get("findings", [])
     ]
     return "\n".join([*lines, *numbers.get("findings", []), *own])
 
 
-def _over(numbers: Mapping[str, Any]) -> str:
+def _describe_average(numbers: Mapping[str, Any]) -> str:
     """What mean and deviation are over."""
     seeds = len({seed["seed"] for seed in numbers["seeds"]})
     counted = f"{seeds} seed{'s' * (seeds > 1)}"
     return (
-        f"{counted}, of each the mean over {_folds(numbers)} folds"
-        if _folds(numbers) > 1
+        f"{counted}, of each the mean over {_count_folds(numbers)} folds"
+        if _count_folds(numbers) > 1
         else counted
     )
 
 
-def _folds(numbers: Mapping[str, Any]) -> int:
+def _count_folds(numbers: Mapping[str, Any]) -> int:
     """How many folds each seed was run on."""
     return len({seed.get("fold") for seed in numbers["seeds"]})
 
 
-def _named(seed: Mapping[str, Any]) -> str | int:
+def _name_seed(seed: Mapping[str, Any]) -> str | int:
     """The seed of a run, and its fold where it is one of several."""
     return of_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
 
 
-def _mean(numbers: Mapping[str, Any], name: str) -> str:
+def _format_mean(numbers: Mapping[str, Any], name: str) -> str:
     sd = numbers["sd"][name]
     return number(numbers["mean"][name]) + ("" if sd is None else f" ± {number(sd)}")
 
 
-FINETUNE = Command(_options, _finetune)
-EVALUATE = Command(_evaluate_options, _evaluate)
+FINETUNE = Command(_add_options, _finetune)
+EVALUATE = Command(_add_evaluate_options, _evaluate)

@@ -21,7 +21,7 @@ MEANING = (
 )
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.description = (
         "Report the weight of the extension module in each layer of an exBERT, by kind of token:"
         " 1 minus the gate, which weights BERT's own layer. An untrained gate gives about its"
@@ -51,7 +51,7 @@ def _options(parser: Parser) -> None:
     )
 
 
-def _gates(options: Namespace, progress: Progress) -> Answer:
+def _report_gates(options: Namespace, progress: Progress) -> Answer:
     start, out = time.perf_counter(), Path(options.out) if options.out else None
     if out is not None:
         check_free_file(out, options.overwrite)
@@ -74,7 +74,7 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
     rows = [
         (f"layer {layer + 1}", *map(float, shares.means[layer])) for layer in range(shares.layers)
     ]
-    told = [("tokens", *shares.counts), *rows]
+    body = [("tokens", *shares.counts), *rows]
     read = {
         "lines": f"{found.lines:,} of {found.of:,}",
         "windows": shares.windows,
@@ -83,7 +83,7 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
     read["before training"] = f"about {found.start:.2g} on the whole"
     place = {"out": str(out)} if out else {}
     return Answer(
-        answer, f"{table(('', *shares.kinds), told)}\n\n{facts({**read, **place})}\n\n{MEANING}"
+        answer, f"{table(('', *shares.kinds), body)}\n\n{facts({**read, **place})}\n\n{MEANING}"
     )
 
 
@@ -98,4 +98,4 @@ def as_tsv(found: GateReport) -> str:
     return "".join(["layer\tkind\ttokens\tshare\tsd\n", *lines])
 
 
-GATES = Command(_options, _gates)
+GATES = Command(_add_options, _report_gates)

@@ -18,7 +18,7 @@ from vocadapt.training.tasks.base import Split
 from vocadapt.training.tasks.task_file import read_split
 
 
-def _predict_options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--model", metavar="RUN", required=True, help="run folder written by finetune, of one seed"
     )
@@ -82,4 +82,4 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, facts(answer))
 
 
-PREDICT = Command(_predict_options, _predict)
+PREDICT = Command(_add_options, _predict)

@@ -75,7 +75,7 @@ SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a small
 NEW = ("trainer", "cased", "random_rows", *SIZES)  # settings of a new model only
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--from-scratch",
         action="store_true",
@@ -93,7 +93,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument(
         "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
     )
-    _training_options(parser)
+    _add_training_options(parser)
     heads, kept = (
         "also train the heads in the stage extension",
         "minutes between models saved during training of --model",
@@ -110,14 +110,14 @@ def _options(parser: Parser) -> None:
         metavar="X",
         help=f"{kept} (default none)",
     )
-    _scratch_options(parser)
+    _add_scratch_options(parser)
     add_offline(parser)
     add_text(parser, own_seed=False)
     add_checkpoints(parser)
     add_out(parser)
 
 
-def _training_options(parser: Parser) -> None:
+def _add_training_options(parser: Parser) -> None:
     new, further = MaskedSettings(), PRETRAINING_PRESETS["quick"].settings
     presets = "; ".join(
         f"{name}: {preset.about}" for name, preset in PRETRAINING_PRESETS.items()
@@ -156,7 +156,7 @@ def _training_options(parser: Parser) -> None:
     )
 
 
-def _scratch_options(parser: Parser) -> None:
+def _add_scratch_options(parser: Parser) -> None:
     sizes = ScratchSettings()
     for name, meaning in SIZES.items():
         help = f"{meaning} of a new model (default {getattr(sizes, name)})"
@@ -185,23 +185,23 @@ def _pretrain(options: Namespace, progress: Progress) -> Answer:
             "Nothing to train was named.",
             "For a new model give --from-scratch, for an existing one --model M --stage S.",
         )
-    spec = _new(options) if options.from_scratch else _further(options)
-    return _answer(write(spec, options, progress))
+    spec = _build_scratch_spec(options) if options.from_scratch else _build_continued_spec(options)
+    return _build_answer(write(spec, options, progress))
 
 
-def _new(options: Namespace) -> Spec:
+def _build_scratch_spec(options: Namespace) -> Spec:
     """Build the step of a pretraining from scratch."""
     _refuse(
         options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings"
     )
     scratch = ScratchSettings(
-        **_given(options, *NEW), training=MaskedSettings(**_training(options))
+        **_read_given(options, *NEW), training=MaskedSettings(**_read_training(options))
     )
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
 
 
-def _further(options: Namespace) -> Spec:
+def _build_continued_spec(options: Namespace) -> Spec:
     """Build the step of a continued pretraining."""
     _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
     if options.stage is None:
@@ -209,9 +209,11 @@ def _further(options: Namespace) -> Spec:
             "A model needs a stage of continued pretraining: --stage.",
             f"One of: {', '.join(STAGES)}.",
         )
-    training = pretraining_preset(options.settings or "quick", **_training(options))
+    training = pretraining_preset(options.settings or "quick", **_read_training(options))
     further = ContinuedSettings(
-        options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training
+        options.stage,
+        **_read_given(options, "train_heads", "nsp", "keep_minutes"),
+        training=training,
     )
     inputs = {"model": options.model, "text": options.corpus}
     return Spec(
@@ -222,10 +224,10 @@ def _further(options: Namespace) -> Spec:
     )
 
 
-def _training(options: Namespace) -> dict[str, Any]:
+def _read_training(options: Namespace) -> dict[str, Any]:
     """Collect the training settings that were given; raise InputError for a budget of 0."""
     check_budget(options)
-    return _given(options, *TRAINING, *BUDGET, "schedule")
+    return _read_given(options, *TRAINING, *BUDGET, "schedule")
 
 
 def check_budget(options: Namespace) -> None:
@@ -238,7 +240,7 @@ def check_budget(options: Namespace) -> None:
             )
 
 
-def _given(options: Namespace, *names: str) -> dict[str, Any]:
+def _read_given(options: Namespace, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
@@ -249,7 +251,7 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
             raise InputError(f"{flag_of(name)} does not apply here.", remedy)
 
 
-def _answer(made: Artifact) -> Answer:
+def _build_answer(made: Artifact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
     shown = {
@@ -280,4 +282,4 @@ def _format_loss(numbers: Mapping[str, Any], name: str) -> str:
     return f"{value:.3f}{spread}"
 
 
-PRETRAIN = Command(_options, _pretrain)
+PRETRAIN = Command(_add_options, _pretrain)

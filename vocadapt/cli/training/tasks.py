@@ -18,7 +18,7 @@ from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_o
 NAME = "benchmark as family/name, or its name alone if that is unambiguous"
 
 
-def _list_options(parser: Parser) -> None:
+def _add_list_options(parser: Parser) -> None:
     parser.add_argument("--kind", choices=tuple(KINDS), help="kind of tasks to list")
 
 
@@ -26,7 +26,13 @@ def _list(options: Namespace, progress: Progress) -> Answer:
     wanted = getattr(options, "kind", None)
     shown = [card for card in cards().values() if wanted in (None, card.kind)]
     rows = [
-        (card.name, card.kind, card.scorer, _sizes(card), "free" if card.free else card.access)
+        (
+            card.name,
+            card.kind,
+            card.scorer,
+            _format_sizes(card),
+            "free" if card.free else card.access,
+        )
         for card in shown
     ]
     said = (
@@ -39,11 +45,11 @@ def _list(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _card_options(parser: Parser) -> None:
+def _add_card_options(parser: Parser) -> None:
     parser.add_argument("benchmark", metavar="NAME", help=NAME)
 
 
-def _card(options: Namespace, progress: Progress) -> Answer:
+def _show_card(options: Namespace, progress: Progress) -> Answer:
     card = card_of(options.benchmark)
     values = {
         "name": card.name,
@@ -67,13 +73,13 @@ def _card(options: Namespace, progress: Progress) -> Answer:
     return Answer(card.to_dict(), facts({name: value or UNKNOWN for name, value in values.items()}))
 
 
-def _sizes(card: Card) -> str:
+def _format_sizes(card: Card) -> str:
     """The first figure of every split: 5424/923/940 sentences."""
     first = [next(iter(held.items())) for held in card.sizes.values()]
     return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}" if first else "–"
 
 
-def _download_options(parser: Parser) -> None:
+def _add_download_options(parser: Parser) -> None:
     parser.add_argument("benchmark", metavar="NAME", help=NAME)
     place = "address of a mirror or folder to read instead of the original source"
     parser.add_argument("--from", dest="source", metavar="PLACE", default="", help=place)
@@ -91,7 +97,7 @@ def _download(options: Namespace, progress: Progress) -> Answer:
     answer: dict[str, Any] = {**place, "task": task.name, "kind": task.kind, **manifest.numbers}
     by_fold = manifest.numbers.get("by_fold", {})
     sizes = {
-        split: f"{size:,} examples{_spread(by_fold.get(split))}"
+        split: f"{size:,} examples{_describe_folds(by_fold.get(split))}"
         for split, size in manifest.numbers["examples"].items()
     }
     findings = {
@@ -100,7 +106,7 @@ def _download(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, facts({"task": task.name, **sizes, **findings, **place}))
 
 
-def _spread(by_fold: Sequence[int] | None) -> str:
+def _describe_folds(by_fold: Sequence[int] | None) -> str:
     """What the sizes of a split are in the folds beside the first."""
     if not by_fold:
         return ""
@@ -110,6 +116,6 @@ def _spread(by_fold: Sequence[int] | None) -> str:
     )
 
 
-LIST = Command(_list_options, _list)
-CARD = Command(_card_options, _card)
-DOWNLOAD = Command(_download_options, _download)
+LIST = Command(_add_list_options, _list)
+CARD = Command(_add_card_options, _show_card)
+DOWNLOAD = Command(_add_download_options, _download)

@@ -26,7 +26,7 @@ CHANGES = {
 }
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     add_model(parser, help="hub name or model folder, with or without a head for questions")
     parser.add_argument(
         "--train", metavar="F", required=True, help="general questions in SQuAD's form"
@@ -95,7 +95,7 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         for name in (*CHANGES, "word_rule")
         if (value := getattr(options, name)) is not None
     }
-    asked = ZeroShotSettings(
+    settings = ZeroShotSettings(
         options.model,
         Path(options.train),
         Path(options.test),
@@ -107,9 +107,9 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         options.limit,
         options.offline,
     )
-    numbers = run_zero_shot(asked, out, progress)
+    numbers = run_zero_shot(settings, out, progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
     return Answer({**numbers, **place}, f"{shown(numbers)}\n\n{facts(place)}")
 
 
-ZERO_SHOT = Command(_options, _zero_shot)
+ZERO_SHOT = Command(_add_options, _zero_shot)

@@ -72,7 +72,7 @@ OF_TRAINING = (
 )  # what no recipe chooses
 
 
-def _adapt_options(parser: Parser) -> None:
+def _add_adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
@@ -143,7 +143,7 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--center", action="store_true", help="mean-center both spaces before --method"
     )
-    _further_options(parser)
+    _add_pretraining_options(parser)
     parser.add_argument(
         "--no-certificate",
         dest="certify",
@@ -156,7 +156,7 @@ def _adapt_options(parser: Parser) -> None:
     add_out(parser)
 
 
-def _further_options(parser: Parser) -> None:
+def _add_pretraining_options(parser: Parser) -> None:
     about = (
         "then continue pretraining on --corpus, like the presets …+mlm; stage, as in the command"
         " pretrain"
@@ -339,7 +339,7 @@ def _change_pretraining(recipe: Recipe, options: Namespace) -> Recipe:
     return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
 
 
-def _certify_options(parser: Parser) -> None:
+def _add_certify_options(parser: Parser) -> None:
     parser.add_argument(
         "--before", metavar="M", required=True, help="original model: hub name or folder"
     )
@@ -383,10 +383,10 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
         **({"lines": len(lines), "of": of} if options.text else {}),
         **departed,
     }
-    told = f"{_describe_departures(departed)}\n" if departed else ""
+    departures = f"{_describe_departures(departed)}\n" if departed else ""
     return Answer(
         answer,
-        f"{table(('', 'check', 'detail'), rows)}\n\n{used}{told}{verdict}",
+        f"{table(('', 'check', 'detail'), rows)}\n\n{used}{departures}{verdict}",
         0 if certificate.passed else 1,
     )
 
@@ -421,7 +421,7 @@ SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretr
 Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
 
 
-def _presets_options(parser: Parser) -> None:
+def _add_presets_options(parser: Parser) -> None:
     parser.add_argument(
         "--toml",
         metavar="NAME",
@@ -429,7 +429,7 @@ def _presets_options(parser: Parser) -> None:
     )
 
 
-def _presets(options: Namespace, progress: Progress) -> Answer:
+def _list_presets(options: Namespace, progress: Progress) -> Answer:
     if options.toml is not None:
         recipe = preset(options.toml)
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
@@ -443,7 +443,7 @@ def _presets(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _convert_options(parser: Parser) -> None:
+def _add_convert_options(parser: Parser) -> None:
     parser.add_argument(
         "model", metavar="FOLDER", help="model folder (or hub name) with pytorch_model.bin"
     )
@@ -461,7 +461,7 @@ def _convert(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-ADAPT = Command(_adapt_options, _adapt)
-CERTIFY = Command(_certify_options, _certify)
-PRESETS = Command(_presets_options, _presets)
-CONVERT = Command(_convert_options, _convert)
+ADAPT = Command(_add_adapt_options, _adapt)
+CERTIFY = Command(_add_certify_options, _certify)
+PRESETS = Command(_add_presets_options, _list_presets)
+CONVERT = Command(_add_convert_options, _convert)

@@ -29,7 +29,7 @@ TASK = (
 )
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.epilog = (
         "JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
         " (held-out P@5), added (by floor), first and recipes (with command lines), cut_words,"
@@ -61,10 +61,10 @@ def _advise(options: Namespace, progress: Progress) -> Answer:
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
     answer = build_answer(asked, options.text, options.model, settings)
-    return Answer(answer, _text(asked, answer))
+    return Answer(answer, _render(asked, answer))
 
 
-def _text(asked: AdviceReport, answer: dict[str, Any]) -> str:
+def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
     """The advice for people: verdict, reasons, figures, what adding would bring, what to run."""
     advice, figures = asked.advice, asked.advice.figures
     reasons = [
@@ -72,8 +72,8 @@ def _text(asked: AdviceReport, answer: dict[str, Any]) -> str:
         for found in advice.findings
     ]
     rows = [
-        _cut_row("text", figures.corpus),
-        *([_cut_row("task's entities", figures.task)] if figures.task else []),
+        _build_row("text", figures.corpus),
+        *([_build_row("task's entities", figures.task)] if figures.task else []),
     ]
     cuts = table(
         (
@@ -141,7 +141,7 @@ def _text(asked: AdviceReport, answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cut_row(name: str, cuts: TokenizationStatistics) -> tuple[str | int | float, ...]:
+def _build_row(name: str, cuts: TokenizationStatistics) -> tuple[str | int | float, ...]:
     return (
         name,
         cuts.words,
@@ -153,4 +153,4 @@ def _cut_row(name: str, cuts: TokenizationStatistics) -> tuple[str | int | float
     )
 
 
-ADVISE = Command(_options, _advise)
+ADVISE = Command(_add_options, _advise)

@@ -22,7 +22,7 @@ from vocadapt.vocabulary.plan.plan import PlanSettings
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.description = (
         "Compare extension sizes: how the first N tokens that adapt --preset exbert-s… would add"
         " change the tokenization of a text."
@@ -47,7 +47,7 @@ def _options(parser: Parser) -> None:
     add_text(parser)
 
 
-def _extension(options: Namespace, progress: Progress) -> Answer:
+def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
     start, most = time.perf_counter(), max(options.sizes, default=EXTENSION)
     model = open_model(options.model, options.offline or None, lowercase(options))
     root = Workspace(Path(options.workspace)).root if options.workspace else None
@@ -84,4 +84,4 @@ def _extension(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, "\n\n".join(filter(None, [table(header, rows), note])))
 
 
-EXTENSION_CURVE = Command(_options, _extension)
+EXTENSION_CURVE = Command(_add_options, _compare_sizes)

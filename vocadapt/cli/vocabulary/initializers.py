@@ -45,7 +45,7 @@ COLUMNS = (
 )
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     default = LeaderboardSettings()
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--target", metavar="B", help=f"model whose vocabulary is taken over: {M}")
@@ -101,21 +101,21 @@ def _options(parser: Parser) -> None:
     add_out(parser)
 
 
-def _initializers(options: Namespace, progress: Progress) -> Answer:
+def _compare(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
-    spec = _spec(options)
+    spec = _build_spec(options)
     folder = destination(options, spec.kind)
     if folder is None:
         compared = compare_for_task(Task(spec, Path(), None, progress), spec.settings)
         return Answer(
-            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _shown(compared)
+            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
         )
     kept = written(run_step(spec.absolute(), folder, progress, options.overwrite))
     compared = load_comparison(folder)
-    return Answer({**compared.to_dict(), **kept.json}, f"{_shown(compared)}\nKept in {folder}.")
+    return Answer({**compared.to_dict(), **kept.json}, f"{_render(compared)}\nKept in {folder}.")
 
 
-def _spec(options: Namespace) -> Spec:
+def _build_spec(options: Namespace) -> Spec:
     rows = InitializerSettings(seed=options.seed, neighbors=options.neighbors)
     settings = LeaderboardSettings(
         tuple(options.methods),
@@ -146,7 +146,7 @@ def _spec(options: Namespace) -> Spec:
     )
 
 
-def _shown(compared: InitializerComparison) -> str:
+def _render(compared: InitializerComparison) -> str:
     """The table, its n, candidates and chance, what could not run, the verdict."""
     board, masked = compared.board, compared.masked
     rows = [
@@ -179,4 +179,4 @@ def _shown(compared: InitializerComparison) -> str:
     return "\n".join([*lines, board.verdict])
 
 
-COMPARE = Command(_options, _initializers)
+COMPARE = Command(_add_options, _compare)

@@ -34,7 +34,7 @@ SHORT = 2000  # characters of a text whose cut is shown as it is
 ENDINGS = {*READERS, ".gz"}
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "text",
         nargs="*",
@@ -56,21 +56,19 @@ def _options(parser: Parser) -> None:
     add_text(parser)
 
 
-def _lens(options: Namespace, progress: Progress) -> Answer:
-    source = _source(options)
-    models = _with_before(models_of(options))
-    cutters = [
-        WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
-    ]
+def _compare(options: Namespace, progress: Progress) -> Answer:
+    source = _open_source(options)
+    models = _add_original(models_of(options))
+    cutters = [WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()]
     short = isinstance(source, str) and len(source) <= SHORT
     cuts = (
         {name: tokenize_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
         if short
         else {}
     )
-    counted = _counted(source, [cutter.splitter for cutter in cutters], progress)
+    counted = _count(source, [cutter.splitter for cutter in cutters], progress)
     figures = [cutter.figures(counted[cutter.splitter]) for cutter in cutters]
-    changed = [_changed(counted, cutters[0], other, options.top) for other in cutters[1:]]
+    changed = [_list_changes(counted, cutters[0], other, options.top) for other in cutters[1:]]
     answer = {
         "models": list(models),
         "words": figures[0].words,
@@ -103,10 +101,12 @@ def _lens(options: Namespace, progress: Progress) -> Answer:
         )
         for f in figures
     ]
-    return Answer(answer, "\n\n".join([*parts, table(header, rows), *map(_changed_table, changed)]))
+    return Answer(
+        answer, "\n\n".join([*parts, table(header, rows), *map(_render_changes, changed)])
+    )
 
 
-def _source(options: Namespace) -> str | Corpus:
+def _open_source(options: Namespace) -> str | Corpus:
     """The text that was given, or the corpus of the files; raises InputError for neither, both, and
     a file that is not there.
     """
@@ -136,14 +136,14 @@ def _is_path(text: str) -> bool:
         return False
 
 
-def _with_before(models: dict[str, LanguageModel]) -> dict[str, LanguageModel]:
+def _add_original(models: dict[str, LanguageModel]) -> dict[str, LanguageModel]:
     """A lone adapted model is compared with what it was before."""
     (name, model), *others = models.items()
     before = None if others else before_of(model)
     return models if before is None else {str(Path(name) / before.path.name): before, **models}
 
 
-def _counted(
+def _count(
     source: str | Corpus, splitters: Sequence[Splitter], progress: Progress
 ) -> Mapping[Splitter, Mapping[str, int]]:
     if isinstance(source, str):
@@ -153,11 +153,8 @@ def _counted(
     )
 
 
-def _changed(
-    counted: Mapping[Splitter, Mapping[str, int]],
-    before: WordTokenizer,
-    after: WordTokenizer,
-    top: int,
+def _list_changes(
+    counted: Mapping[Splitter, Mapping[str, int]], before: WordTokenizer, after: WordTokenizer, top: int
 ) -> dict[str, Any]:
     """The words that changed most from one model to another: the first `top` of all."""
     splitter = find_finest_splitter([before.splitter, after.splitter])
@@ -166,7 +163,7 @@ def _changed(
     return {"before": before.name, "after": after.name, "of": len(found), "words": listed}
 
 
-def _changed_table(changed: Mapping[str, Any]) -> str:
+def _render_changes(changed: Mapping[str, Any]) -> str:
     words = changed["words"]
     head = (
         f"{len(words)} of {changed['of']:,} words cut otherwise by {changed['after']} than by"
@@ -183,4 +180,4 @@ def _changed_table(changed: Mapping[str, Any]) -> str:
     )
 
 
-LENS = Command(_options, _lens)
+LENS = Command(_add_options, _compare)

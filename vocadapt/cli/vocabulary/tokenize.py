@@ -11,7 +11,7 @@ from vocadapt.progress import Progress
 from vocadapt.vocabulary.lens import Piece, tokenize_text
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument("text", metavar="TEXT", help="text to tokenize, in quotes")
     add_models(parser)
 
@@ -59,4 +59,4 @@ def as_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
     }
 
 
-TOKENIZE = Command(_options, _tokenize)
+TOKENIZE = Command(_add_options, _tokenize)

@@ -61,7 +61,7 @@ class Compared:
     faults: tuple[Fault, ...] = ()
 
 
-def _compare_options(parser: Parser) -> None:
+def _add_compare_options(parser: Parser) -> None:
     parser.add_argument(
         "models", nargs="+", metavar="M", help=f"{M}; invalid ones are analyzed, too"
     )
@@ -70,7 +70,7 @@ def _compare_options(parser: Parser) -> None:
 
 
 def _compare(options: Namespace, progress: Progress) -> Answer:
-    compared = [_compared(name, options) for name in options.models]
+    compared = [_read_vocabulary(name, options) for name in options.models]
     vocabularies = [one.vocabulary for one in compared]
     found, profiles = (
         measure_overlap(vocabularies),
@@ -82,21 +82,21 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "size": list(found.sizes),
         "common": found.common,
         "share": found.share,
-        "lengths": [_keyed(one.lengths) for one in profiles],
-        "lengths_common": _keyed(common),
+        "lengths": [_to_json_keys(one.lengths) for one in profiles],
+        "lengths_common": _to_json_keys(common),
         "positions": [one.positions for one in profiles],
-        "single_characters": _single(profiles),
-        "unreachable": [_unreachable(one) for one in profiles],
+        "single_characters": _count_single_characters(profiles),
+        "unreachable": [_count_unreachable(one) for one in profiles],
         "faults": {
             one.name: [{"line": f.line, "problem": f.problem} for f in one.faults]
             for one in compared
             if one.faults
         },
     }
-    return Answer(answer, _compared_text(compared, found, profiles))
+    return Answer(answer, _render_comparison(compared, found, profiles))
 
 
-def _compared(name: str, options: Namespace) -> Compared:
+def _read_vocabulary(name: str, options: Namespace) -> Compared:
     """A file is read as it is, faults and all; a folder or hub name as a model."""
     path = expand_path(name)
     if not os.path.isfile(path):
@@ -109,7 +109,7 @@ def _compared(name: str, options: Namespace) -> Compared:
     return Compared(name, Vocabulary(listing.tokens, special), splitter, listing.faults)
 
 
-def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
+def _count_single_characters(profiles: Sequence[Profile]) -> dict[str, Any]:
     """Single characters of each vocabulary, at the beginning and inside of a word, and those that
     all know.
     """
@@ -121,7 +121,7 @@ def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
     }
 
 
-def _unreachable(found: Profile) -> dict[str, Any]:
+def _count_unreachable(found: Profile) -> dict[str, Any]:
     """How many tokens no text can reach, how many of them are placeholders, and the first
     others.
     """
@@ -133,11 +133,11 @@ def _unreachable(found: Profile) -> dict[str, Any]:
     }
 
 
-def _keyed(counts: Mapping[int, int]) -> dict[str, int]:
+def _to_json_keys(counts: Mapping[int, int]) -> dict[str, int]:
     return {str(length): count for length, count in counts.items()}
 
 
-def _compared_text(
+def _render_comparison(
     compared: Sequence[Compared], found: Overlap, profiles: Sequence[Profile]
 ) -> str:
     """The comparison for people: shares, figures of each, faults."""
@@ -173,7 +173,7 @@ def _compared_text(
     )
 
 
-def _study_options(parser: Parser) -> None:
+def _add_study_options(parser: Parser) -> None:
     add_model(parser)
     add_casing(parser)
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
@@ -236,7 +236,7 @@ def _study(options: Namespace, progress: Progress) -> Answer:
     )
     answer = {
         "tokens": found.tokens,
-        "rows": [_row(row) for row in found.rows],
+        "rows": [_growth_to_json(row) for row in found.rows],
         **(
             {"left_out": {f"{keep:g}": why for keep, why in found.left_out.items()}}
             if found.left_out
@@ -245,10 +245,10 @@ def _study(options: Namespace, progress: Progress) -> Answer:
         "counting_seconds": counted - start,
         "seconds": time.perf_counter() - counted,
     }
-    return Answer(answer, _study_text(found, options))
+    return Answer(answer, _render_study(found, options))
 
 
-def _row(row: Growth) -> dict[str, Any]:
+def _growth_to_json(row: Growth) -> dict[str, Any]:
     """One cell of the study; sd only where it is one."""
     named = (
         "heuristic",
@@ -261,7 +261,7 @@ def _row(row: Growth) -> dict[str, Any]:
     return {name: getattr(row, name) for name in named}
 
 
-def _study_text(found: Study, options: Namespace) -> str:
+def _render_study(found: Study, options: Namespace) -> str:
     """The study for people."""
     rows = [
         (
@@ -292,7 +292,7 @@ def _study_text(found: Study, options: Namespace) -> str:
     return "\n\n".join([*lines, *unknown, *(f"Left out: {why}" for why in found.left_out.values())])
 
 
-def _reduce_options(parser: Parser) -> None:
+def _add_reduce_options(parser: Parser) -> None:
     default = ReductionSettings()
     add_model(parser, help="hub name or model folder")
     parser.add_argument(
@@ -343,6 +343,6 @@ def _reduce(options: Namespace, progress: Progress) -> Answer:
     return written(artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0)
 
 
-COMPARE = Command(_compare_options, _compare)
-STUDY = Command(_study_options, _study)
-REDUCE = Command(_reduce_options, _reduce)
+COMPARE = Command(_add_compare_options, _compare)
+STUDY = Command(_add_study_options, _study)
+REDUCE = Command(_add_reduce_options, _reduce)

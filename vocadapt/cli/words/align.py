@@ -45,7 +45,7 @@ TITLES = {
 ROWS = "hub name or model folder"
 
 
-def _map_options(parser: Parser) -> None:
+def _add_alignment_options(parser: Parser) -> None:
     default = AlignmentSettings()
     parser.add_argument(
         "--vectors",
@@ -98,7 +98,7 @@ def _map_options(parser: Parser) -> None:
     )
 
 
-def _settings(options: Namespace) -> AlignmentSettings:
+def _read_settings(options: Namespace) -> AlignmentSettings:
     without = {name.replace("-", "_"): True for name in options.anchors_without}
     anchors = AnchorFilter(**without, min_count=options.min_count)
     return AlignmentSettings(
@@ -112,8 +112,8 @@ def _settings(options: Namespace) -> AlignmentSettings:
     )
 
 
-def _align_options(parser: Parser) -> None:
-    _map_options(parser)
+def _add_align_options(parser: Parser) -> None:
+    _add_alignment_options(parser)
     parser.add_argument(
         "--folds",
         type=setting(AlignmentStep, "folds"),
@@ -128,10 +128,12 @@ def _align_options(parser: Parser) -> None:
 
 def _align(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
-    step = AlignmentStep(_settings(options), options.folds, options.all)
+    step = AlignmentStep(_read_settings(options), options.folds, options.all)
     written: dict[str, Any] = {}
     if destination(options, "alignments") is None:
-        maps = tabulate_alignments(cross_validate_alignments(step, *_spaces(options), progress))
+        maps = tabulate_alignments(
+            cross_validate_alignments(step, *_open_spaces(options), progress)
+        )
     else:
         inputs = {"vectors": options.vectors, "model": options.model}
         artifact = write(Spec("alignment", step, inputs, options.offline), options, progress)
@@ -141,19 +143,23 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
     if options.all:
-        space, model = _spaces(options)
+        space, model = _open_spaces(options)
         skipped = find_infeasible_methods(space, model.space, maps[0]["anchors"], options.folds)
     more = {"maps": maps, "left_out": skipped} if options.all else {}
-    return Answer({**answer, **more, **written, "seconds": seconds}, _table(maps, skipped, written))
+    return Answer(
+        {**answer, **more, **written, "seconds": seconds}, _render_scores(maps, skipped, written)
+    )
 
 
-def _spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
+def _open_spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
     """Load the word vectors and the model named by the options."""
     model = open_model(options.model, options.offline or None)
     return load_space(Path(options.vectors)), model
 
 
-def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]) -> str:
+def _render_scores(
+    maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]
+) -> str:
     """Format the scores of each alignment, one row each.
 
     Scores are among all anchors and, under "all: …", among all wordpieces, with n and chance.
@@ -184,11 +190,15 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
             pieces["chance@5"],
             pieces["candidates"],
         )
-        rows.append((_named(found), found["anchors"], *scores, *wide, held["verdict"]))
+        rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
     chosen = maps[0]["held_out"]
     lines = [table((*header, "verdict"), rows), ""]
     lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
-    lines += [_best(found, len(maps)) for found in maps if found["best"] and found["against_first"]]
+    lines += [
+        _describe_best(found, len(maps))
+        for found in maps
+        if found["best"] and found["against_first"]
+    ]
     lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
     if chosen["verdict"] == "chance":
         lines.append(
@@ -198,7 +208,7 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
     return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
 
 
-def _best(found: dict[str, Any], among: int) -> str:
+def _describe_best(found: dict[str, Any], among: int) -> str:
     """Describe the best alignment and its paired test against the first."""
     against = found["against_first"]
     gain = (
@@ -207,20 +217,20 @@ def _best(found: dict[str, Any], among: int) -> str:
     )
     picked = f"picked among {among} maps on the same folds, so p is optimistic"
     return (
-        f"Best on these words by P@5 CSLS: {_named(found)} ({gain}, p = {against['p']:.2g};"
+        f"Best on these words by P@5 CSLS: {_name_alignment(found)} ({gain}, p = {against['p']:.2g};"
         f" {picked})."
     )
 
 
-def _named(found: dict[str, Any]) -> str:
+def _name_alignment(found: dict[str, Any]) -> str:
     return " ".join(
         [found["method"], *(name for name in ("unit", "center") if found["settings"][name])]
     )
 
 
-def _neighbors_options(parser: Parser) -> None:
+def _add_neighbors_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD", help="words to look up")
-    _map_options(parser)
+    _add_alignment_options(parser)
     parser.add_argument(
         "-k",
         type=setting(ListSettings, "k"),
@@ -236,11 +246,11 @@ def _neighbors_options(parser: Parser) -> None:
     parser.add_argument("--csls", action="store_true", help="use CSLS for cross-space neighbors")
 
 
-def _neighbors(options: Namespace, progress: Progress) -> Answer:
-    space, model = _spaces(options)
+def _list_neighbors(options: Namespace, progress: Progress) -> Answer:
+    space, model = _open_spaces(options)
     progress(0.1, "fitting the map")
     special = model.vocabulary.special
-    alignment = fit_alignment(space, model.space, _settings(options), special)
+    alignment = fit_alignment(space, model.space, _read_settings(options), special)
     forms = {
         typed: resolve_word(typed, model.splitter, space, model.space) for typed in options.words
     }
@@ -248,7 +258,7 @@ def _neighbors(options: Namespace, progress: Progress) -> Answer:
     spaces = CrossSpace(space, model.space, alignment, special)
     found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
     shown = [
-        _lists(typed if typed == form else f"{typed}: {form}", found[typed])
+        _render_lists(typed if typed == form else f"{typed}: {form}", found[typed])
         for typed, form in forms.items()
     ]
     return Answer(
@@ -256,18 +266,18 @@ def _neighbors(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _lists(word: str, lists: FourLists) -> str:
+def _render_lists(word: str, lists: FourLists) -> str:
     """Format the four lists of a word side by side; a star marks words of several lists."""
     marked = find_shared_neighbors(lists)
-    columns = [_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
+    columns = [_render_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
     return f"{word}\n" + table(list(TITLES.values()), list(zip_longest(*columns, fillvalue="")))
 
 
-def _column(listed: Listed | None, marked: frozenset[str]) -> list[str]:
+def _render_column(listed: Listed | None, marked: frozenset[str]) -> list[str]:
     if listed is None:
         return ["not there"]
     return [f"{score:.3f} {name}{'*' if name in marked else ''}" for name, score in listed]
 
 
-ALIGN = Command(_align_options, _align)
-NEIGHBORS = Command(_neighbors_options, _neighbors)
+ALIGN = Command(_add_align_options, _align)
+NEIGHBORS = Command(_add_neighbors_options, _list_neighbors)

@@ -44,7 +44,7 @@ SPACE = (
 )
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     default = ChangeSettings()
     parser.description = (
         "Which words have other neighbors in one space than in another, over the words that both"
@@ -105,25 +105,28 @@ def _options(parser: Parser) -> None:
     add_offline(parser)
 
 
-def _change(options: Namespace, progress: Progress) -> Answer:
+def _compare(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     settings = ChangeSettings(options.k, options.among, tuple(dict.fromkeys(options.without)))
     before, after = (
         open_space(name, options.offline or None) for name in (options.before, options.after)
     )
     trains = 0.7 if options.noise_baseline_seed or options.noise_baseline_bootstrap else 0.0
-    pair = _pair(options, before, after, part(progress, 0.0, trains))
+    pair = _open_baseline(options, before, after, part(progress, 0.0, trains))
     special = before.special | after.special
     change, null = measure_change_with_baseline(
         before.space, after.space, settings, pair, special, part(progress, trains, 1.0)
     )
     found = change.word(options.word) if options.word else None
-    answer = {**_json(change, null, options.n), **({"word": _word_json(found)} if found else {})}
+    answer = {
+        **_change_to_json(change, null, options.n),
+        **({"word": _word_to_json(found)} if found else {}),
+    }
     answer["seconds"] = time.perf_counter() - start
-    return Answer(answer, _text(change, null, options.n, found))
+    return Answer(answer, _render(change, null, options.n, found))
 
 
-def _pair(
+def _open_baseline(
     options: Namespace, before: OpenedSpace, after: OpenedSpace, progress: Progress
 ) -> BaselinePair | None:
     """The null's two spaces as they were asked for; None where no null was."""
@@ -154,7 +157,9 @@ def _pair(
     return train_noise_baseline(found[0], how, progress)
 
 
-def _json(change: NeighborhoodChange, null: NoiseBaseline | None, shown: int) -> dict[str, Any]:
+def _change_to_json(
+    change: NeighborhoodChange, null: NoiseBaseline | None, shown: int
+) -> dict[str, Any]:
     rows = change.order[:shown].tolist()
     return {
         "k": change.settings.k,
@@ -167,14 +172,16 @@ def _json(change: NeighborhoodChange, null: NoiseBaseline | None, shown: int) ->
         "mean_overlap": change.mean,
         "chance": change.chance,
         "histogram": change.histogram.tolist(),
-        "words": [_row_json(change, null, row) for row in rows],
+        "words": [_word_row_to_json(change, null, row) for row in rows],
         "shown": len(rows),
-        "null": _null_json(null, change) if null else None,
-        "note": _note(null),
+        "null": _baseline_to_json(null, change) if null else None,
+        "note": _describe_baseline(null),
     }
 
 
-def _row_json(change: NeighborhoodChange, null: NoiseBaseline | None, row: int) -> dict[str, Any]:
+def _word_row_to_json(
+    change: NeighborhoodChange, null: NoiseBaseline | None, row: int
+) -> dict[str, Any]:
     counted = {} if change.counts is None else {"count": int(change.counts[row])}
     found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
     if null is None:
@@ -188,7 +195,7 @@ def _row_json(change: NeighborhoodChange, null: NoiseBaseline | None, row: int) 
     return {**found, "null": held, "changed": bool(null.below[row])}
 
 
-def _null_json(null: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any]:
+def _baseline_to_json(null: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any]:
     histogram = count_by_overlap(null.overlap, change.settings.k)
     return {
         "about": null.about,
@@ -202,7 +209,7 @@ def _null_json(null: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any
     }
 
 
-def _word_json(found: WordChange) -> dict[str, Any]:
+def _word_to_json(found: WordChange) -> dict[str, Any]:
     both = [{"word": word, "before": before, "after": after} for word, before, after in found.both]
     lists = {"only_before": found.only_before, "only_after": found.only_after}
     named = {
@@ -218,7 +225,7 @@ def _word_json(found: WordChange) -> dict[str, Any]:
     }
 
 
-def _note(null: NoiseBaseline | None) -> str:
+def _describe_baseline(null: NoiseBaseline | None) -> str:
     if null is None:
         return NONE
     if null.same:
@@ -229,7 +236,7 @@ def _note(null: NoiseBaseline | None) -> str:
     )
 
 
-def _text(
+def _render(
     change: NeighborhoodChange, null: NoiseBaseline | None, shown: int, found: WordChange | None
 ) -> str:
     """The figures, the words that changed most, and the lists of the word that was asked for."""
@@ -266,11 +273,16 @@ def _text(
         "",
     ]
     return "\n".join(
-        [*lines, facts(figures), *([_lists(found)] if found else []), f"{_note(null)}."]
+        [
+            *lines,
+            facts(figures),
+            *([_render_lists(found)] if found else []),
+            f"{_describe_baseline(null)}.",
+        ]
     )
 
 
-def _lists(found: WordChange) -> str:
+def _render_lists(found: WordChange) -> str:
     only = [("before only", found.only_before), ("after only", found.only_after)]
     lines = [
         f"  {name}: " + (", ".join(f"{word} {cosine:.3f}" for word, cosine in listed) or "none")
@@ -282,4 +294,4 @@ def _lists(found: WordChange) -> str:
     return "\n".join([f"\n{found.word}: overlap {found.overlap:.3f}", lines[0], both, lines[1], ""])
 
 
-CHANGE = Command(_options, _change)
+CHANGE = Command(_add_options, _compare)

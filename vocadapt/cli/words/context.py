@@ -21,7 +21,7 @@ from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
 from vocadapt.text.splitter import Splitter
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     default = ContextSettings()
     parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece such as '##chy'")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
@@ -63,7 +63,7 @@ def _options(parser: Parser) -> None:
     add_text(parser, own_seed=False)
 
 
-def _context(options: Namespace, progress: Progress) -> Answer:
+def _show_context(options: Namespace, progress: Progress) -> Answer:
     settings = ContextSettings(options.n, options.width, not options.first, options.seed)
     model = (
         open_model(options.model, options.offline or None, lowercase(options))
@@ -76,18 +76,21 @@ def _context(options: Namespace, progress: Progress) -> Answer:
     found = look_up(
         text, options.word, splitter, vocabulary, settings, options.piece, progress=progress
     )
-    lines = [{**_shown(hit), "file": str(hit.file), "line": hit.line} for hit in found.hits]
+    lines = [{**_hit_to_dict(hit), "file": str(hit.file), "line": hit.line} for hit in found.hits]
     return Answer(
         {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines},
-        _table(found, settings),
+        _render(found, settings),
     )
 
 
-def _table(found: Context, settings: ContextSettings) -> str:
+def _render(found: Context, settings: ContextSettings) -> str:
     """The lines under each other, the word in the middle; what a terminal would obey is
     replaced.
     """
-    cells = [{key: _printable(value) for key, value in _shown(hit).items()} for hit in found.hits]
+    cells = [
+        {key: _replace_unprintable(value) for key, value in _hit_to_dict(hit).items()}
+        for hit in found.hits
+    ]
     left = max((len(cell["left"]) for cell in cells), default=0)
     middle = max((len(cell["match"]) for cell in cells), default=0)
     lines = [
@@ -100,14 +103,14 @@ def _table(found: Context, settings: ContextSettings) -> str:
     )
 
 
-def _shown(hit: Hit) -> dict[str, str]:
+def _hit_to_dict(hit: Hit) -> dict[str, str]:
     return {"left": hit.left, "match": hit.match, "right": hit.right}
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )
 
 
-CONTEXT = Command(_options, _context)
+CONTEXT = Command(_add_options, _show_context)

@@ -68,7 +68,7 @@ MEASURES = {
 }
 
 
-def _tokens_option(parser: Parser) -> None:
+def _add_tokens_option(parser: Parser) -> None:
     said = "; ".join(f"{name}: {meaning}" for name, meaning in TOKENS.items())
     parser.add_argument(
         "--tokens",
@@ -78,9 +78,9 @@ def _tokens_option(parser: Parser) -> None:
     )
 
 
-def _diagnose_options(parser: Parser) -> None:
+def _add_diagnose_options(parser: Parser) -> None:
     parser.add_argument("spaces", nargs="+", metavar="A", help=SPACE)
-    _tokens_option(parser)
+    _add_tokens_option(parser)
     parser.add_argument(
         "--no-hubness", action="store_true", help="skip hubness, which takes seconds"
     )
@@ -117,15 +117,15 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
         "added_norms": [asdict(one.added) if one.added else None for one in found],
         "measures": MEASURES,
     }
-    return Answer(answer, _diagnosis_text(names, tables, found, options.tokens))
+    return Answer(answer, _render_diagnosis(names, tables, found, options.tokens))
 
 
-def _diagnosis_text(
+def _render_diagnosis(
     names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str
 ) -> str:
     counted = [f"{name} (n = {number(n)})" for name, n in zip(names, tables.counted, strict=True)]
     common = [
-        [f"{_cosine(value)} (n = {number(n)})" for value, n in zip(values, row, strict=True)]
+        [f"{_format_cosine(value)} (n = {number(n)})" for value, n in zip(values, row, strict=True)]
         for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
     ]
     header = (
@@ -141,14 +141,14 @@ def _diagnosis_text(
         "mean direction ~ frequency",
         "frequency by",
     )
-    rows = [(name, *_figures(one)) for name, one in zip(names, found, strict=True)]
+    rows = [(name, *_build_row(one)) for name, one in zip(names, found, strict=True)]
     parts = [
-        _square(
+        _render_square(
             "mean cosine of all pairs",
             counted,
-            [[_cosine(value) for value in row] for row in tables.mean_cosine],
+            [[_format_cosine(value) for value in row] for row in tables.mean_cosine],
         ),
-        _square("mean cosine of common tokens", names, common),
+        _render_square("mean cosine of common tokens", names, common),
         table(header, rows),
         *(
             _describe_added_norms(name, one)
@@ -171,22 +171,22 @@ def _describe_added_norms(name: str, one: Diagnosis) -> str:
     )
 
 
-def _figures(one: Diagnosis) -> tuple[Any, ...]:
+def _build_row(one: Diagnosis) -> tuple[Any, ...]:
     even, lengths, bias = one.isotropy, one.norms, one.frequency_bias
     hubs = one.hubness.skewness if one.hubness else None
     measured = (even.partition, even.isoscore, even.first_direction, hubs, lengths.mean, lengths.sd)
     return (lengths.zero_rows, *measured, bias.norm, bias.mean_direction, bias.by)
 
 
-def _square(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _render_square(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return table((title, *names), [(name, *row) for name, row in zip(names, rows, strict=True)])
 
 
-def _cosine(value: float | None) -> str:
+def _format_cosine(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _relations_options(parser: Parser) -> None:
+def _add_relations_options(parser: Parser) -> None:
     default = PermutationSettings()
     parser.add_argument(
         "--model",
@@ -220,7 +220,7 @@ def _relations_options(parser: Parser) -> None:
         help="random seed of the re-pairings (default 1)",
     )
     parser.add_argument("--each", action="store_true", help="also list every pair with its cosine")
-    _tokens_option(parser)
+    _add_tokens_option(parser)
     add_offline(parser)
 
 
@@ -231,7 +231,7 @@ PAIRS = (
 )
 
 
-def _relations(options: Namespace, progress: Progress) -> Answer:
+def _score_relations(options: Namespace, progress: Progress) -> Answer:
     given = [*options.model, *options.vectors]
     if not given:
         raise InputError(
@@ -257,14 +257,14 @@ def _relations(options: Namespace, progress: Progress) -> Answer:
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
         "mean_cosine": means,
         "null": asdict(null),
-        "relations": _relations_json(names, lists, scores),
-        "similarity": _similarity_json(names, lists, scores),
-        **({"pairs": _each(names, spaces, lists, means)} if options.each else {}),
+        "relations": _relations_to_json(names, lists, scores),
+        "similarity": _similarity_to_json(names, lists, scores),
+        **({"pairs": _list_pairs(names, spaces, lists, means)} if options.each else {}),
     }
-    return Answer(answer, _relations_text(answer))
+    return Answer(answer, _render_relations(answer))
 
 
-def _relations_json(
+def _relations_to_json(
     names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
 ) -> list[dict[str, Any]]:
     """One entry a relation: its list, its name, and its score in each space."""
@@ -283,7 +283,7 @@ def _relations_json(
     ]
 
 
-def _similarity_json(
+def _similarity_to_json(
     names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
 ) -> list[dict[str, Any]]:
     """One entry a list that people judged: Spearman in each space."""
@@ -298,7 +298,7 @@ def _similarity_json(
     return found
 
 
-def _each(
+def _list_pairs(
     names: Sequence[str],
     spaces: Sequence[OpenedSpace],
     lists: Sequence[RelationList],
@@ -313,7 +313,7 @@ def _each(
     ]
 
 
-def _relations_text(answer: dict[str, Any]) -> str:
+def _render_relations(answer: dict[str, Any]) -> str:
     header = (
         "list",
         "relation",
@@ -334,21 +334,21 @@ def _relations_text(answer: dict[str, Any]) -> str:
         for one in answer["relations"]
         for got in one["results"]
     ]
-    parts = [_number_table(header, rows)]
+    parts = [_render_table(header, rows)]
     judged = [
         (one["list"], got["model"], got["spearman"], got["covered"], got["of"])
         for one in answer["similarity"]
         for got in one["results"]
     ]
     if judged:
-        parts.append(_number_table(("similarity set", "space", "Spearman", "pairs", "of"), judged))
+        parts.append(_render_table(("similarity set", "space", "Spearman", "pairs", "of"), judged))
     if "pairs" in answer:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
         parts.append(
-            _number_table(columns, [[one[key] for key in columns] for one in answer["pairs"]])
+            _render_table(columns, [[one[key] for key in columns] for one in answer["pairs"]])
         )
     means = ", ".join(
-        f"{name} {_cosine(mean)}"
+        f"{name} {_format_cosine(mean)}"
         for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
     )
     parts.append(
@@ -358,12 +358,12 @@ def _relations_text(answer: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _number_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _render_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table whose cells are cut to a readable length: they may quote a file."""
     return table(
         header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
     )
 
 
-DIAGNOSE = Command(_diagnose_options, _diagnose)
-RELATIONS = Command(_relations_options, _relations)
+DIAGNOSE = Command(_add_diagnose_options, _diagnose)
+RELATIONS = Command(_add_relations_options, _score_relations)

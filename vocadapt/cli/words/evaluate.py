@@ -24,7 +24,7 @@ from vocadapt.text.splitter import Splitter
 BUNDLED = "bundled"
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "vectors", metavar="DIR", help="word vectors, as vectors train or import wrote them"
     )
@@ -47,19 +47,19 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
     space = load_space(Path(options.vectors))
     splitter = detect_casing(space)
     lists = (
-        _lists(options.pairs)
+        _read_lists(options.pairs)
         if options.pairs
         else {pairs.name: pairs for pairs in load_bundled_pairs()}
     )
     pairs = {name: asdict(score_pairs(space, pairs, splitter)) for name, pairs in lists.items()}
     analogies = None
     if options.analogies:
-        scored = score_analogies(space, _questions(options.analogies), splitter, progress)
+        scored = score_analogies(space, _read_questions(options.analogies), splitter, progress)
         analogies = {name: asdict(score) for name, score in scored.items()}
-    return Answer({"pairs": pairs, "analogies": analogies}, _text(pairs, analogies, splitter))
+    return Answer({"pairs": pairs, "analogies": analogies}, _render(pairs, analogies, splitter))
 
 
-def _lists(files: list[str]) -> dict[str, PairList]:
+def _read_lists(files: list[str]) -> dict[str, PairList]:
     """The lists of word pairs by their names; files of one name are told apart by their paths."""
     stems = [Path(file).stem for file in files]
     return {
@@ -68,11 +68,11 @@ def _lists(files: list[str]) -> dict[str, PairList]:
     }
 
 
-def _questions(file: str) -> tuple[AnalogySection, ...]:
+def _read_questions(file: str) -> tuple[AnalogySection, ...]:
     return load_bundled_analogies() if file == BUNDLED else read_analogies(Path(file))
 
 
-def _text(
+def _render(
     pairs: dict[str, Any], analogies: dict[str, Any] | None, splitter: Splitter | None
 ) -> str:
     rows = [
@@ -91,4 +91,4 @@ def _text(
     return "\n\n".join([*parts, f"Words were looked up {spelled}."])
 
 
-EVALUATE = Command(_options, _evaluate)
+EVALUATE = Command(_add_options, _evaluate)

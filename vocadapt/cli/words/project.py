@@ -43,7 +43,7 @@ LAYOUT = {
 }
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     choice, layout = TokenChoice(), ProjectionSettings()
     add_model(parser, required=False, help="hub name or model folder whose wordpieces are shown")
     parser.add_argument("--vectors", metavar="DIR", help="word vectors to show")
@@ -57,7 +57,7 @@ def _options(parser: Parser) -> None:
         help=f"projection method (default {layout.method})",
     )
     for name, meaning in CHOICE.items():
-        _number(parser, name, choice, meaning)
+        _add_number(parser, name, choice, meaning)
     parser.add_argument(
         "--band",
         default=choice.band,
@@ -78,7 +78,7 @@ def _options(parser: Parser) -> None:
         help="word to show with its nearest neighbors, instead of the first tokens",
     )
     for name, meaning in LAYOUT.items():
-        _number(parser, name, layout, meaning)
+        _add_number(parser, name, layout, meaning)
     parser.add_argument(
         "--metric",
         default=layout.metric,
@@ -94,7 +94,7 @@ def _options(parser: Parser) -> None:
     add_out(parser)
 
 
-def _number(
+def _add_number(
     parser: Parser, name: str, settings: TokenChoice | ProjectionSettings, meaning: str
 ) -> None:
     default = getattr(settings, name)
@@ -102,7 +102,7 @@ def _number(
     parser.add_argument(flag, type=setting(settings, name), default=default, metavar="N", help=help)
 
 
-def _settings(options: Namespace) -> ProjectionStep:
+def _read_settings(options: Namespace) -> ProjectionStep:
     given = vars(options)
     choice = TokenChoice(**{name: given[name] for name in asdict(TokenChoice())})
     return ProjectionStep(
@@ -117,9 +117,9 @@ def _project(options: Namespace, progress: Progress) -> Answer:
             "A projection shows the wordpieces of a model or word vectors: give either --model or"
             " --vectors."
         )
-    space, step = options.model or options.vectors, _settings(options)
+    space, step = options.model or options.vectors, _read_settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
-        return _artifact(space, step, options, progress)
+        return _write_artifact(space, step, options, progress)
     destination(options, "maps")
     check_export_path(Path(options.out), options.overwrite)
     offline = options.offline or None
@@ -133,11 +133,13 @@ def _project(options: Namespace, progress: Progress) -> Answer:
     place = {"out": options.out, "seconds": time.perf_counter() - start}
     return Answer(
         {**place, "settings": asdict(step), **summarize_projection(drawn)},
-        _told(summarize_projection(drawn), place),
+        _render(summarize_projection(drawn), place),
     )
 
 
-def _artifact(space: str, step: ProjectionStep, options: Namespace, progress: Progress) -> Answer:
+def _write_artifact(
+    space: str, step: ProjectionStep, options: Namespace, progress: Progress
+) -> Answer:
     inputs = {"space": space, **({"other": options.other} if options.other else {})}
     artifact = write(Spec("map", step, inputs, options.offline), options, progress)
     manifest = artifact.manifest
@@ -148,14 +150,14 @@ def _artifact(space: str, step: ProjectionStep, options: Namespace, progress: Pr
     }
     return Answer(
         {**place, "settings": asdict(step), **manifest.numbers},
-        _told(dict(manifest.numbers), place),
+        _render(dict(manifest.numbers), place),
     )
 
 
-def _told(numbers: dict[str, Any], place: dict[str, Any]) -> str:
+def _render(numbers: dict[str, Any], place: dict[str, Any]) -> str:
     return facts(
         {key: value for key, value in {**numbers, **place}.items() if not isinstance(value, dict)}
     )
 
 
-PROJECT = Command(_options, _project)
+PROJECT = Command(_add_options, _project)

@@ -33,7 +33,7 @@ NUMBERS = {
 ONLY = "keep only the words of this text (needs --model)"
 
 
-def _train_options(parser: Parser) -> None:
+def _add_train_options(parser: Parser) -> None:
     default = Word2VecSettings()
     parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
@@ -93,7 +93,7 @@ IN_CONTEXT = {
 }
 
 
-def _contextual_options(parser: Parser) -> None:
+def _add_contextual_options(parser: Parser) -> None:
     default = ContextualSettings()
     parser.description = (
         "Compute contextual vectors: the output of a layer for each word, averaged over its"
@@ -107,7 +107,9 @@ def _contextual_options(parser: Parser) -> None:
         "layer to read. 0: the embedding output, with positions; 1: the output of the first layer;"
         " … last: the output of the top layer (default last)"
     )
-    parser.add_argument("--layer", type=_layer, default=default.layer, metavar="L", help=which)
+    parser.add_argument(
+        "--layer", type=_parse_layer, default=default.layer, metavar="L", help=which
+    )
     parser.add_argument(
         "--words", metavar="FILE", help="file of the words to include, one per line, however rare"
     )
@@ -135,12 +137,12 @@ def _contextual_options(parser: Parser) -> None:
 LAYER = setting(ContextualSettings, "layer")
 
 
-def _layer(text: str) -> Any:
+def _parse_layer(text: str) -> Any:
     """Parse a layer: its number, or the word last."""
     return ContextualSettings().layer if text == "last" else LAYER(text)
 
 
-def _contextual(options: Namespace, progress: Progress) -> Answer:
+def _compute_contextual(options: Namespace, progress: Progress) -> Answer:
     chosen = {name: getattr(options, name) for name in (*IN_CONTEXT, "layer")}
     given = {"text": options.corpus, "model": options.model, "words": options.words}
     inputs = {role: value for role, value in given.items() if value}
@@ -150,7 +152,7 @@ def _contextual(options: Namespace, progress: Progress) -> Answer:
     return written(write(Spec("contextual", settings, inputs, options.offline), options, progress))
 
 
-def _import_options(parser: Parser) -> None:
+def _add_import_options(parser: Parser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -199,6 +201,6 @@ def _import(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-TRAIN = Command(_train_options, _train)
-CONTEXTUAL = Command(_contextual_options, _contextual)
-IMPORT = Command(_import_options, _import)
+TRAIN = Command(_add_train_options, _train)
+CONTEXTUAL = Command(_add_contextual_options, _compute_contextual)
+IMPORT = Command(_add_import_options, _import)

@@ -14,7 +14,7 @@ from vocadapt.progress import Progress
 from vocadapt.text.words import count_words
 
 
-def _options(parser: Parser) -> None:
+def _add_options(parser: Parser) -> None:
     parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
     add_casing(parser)
@@ -54,4 +54,4 @@ def peak_megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-COUNT = Command(_options, _count)
+COUNT = Command(_add_options, _count)
