@@ -6,7 +6,7 @@ from typing import Any
 
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer
-from vocadapt.cli.tables import facts
+from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import CASINGS, Spec
 from vocadapt.lab.steps.steps import run_step
@@ -41,7 +41,7 @@ def add_casing(parser: Parser) -> None:
     )
 
 
-def lowercase(options: Namespace) -> bool | None:
+def read_lowercase(options: Namespace) -> bool | None:
     """Return whether to lowercase, from the option of `add_casing`; None if it was not given."""
     return bool(options.casing == "uncased") if options.casing else None
 
@@ -140,7 +140,7 @@ def add_checkpoints(parser: Parser) -> None:
     parser.add_argument("--checkpoints", metavar="DIR", help=help)
 
 
-def destination(options: Namespace, kind: str) -> Path | None:
+def choose_destination(options: Namespace, kind: str) -> Path | None:
     """Return the folder to write to, None if no output was requested.
 
     Raises InputError for two destinations and for an invalid name.
@@ -156,7 +156,7 @@ def destination(options: Namespace, kind: str) -> Path | None:
 
 def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
     """Run a step and write its result; raise InputError if the options name no destination."""
-    folder = destination(options, spec.kind)
+    folder = choose_destination(options, spec.kind)
     if folder is None:
         raise InputError(
             "No output folder was given: use --out DIR, or --name N (with --workspace W)."
@@ -167,7 +167,7 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
     )
 
 
-def written(artifact: Artifact, exit: int = 0) -> Answer:
+def build_answer(artifact: Artifact, exit: int = 0) -> Answer:
     """Build the answer of a command that wrote an artifact."""
     manifest = artifact.manifest
     place = {
@@ -180,7 +180,7 @@ def written(artifact: Artifact, exit: int = 0) -> Answer:
         for key, value in manifest.numbers.items()
         if (shown := _flatten(value)) not in ("", None)
     }
-    return Answer({**place, "numbers": manifest.numbers}, facts({**flat, **place}), exit)
+    return Answer({**place, "numbers": manifest.numbers}, format_facts({**flat, **place}), exit)
 
 
 def _flatten(value: Any) -> Any:

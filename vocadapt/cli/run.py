@@ -222,7 +222,7 @@ class Command:
 def run(arguments: list[str]) -> int:
     """Run one command line; raises InputError for a mistake in it."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(overview())
+        print(render_overview())
         return 0
     if arguments[0] == "--version":
         from vocadapt import __version__
@@ -303,7 +303,7 @@ def _is_followed_by_word(name: str, rest: list[str]) -> bool:
     return group and bool(rest) and not rest[0].startswith("-")
 
 
-def overview() -> str:
+def render_overview() -> str:
     """Return the text of --help: every command with its sentence."""
     width = max(map(len, COMMANDS)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in COMMANDS.items()]

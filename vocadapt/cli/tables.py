@@ -19,7 +19,7 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Columns under a header; numbers stand to the right."""
     body = list(rows)
     cells = [list(header), *([number(value) for value in row] for row in body)]
@@ -34,7 +34,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in aligned)
 
 
-def facts(values: Mapping[str, Any]) -> str:
+def format_facts(values: Mapping[str, Any]) -> str:
     """One line per value, names first."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {number(value)}" for name, value in values.items())

@@ -17,7 +17,7 @@ from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, Slic
 from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import number, table
+from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
@@ -201,7 +201,9 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
     ]
     if by_tokenization := report.by_tokenization:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
-        parts.append(table((title, *by_tokenization), format_tokenization_scores(by_tokenization)))
+        parts.append(
+            format_table((title, *by_tokenization), format_tokenization_scores(by_tokenization))
+        )
     if report.slice != ALL:
         held = [one for one in report.slicing.scores([report.slice])]
         parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")
@@ -221,7 +223,7 @@ def _describe_test(test: Comparison, cuts: tuple[str, str]) -> str:
 
 
 def _render_outcomes(counted: Sequence[OutcomeCounts]) -> str:
-    return table(
+    return format_table(
         ("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted]
     )
 
@@ -238,7 +240,7 @@ def _render_kinds(book: Ledger) -> str:
     rows: list[tuple[Any, ...]] = [
         (kind, counts["first"], counts["second"]) for kind, counts in book.kinds.items()
     ]
-    return table(("kind of error", "first", "second"), rows) if rows else ""
+    return format_table(("kind of error", "first", "second"), rows) if rows else ""
 
 
 def _render_slices(slices: Sequence[SliceScore]) -> str:
@@ -246,7 +248,7 @@ def _render_slices(slices: Sequence[SliceScore]) -> str:
         (one.title, one.n, format_points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}")
         for one in slices
     ]
-    return table(("slice", "n", "Δ points", "fixed : broken"), rows)
+    return format_table(("slice", "n", "Δ points", "fixed : broken"), rows)
 
 
 COMPARE = Command(_add_options, _compare)

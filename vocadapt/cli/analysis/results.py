@@ -20,7 +20,7 @@ from vocadapt.analysis.results.tables import (
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.reports.results import GroupMeans, build_results
@@ -130,7 +130,9 @@ def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) 
             (model, *(format_group_mean(own[name]) for name in names))
             for model, own in groups.items()
         ]
-        parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
+        parts.append(
+            "Means over groups of tasks, of how many\n" + format_table(("model", *names), rows)
+        )
     return "\n\n".join([*parts, *filter(None, [unread])])
 
 
@@ -161,7 +163,7 @@ def _render_board(board: TaskLeaderboard) -> str:
     return "\n".join(
         [
             flatten_text(board.task),
-            table(header, rows),
+            format_table(header, rows),
             "",
             *map(flatten_text, (describe_leaderboard(board), *board.findings)),
         ]

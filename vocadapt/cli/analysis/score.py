@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, number, table
+from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
@@ -123,7 +123,7 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     }
     return Answer(
         {**answer["scores"][scorers[0].name], **answer, "notes": notes},
-        "\n\n".join([*parts, facts(notes)]).rstrip(),
+        "\n\n".join([*parts, format_facts(notes)]).rstrip(),
     )
 
 
@@ -193,7 +193,7 @@ def _render_figures(score: Score) -> str:
         rows += [
             (name, *(own[column] for column in header[1:])) for name, own in score.by_label.items()
         ]
-    return table(header, rows)
+    return format_table(header, rows)
 
 
 def _describe_comparison(found: Comparison, draws: Draws) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, table
+from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import Job
@@ -66,7 +66,9 @@ def _list(options: Namespace, progress: Progress) -> Answer:
     rows = [(job.id, *_render_row(job, status)) for job, status in found]
     return Answer(
         answer,
-        table(header, rows) if rows else f"There are no jobs in {_open_workspace(options).root}.",
+        format_table(header, rows)
+        if rows
+        else f"There are no jobs in {_open_workspace(options).root}.",
     )
 
 
@@ -105,14 +107,14 @@ def _show(options: Namespace, progress: Progress) -> Answer:
         key: _format_date(values[key]) for key in ("queued", "started", "updated") if values[key]
     }
     past = [f"{state} {_format_date(when)}" for state, when in status.past]
-    parts = [facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
+    parts = [format_facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
     if metrics:
         last = [
             (line["run"], line["seconds"], line["fraction"], line["message"])
             for line in metrics[-SHOWN:]
         ]
         said = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
-        parts.append(f"{said}\n{table(('run', 'seconds', 'fraction', 'message'), last)}")
+        parts.append(f"{said}\n{format_table(('run', 'seconds', 'fraction', 'message'), last)}")
     parts.append(f"Log\n{log}" if log else "The log is empty.")
     return Answer({**values, "metrics": metrics, "log": log.splitlines()}, "\n\n".join(parts))
 

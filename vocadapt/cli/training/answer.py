@@ -7,7 +7,7 @@ from pathlib import Path
 from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import number, table
+from vocadapt.cli.tables import format_table, number
 from vocadapt.progress import Progress
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.mixture import (
@@ -98,7 +98,7 @@ def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -
 def _render(found: QuestionAnswers, shown: Sequence[str]) -> str:
     """The question, a line for each answer under each cut, and where it was read."""
     header = ("cut", "answer", "score", "share", "characters", "window")
-    return f"{found.question}\n{table(header, [row for cut in shown for row in _build_rows(found, cut)])}"
+    return f"{found.question}\n{format_table(header, [row for cut in shown for row in _build_rows(found, cut)])}"
 
 
 def _build_rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 from vocadapt.cli.options import add_checkpoints, add_model, add_out, add_word_rule, write
 from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, number, table
+from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.steps.command_lines import flag_of
@@ -155,7 +155,7 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
         "seconds": made.manifest.seconds,
         "manifest": str(made.folder / "manifest.json"),
     }
-    return Answer({**numbers, **place}, "\n\n".join([shown(numbers), facts(place)]))
+    return Answer({**numbers, **place}, "\n\n".join([render_scores(numbers), format_facts(place)]))
 
 
 def _build_spec(options: Namespace) -> Spec:
@@ -236,10 +236,10 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
         options.word_rule or "",
     )
     numbers = evaluate_runs(Path(options.run), how, progress)
-    return Answer(numbers, shown(numbers))
+    return Answer(numbers, render_scores(numbers))
 
 
-def shown(numbers: Mapping[str, Any]) -> str:
+def render_scores(numbers: Mapping[str, Any]) -> str:
     """A row for each seed and cut, mean and deviation, what to know."""
     names = list(numbers["mean"])
     rows = [
@@ -253,7 +253,7 @@ def shown(numbers: Mapping[str, Any]) -> str:
         for cut, values in seed["scores"].items()
     ]
     nothing = "Nothing is scored: there is no test split, or it holds no labels."
-    lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
+    lines = [format_table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
         means = "; ".join(f"{name} {_format_mean(numbers, name)}" for name in names)
         lines += ["", f"{means} ({numbers['cut']}, {_describe_average(numbers)})"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from vocadapt.cli.options import TEXT, add_model, add_text, corpus_settings
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, table
+from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.gates import LINES, GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
@@ -68,7 +68,7 @@ def _report_gates(options: Namespace, progress: Progress) -> Answer:
     if out is not None:
         with writing_file(out) as draft:
             draft.write_text(
-                json.dumps(answer) if out.suffix == ".json" else as_tsv(found), encoding="utf-8"
+                json.dumps(answer) if out.suffix == ".json" else render_tsv(found), encoding="utf-8"
             )
     shares = found.shares
     rows = [
@@ -83,11 +83,12 @@ def _report_gates(options: Namespace, progress: Progress) -> Answer:
     read["before training"] = f"about {found.start:.2g} on the whole"
     place = {"out": str(out)} if out else {}
     return Answer(
-        answer, f"{table(('', *shares.kinds), body)}\n\n{facts({**read, **place})}\n\n{MEANING}"
+        answer,
+        f"{format_table(('', *shares.kinds), body)}\n\n{format_facts({**read, **place})}\n\n{MEANING}",
     )
 
 
-def as_tsv(found: GateReport) -> str:
+def render_tsv(found: GateReport) -> str:
     """A line for each layer and kind: layer, kind, tokens, mean share, deviation."""
     shares = found.shares
     lines = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts
+from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
@@ -79,7 +79,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     }
     if run.kind == "qa":
         answer["word_rule"] = options.word_rule or run.word_rule
-    return Answer(answer, facts(answer))
+    return Answer(answer, format_facts(answer))
 
 
 PREDICT = Command(_add_options, _predict)

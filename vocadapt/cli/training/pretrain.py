@@ -14,7 +14,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts
+from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import ContinuedPretrainingStep, PretrainStep, Spec
@@ -272,7 +272,7 @@ def _build_answer(made: Artifact) -> Answer:
     listed = {"checkpoints": "; ".join(kept)} if kept else {}
     answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
     few = "" if numbers["steps"] >= FEW else f"\n\n{SHORT}"
-    return Answer(answer, f"{facts({**plain, **shown, **listed, **place})}{few}")
+    return Answer(answer, f"{format_facts({**plain, **shown, **listed, **place})}{few}")
 
 
 def _format_loss(numbers: Mapping[str, Any], name: str) -> str:

@@ -4,10 +4,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from vocadapt.cli.options import add_out, destination
+from vocadapt.cli.options import add_out, choose_destination
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, number, table
+from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark
 from vocadapt.lab.workspace.manifest import MANIFEST
@@ -41,7 +41,7 @@ def _list(options: Namespace, progress: Progress) -> Answer:
     )
     return Answer(
         [card.to_dict() for card in shown],
-        f"{table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}",
+        f"{format_table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}",
     )
 
 
@@ -70,7 +70,9 @@ def _show_card(options: Namespace, progress: Progress) -> Answer:
         "facts from": card.source,
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
     }
-    return Answer(card.to_dict(), facts({name: value or UNKNOWN for name, value in values.items()}))
+    return Answer(
+        card.to_dict(), format_facts({name: value or UNKNOWN for name, value in values.items()})
+    )
 
 
 def _format_sizes(card: Card) -> str:
@@ -87,7 +89,7 @@ def _add_download_options(parser: Parser) -> None:
 
 
 def _download(options: Namespace, progress: Progress) -> Answer:
-    folder = destination(options, "tasks")
+    folder = choose_destination(options, "tasks")
     if folder is None:
         raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
     task, manifest = fetch_benchmark(
@@ -103,7 +105,7 @@ def _download(options: Namespace, progress: Progress) -> Answer:
     findings = {
         f"note {place}": said for place, said in enumerate(manifest.numbers["findings"], start=1)
     }
-    return Answer(answer, facts({"task": task.name, **sizes, **findings, **place}))
+    return Answer(answer, format_facts({"task": task.name, **sizes, **findings, **place}))
 
 
 def _describe_folds(by_fold: Sequence[int] | None) -> str:

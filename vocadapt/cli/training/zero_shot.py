@@ -7,8 +7,8 @@ from pathlib import Path
 from vocadapt.cli.options import add_model, add_word_rule
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts
-from vocadapt.cli.training.finetune import shown
+from vocadapt.cli.tables import format_facts
+from vocadapt.cli.training.finetune import render_scores
 from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.progress import Progress
@@ -109,7 +109,7 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
     )
     numbers = run_zero_shot(settings, out, progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
-    return Answer({**numbers, **place}, f"{shown(numbers)}\n\n{facts(place)}")
+    return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
 
 
 ZERO_SHOT = Command(_add_options, _zero_shot)

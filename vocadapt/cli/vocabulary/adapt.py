@@ -15,13 +15,13 @@ from vocadapt.cli.options import (
     add_offline,
     add_out,
     add_text,
+    build_answer,
     corpus_settings,
     write,
-    written,
 )
 from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
@@ -197,7 +197,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     spec = Spec("model", settings, inputs, options.offline, options.casing)
     artifact = write(spec, options, progress)
     numbers = artifact.manifest.numbers
-    answer = written(artifact, exit=int(numbers.get("certificate") is False))
+    answer = build_answer(artifact, exit=int(numbers.get("certificate") is False))
     notes = [CHANCE] if numbers.get("verdict") == "chance" else []
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
@@ -386,7 +386,7 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
     departures = f"{_describe_departures(departed)}\n" if departed else ""
     return Answer(
         answer,
-        f"{table(('', 'check', 'detail'), rows)}\n\n{used}{departures}{verdict}",
+        f"{format_table(('', 'check', 'detail'), rows)}\n\n{used}{departures}{verdict}",
         0 if certificate.passed else 1,
     )
 
@@ -435,7 +435,8 @@ def _list_presets(options: Namespace, progress: Progress) -> Answer:
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
     chosen = {group: entries for group, entries in catalog().items() if group not in OF_TRAINING}
     tables = [
-        table((group, "what it does"), list(entries.items())) for group, entries in chosen.items()
+        format_table((group, "what it does"), list(entries.items()))
+        for group, entries in chosen.items()
     ]
     return Answer(
         {name: recipe.to_dict() for name, recipe in RECIPES.items()},
@@ -452,7 +453,7 @@ def _add_convert_options(parser: Parser) -> None:
 
 
 def _convert(options: Namespace, progress: Progress) -> Answer:
-    return written(
+    return build_answer(
         write(
             Spec("convert", ConvertStep(), {"model": options.model}, options.offline),
             options,

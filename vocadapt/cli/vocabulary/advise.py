@@ -12,10 +12,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, read_lowercase
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_answer, find_workspace
 from vocadapt.lab.workspace.workspace import Workspace
@@ -56,7 +56,7 @@ def _add_options(parser: Parser) -> None:
 
 def _advise(options: Namespace, progress: Progress) -> Answer:
     settings = corpus_settings(options)
-    model = open_model(options.model, options.offline or None, lowercase(options))
+    model = open_model(options.model, options.offline or None, read_lowercase(options))
     root = find_workspace(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
@@ -75,7 +75,7 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
         _build_row("text", figures.corpus),
         *([_build_row("task's entities", figures.task)] if figures.task else []),
     ]
-    cuts = table(
+    cuts = format_table(
         (
             "words with a letter",
             "running",
@@ -123,7 +123,7 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
         "",
         cuts,
         "",
-        table(header, gains),
+        format_table(header, gains),
         "",
         (
             f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"

@@ -5,10 +5,17 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import (
+    TEXT,
+    add_casing,
+    add_model,
+    add_text,
+    corpus_settings,
+    read_lowercase,
+)
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
@@ -49,7 +56,7 @@ def _add_options(parser: Parser) -> None:
 
 def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
     start, most = time.perf_counter(), max(options.sizes, default=EXTENSION)
-    model = open_model(options.model, options.offline or None, lowercase(options))
+    model = open_model(options.model, options.offline or None, read_lowercase(options))
     root = Workspace(Path(options.workspace)).root if options.workspace else None
     corpus = read_corpus(options.corpus, corpus_settings(options))
     counts = load_or_count_words(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
@@ -81,7 +88,7 @@ def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
     )
     note = plan.note or ""
     answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
-    return Answer(answer, "\n\n".join(filter(None, [table(header, rows), note])))
+    return Answer(answer, "\n\n".join(filter(None, [format_table(header, rows), note])))
 
 
 EXTENSION_CURVE = Command(_add_options, _compare_sizes)

@@ -12,13 +12,13 @@ from vocadapt.cli.options import (
     add_model,
     add_out,
     add_text,
+    build_answer,
+    choose_destination,
     corpus_settings,
-    destination,
-    written,
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
     compare_for_task,
@@ -104,13 +104,13 @@ def _add_options(parser: Parser) -> None:
 def _compare(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     spec = _build_spec(options)
-    folder = destination(options, spec.kind)
+    folder = choose_destination(options, spec.kind)
     if folder is None:
         compared = compare_for_task(Task(spec, Path(), None, progress), spec.settings)
         return Answer(
             {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
         )
-    kept = written(run_step(spec.absolute(), folder, progress, options.overwrite))
+    kept = build_answer(run_step(spec.absolute(), folder, progress, options.overwrite))
     compared = load_comparison(folder)
     return Answer({**compared.to_dict(), **kept.json}, f"{_render(compared)}\nKept in {folder}.")
 
@@ -171,7 +171,7 @@ def _render(compared: InitializerComparison) -> str:
             f"Masked-word loss over {asked}; before any change {masked['before']:.3f} nats per"
             " character."
         )
-    lines = [table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
+    lines = [format_table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
     lines += [
         f"Not in the table: {name} ({' '.join(reason.split())})"
         for name, reason in board.skipped.items()

@@ -10,8 +10,8 @@ from typing import Any
 from vocadapt.cli.options import add_text, corpus_settings
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
-from vocadapt.cli.vocabulary.tokenize import add_models, as_json, line_of, models_of
+from vocadapt.cli.tables import format_table
+from vocadapt.cli.vocabulary.tokenize import add_models, open_models, render_tokens, tokens_to_json
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.models.adapted_model import before_of
@@ -58,7 +58,7 @@ def _add_options(parser: Parser) -> None:
 
 def _compare(options: Namespace, progress: Progress) -> Answer:
     source = _open_source(options)
-    models = _add_original(models_of(options))
+    models = _add_original(open_models(options))
     cutters = [WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()]
     short = isinstance(source, str) and len(source) <= SHORT
     cuts = (
@@ -75,9 +75,9 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "distinct": figures[0].distinct,
         "rows": [row.to_dict() for row in figures],
         "changed": changed,
-        "cuts": {name: as_json(cut) for name, cut in cuts.items()},
+        "cuts": {name: tokens_to_json(cut) for name, cut in cuts.items()},
     }
-    parts = [line_of(name, models[name], cut) for name, cut in cuts.items()]
+    parts = [render_tokens(name, models[name], cut) for name, cut in cuts.items()]
     header = (
         "model",
         "words",
@@ -102,7 +102,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         for f in figures
     ]
     return Answer(
-        answer, "\n\n".join([*parts, table(header, rows), *map(_render_changes, changed)])
+        answer, "\n\n".join([*parts, format_table(header, rows), *map(_render_changes, changed)])
     )
 
 
@@ -174,7 +174,7 @@ def _render_changes(changed: Mapping[str, Any]) -> str:
         for w in words
     ]
     return (
-        f"{head}:\n{table(('word', 'before', 'after', 'count', 'saved'), rows)}"
+        f"{head}:\n{format_table(('word', 'before', 'after', 'count', 'saved'), rows)}"
         if rows
         else f"{head}."
     )

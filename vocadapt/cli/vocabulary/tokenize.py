@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
-from vocadapt.cli.options import M, add_casing, add_offline, lowercase
+from vocadapt.cli.options import M, add_casing, add_offline, read_lowercase
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -25,30 +25,28 @@ def add_models(parser: Parser) -> None:
     add_offline(parser)
 
 
-def models_of(options: Namespace) -> dict[str, LanguageModel]:
+def open_models(options: Namespace) -> dict[str, LanguageModel]:
     """Open the models named by the options of `add_models`, by name."""
     return {
-        name: open_model(name, options.offline or None, lowercase(options))
+        name: open_model(name, options.offline or None, read_lowercase(options))
         for name in options.model
     }
 
 
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
-    models = models_of(options)
-    cuts = {
-        name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()
-    }
-    shown = (line_of(name, models[name], cut) for name, cut in cuts.items())
-    return Answer({name: as_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
+    models = open_models(options)
+    cuts = {name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()}
+    shown = (render_tokens(name, models[name], cut) for name, cut in cuts.items())
+    return Answer({name: tokens_to_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
 
 
-def line_of(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
+def render_tokens(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
     """A cut for people: the model and its tokens."""
     casing = "uncased" if model.splitter.lowercase else "cased"
     return f"{name} ({casing}, {len(cut)} tokens)\n  {' '.join(piece.token for piece in cut)}"
 
 
-def as_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
+def tokens_to_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
     """Tokens, ids, and from where to where each stands in the text, in characters; no special
     tokens around them.
     """

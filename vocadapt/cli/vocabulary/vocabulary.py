@@ -16,14 +16,14 @@ from vocadapt.cli.options import (
     add_offline,
     add_out,
     add_text,
+    build_answer,
     corpus_settings,
-    lowercase,
+    read_lowercase,
     write,
-    written,
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.spec import ModelStep, Spec
@@ -103,7 +103,7 @@ def _read_vocabulary(name: str, options: Namespace) -> Compared:
         model = open_model(name, options.offline or None)
         return Compared(name, model.vocabulary, model.splitter)
     listing = read_listing(path)
-    cased = lowercase(options)
+    cased = read_lowercase(options)
     splitter = Splitter.bert(is_lowercase(listing.tokens) if cased is None else cased)
     special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
     return Compared(name, Vocabulary(listing.tokens, special), splitter, listing.faults)
@@ -169,7 +169,7 @@ def _render_comparison(
     ]
     head = "Tokens in common, and their share of the row's vocabulary:"
     return "\n\n".join(
-        [head + "\n" + table(("", *numbers), shares), table(header, figures), *faults]
+        [head + "\n" + format_table(("", *numbers), shares), format_table(header, figures), *faults]
     )
 
 
@@ -214,7 +214,7 @@ def _add_study_options(parser: Parser) -> None:
 def _study(options: Namespace, progress: Progress) -> Answer:
     import pyarrow.compute  # noqa: F401 - the seconds below are without imports
 
-    model = open_model(options.model, options.offline or None, lowercase(options))
+    model = open_model(options.model, options.offline or None, read_lowercase(options))
     vocabulary, splitter = model.vocabulary, model.splitter
     start = time.perf_counter()
     root = Workspace(Path(options.workspace)).root if options.workspace else None
@@ -277,7 +277,7 @@ def _render_study(found: Study, options: Namespace) -> str:
     marks = "with" if options.count_marks else "without"
     lines = [
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
-        table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
+        format_table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
         (
             f"Shares are of the whole vocabulary; lengths {marks} ##; special tokens and those"
             " shorter than four characters stay; of equals the higher id leaves first; random over"
@@ -340,7 +340,9 @@ def _reduce(options: Namespace, progress: Progress) -> Answer:
         options.offline,
     )
     artifact = write(spec, options, progress)
-    return written(artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0)
+    return build_answer(
+        artifact, exit=1 if artifact.manifest.numbers.get("certificate") is False else 0
+    )
 
 
 COMPARE = Command(_add_compare_options, _compare)

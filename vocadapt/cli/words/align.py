@@ -6,10 +6,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_model, add_out, destination, write
+from vocadapt.cli.options import add_model, add_out, choose_destination, write
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.alignments import load_evaluation, tabulate_alignments
 from vocadapt.lab.steps.spec import AlignmentStep, Spec
 from vocadapt.lab.steps.steps import cross_validate_alignments
@@ -130,7 +130,7 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     step = AlignmentStep(_read_settings(options), options.folds, options.all)
     written: dict[str, Any] = {}
-    if destination(options, "alignments") is None:
+    if choose_destination(options, "alignments") is None:
         maps = tabulate_alignments(
             cross_validate_alignments(step, *_open_spaces(options), progress)
         )
@@ -192,7 +192,7 @@ def _render_scores(
         )
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
     chosen = maps[0]["held_out"]
-    lines = [table((*header, "verdict"), rows), ""]
+    lines = [format_table((*header, "verdict"), rows), ""]
     lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
     lines += [
         _describe_best(found, len(maps))
@@ -270,7 +270,9 @@ def _render_lists(word: str, lists: FourLists) -> str:
     """Format the four lists of a word side by side; a star marks words of several lists."""
     marked = find_shared_neighbors(lists)
     columns = [_render_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
-    return f"{word}\n" + table(list(TITLES.values()), list(zip_longest(*columns, fillvalue="")))
+    return f"{word}\n" + format_table(
+        list(TITLES.values()), list(zip_longest(*columns, fillvalue=""))
+    )
 
 
 def _render_column(listed: Listed | None, marked: frozenset[str]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from vocadapt.cli.options import add_offline
 from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, table
+from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.noise_baselines import (
@@ -267,7 +267,7 @@ def _render(
         **{f"left out: {reason}": number for reason, number in change.left_out.items()},
     }
     lines = [
-        table((*header, *held), body),
+        format_table((*header, *held), body),
         "",
         f"{len(rows):,} of {len(change.words):,} words, most changed first.",
         "",
@@ -275,7 +275,7 @@ def _render(
     return "\n".join(
         [
             *lines,
-            facts(figures),
+            format_facts(figures),
             *([_render_lists(found)] if found else []),
             f"{_describe_baseline(null)}.",
         ]

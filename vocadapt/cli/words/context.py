@@ -9,7 +9,7 @@ from vocadapt.cli.options import (
     add_model,
     add_text,
     corpus_settings,
-    lowercase,
+    read_lowercase,
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
@@ -66,11 +66,11 @@ def _add_options(parser: Parser) -> None:
 def _show_context(options: Namespace, progress: Progress) -> Answer:
     settings = ContextSettings(options.n, options.width, not options.first, options.seed)
     model = (
-        open_model(options.model, options.offline or None, lowercase(options))
+        open_model(options.model, options.offline or None, read_lowercase(options))
         if options.model
         else None
     )
-    splitter = model.splitter if model else Splitter.bert(lowercase(options) is not False)
+    splitter = model.splitter if model else Splitter.bert(read_lowercase(options) is not False)
     text = read_corpus(options.corpus, corpus_settings(options))
     vocabulary = model.vocabulary if model else None
     found = look_up(

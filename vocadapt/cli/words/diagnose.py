@@ -9,7 +9,7 @@ from typing import Any
 from vocadapt.cli.options import add_offline
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import number, table
+from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import (
@@ -149,7 +149,7 @@ def _render_diagnosis(
             [[_format_cosine(value) for value in row] for row in tables.mean_cosine],
         ),
         _render_square("mean cosine of common tokens", names, common),
-        table(header, rows),
+        format_table(header, rows),
         *(
             _describe_added_norms(name, one)
             for name, one in zip(names, found, strict=True)
@@ -179,7 +179,9 @@ def _build_row(one: Diagnosis) -> tuple[Any, ...]:
 
 
 def _render_square(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return table((title, *names), [(name, *row) for name, row in zip(names, rows, strict=True)])
+    return format_table(
+        (title, *names), [(name, *row) for name, row in zip(names, rows, strict=True)]
+    )
 
 
 def _format_cosine(value: float | None) -> str:
@@ -360,7 +362,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
 
 def _render_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table whose cells are cut to a readable length: they may quote a file."""
-    return table(
+    return format_table(
         header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import table
+from vocadapt.cli.tables import format_table
 from vocadapt.progress import Progress
 from vocadapt.spaces.diagnostics.evaluation import (
     AnalogySection,
@@ -78,13 +78,13 @@ def _render(
     rows = [
         (name, score["spearman"], score["covered"], score["of"]) for name, score in pairs.items()
     ]
-    parts = [table(("pairs", "Spearman", "covered", "of"), rows)]
+    parts = [format_table(("pairs", "Spearman", "covered", "of"), rows)]
     if analogies is not None:
         rows = [
             (name, score["accuracy"], score["covered"], score["of"])
             for name, score in analogies.items()
         ]
-        parts.append(table(("analogies", "right", "covered", "of"), rows))
+        parts.append(format_table(("analogies", "right", "covered", "of"), rows))
     spelled = (
         "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
     )

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_model, add_out, destination, write
+from vocadapt.cli.options import add_model, add_out, choose_destination, write
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts
+from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
@@ -120,7 +120,7 @@ def _project(options: Namespace, progress: Progress) -> Answer:
     space, step = options.model or options.vectors, _read_settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
         return _write_artifact(space, step, options, progress)
-    destination(options, "maps")
+    choose_destination(options, "maps")
     check_export_path(Path(options.out), options.overwrite)
     offline = options.offline or None
     drawn = compute_projection(
@@ -155,7 +155,7 @@ def _write_artifact(
 
 
 def _render(numbers: dict[str, Any], place: dict[str, Any]) -> str:
-    return facts(
+    return format_facts(
         {key: value for key, value in {**numbers, **place}.items() if not isinstance(value, dict)}
     )
 

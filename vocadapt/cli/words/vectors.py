@@ -9,9 +9,9 @@ from vocadapt.cli.options import (
     add_model,
     add_out,
     add_text,
+    build_answer,
     corpus_settings,
     write,
-    written,
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
@@ -78,7 +78,7 @@ def _train(options: Namespace, progress: Progress) -> Answer:
     )
     inputs = {"text": options.text, "model": options.model}
     settings = VectorsStep(corpus_settings(options), word2vec, options.resample)
-    return written(
+    return build_answer(
         write(Spec("vectors", settings, inputs, options.offline, options.casing), options, progress)
     )
 
@@ -149,7 +149,9 @@ def _compute_contextual(options: Namespace, progress: Progress) -> Answer:
     settings = ContextualStep(
         corpus_settings(options), ContextualSettings(**chosen, unit=options.token_unit)
     )
-    return written(write(Spec("contextual", settings, inputs, options.offline), options, progress))
+    return build_answer(
+        write(Spec("contextual", settings, inputs, options.offline), options, progress)
+    )
 
 
 def _add_import_options(parser: Parser) -> None:
@@ -196,7 +198,7 @@ def _import(options: Namespace, progress: Progress) -> Answer:
         "text": options.text,
     }
     inputs = {role: value for role, value in given.items() if value}
-    return written(
+    return build_answer(
         write(Spec("import", settings, inputs, options.offline, options.casing), options, progress)
     )
 

@@ -4,10 +4,17 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import (
+    TEXT,
+    add_casing,
+    add_model,
+    add_text,
+    corpus_settings,
+    read_lowercase,
+)
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts
+from vocadapt.cli.tables import format_facts
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -24,7 +31,7 @@ def _add_options(parser: Parser) -> None:
 def _count(options: Namespace, progress: Progress) -> Answer:
     import pyarrow.compute  # noqa: F401 - the seconds below are without imports
 
-    splitter = open_model(options.model, options.offline or None, lowercase(options)).splitter
+    splitter = open_model(options.model, options.offline or None, read_lowercase(options)).splitter
     start = time.perf_counter()
     text = read_corpus(options.text, corpus_settings(options))
     counts = count_words(text, splitter, progress)
@@ -38,7 +45,7 @@ def _count(options: Namespace, progress: Progress) -> Answer:
         "seconds": time.perf_counter() - start,
         "peak_mb": peak_megabytes(),
     }
-    return Answer(numbers, facts(numbers))
+    return Answer(numbers, format_facts(numbers))
 
 
 def peak_megabytes() -> float:
