@@ -19,7 +19,7 @@ MOST_CHARACTERS = 800  # of a line of an error message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; gives the exit code."""
+    """Run one command line; return the exit code."""
     if arguments is None:
         _print_anything()
         for sign in (signal.SIGINT, signal.SIGTERM):
@@ -62,14 +62,14 @@ def _shorten(line: str) -> str:
 
 
 def _print_anything() -> None:
-    """A token that the terminal's encoding lacks is shown escaped, not as an error."""
+    """Escape characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C and SIGTERM end a command alike.
+    """End a command on Ctrl-C and SIGTERM alike.
 
     Not by KeyboardInterrupt: one that passes through `exec` of a string, as every dataclass and
     namedtuple runs while it is imported, makes Python end by SIGINT after it was caught and

@@ -42,17 +42,17 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(arguments)
 
     def error(self, message: str) -> NoReturn:
-        """A mistake in the arguments, as one line."""
+        """Raise an error of argparse as an InputError of one line."""
         command = self.prog.removeprefix("python -m vocadapt ")
-        for said, ours in REWORDED.items():
-            message = message.replace(said, ours)
+        for theirs, ours in REWORDED.items():
+            message = message.replace(theirs, ours)
         raise InputError(
             f"{command}: {message}" + ("" if message.endswith("?") else "."),
             f"{self.prog} --help lists its options.",
         )
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Argparse's check of a choice, with the nearest one."""
+        """Check a choice as argparse does, and suggest the nearest one."""
         choices = [str(choice) for choice in action.choices or ()]
         if choices and value not in choices:
             near = get_close_matches(str(value), choices, n=1, cutoff=0.5)

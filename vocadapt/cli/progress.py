@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class ProgressLine:
-    """A Progress for people; silent where nobody watches."""
+    """A progress line on a terminal; silent if stderr is not one and -v is not given."""
 
     def __init__(self, verbose: bool) -> None:
         self.terminal = sys.stderr.isatty()
@@ -16,7 +16,7 @@ class ProgressLine:
         self.last = float("-inf") if self.every < float("inf") else time.monotonic()
 
     def __call__(self, fraction: float | None, message: str = "") -> None:
-        """Show where the work is, if it is time to."""
+        """Print the progress, at most a few times per second."""
         if time.monotonic() - self.last < self.every:
             return
         self.last = time.monotonic()

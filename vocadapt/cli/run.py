@@ -296,9 +296,7 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _is_followed_by_word(name: str, rest: list[str]) -> bool:
-    """Whether a group that may stand alone is followed by a word: then that must name one of its
-    commands.
-    """
+    """Return whether a group that is also a command is followed by another word."""
     group = any(known.startswith(f"{name} ") for known in COMMANDS)
     return group and bool(rest) and not rest[0].startswith("-")
 

@@ -1,13 +1,11 @@
-"""Answers for people: aligned columns, three significant digits."""
+"""Text output: aligned columns, three significant digits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
 def number(value: Any) -> str:
-    """A number as people read it: whole ones with separators, others to three significant digits; a
-    dash for none.
-    """
+    """Format a number: thousands separators, or three significant digits; a dash for none."""
     if value is None or value != value:
         return "–"
     if isinstance(value, bool):
@@ -20,7 +18,7 @@ def number(value: Any) -> str:
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns under a header; numbers stand to the right."""
+    """Format rows as aligned columns under a header; numbers are right-aligned."""
     body = list(rows)
     cells = [list(header), *([number(value) for value in row] for row in body)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -35,6 +33,6 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def format_facts(values: Mapping[str, Any]) -> str:
-    """One line per value, names first."""
+    """Format values as lines, names first."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {number(value)}" for name, value in values.items())

@@ -172,7 +172,7 @@ def _read_pair(options: Namespace) -> PairSpec:
 
 
 def _choose_files(options: Namespace) -> dict[str, Path]:
-    """The files to write, by their form; raises InputError for one that cannot be written."""
+    """Return the output files by format; raise InputError for one that cannot be written."""
     if options.corpus and not options.html:
         raise InputError(
             "Only the HTML report shows the lines of a corpus.",

@@ -113,7 +113,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
 
 
 def _open_named(given: str, workspace: Workspace) -> RunSet:
-    """A folder of runs, or runs of the workspace by name."""
+    """Open a folder of runs, or runs of the workspace by name."""
     path = Path(given)
     if not os.path.exists(path) and given in {
         artifact.name for artifact in workspace.artifacts("runs")

@@ -135,7 +135,7 @@ def _read_draws(options: Namespace) -> Draws:
 
 
 def _read_gold(path: Path, kind: str) -> Split:
-    """The gold file; tags as they stand, so that token scores compare like with like."""
+    """Read the gold file; tags stay unchanged, as token scores compare them literally."""
     gold = read_sentences(path, iob2=False) if kind == "ner" else read_split(kind, path)
     if not gold.labeled:
         raise InputError(
@@ -154,7 +154,7 @@ def _score_once(
     draws: Draws,
     unit: str,
 ) -> tuple[dict[str, Any], str]:
-    """One score as JSON values and as text."""
+    """Compute one score, as JSON values and as text."""
     tally = tally_of(gold, said.predicted, scorer, rules, unit)
     score = scorer.of(tally, rules)
     used = "".join(

@@ -88,7 +88,7 @@ def _render_row(job: Job, status: Status) -> tuple[str, ...]:
 
 
 def _describe_state(job: Job, status: Status) -> str:
-    """What a job does, waits for, or failed with, in half a line."""
+    """Describe in a few words what a job does, waits for, or failed with."""
     if status.state == "waiting":
         before = job.waits_for()
         return f"behind {before.id}" if before else "starting"
@@ -141,7 +141,7 @@ def _resume(options: Namespace, progress: Progress) -> Answer:
     status = _follow(job, progress) if options.wait else job.status()
     said = (
         f"{job.id}: {status.state},"
-        f" {'from its checkpoint' if goes_on else 'anew: it had no checkpoint'}."
+        f" {'from its checkpoint' if goes_on else 'from the beginning: it had no checkpoint'}."
     )
     lines = [said, *filter(None, (status.error, status.remedy))]
     code = EXITS.get(status.state, 130) if options.wait else 0
@@ -149,7 +149,7 @@ def _resume(options: Namespace, progress: Progress) -> Answer:
 
 
 def _follow(job: Job, progress: Progress) -> Status:
-    """Wait for the end of a job; whoever stops waiting does not stop the job."""
+    """Wait for the end of a job; an interrupt stops the waiting, not the job."""
     try:
         while (status := job.status()).alive:
             progress(status.fraction, status.message or status.state)
@@ -160,7 +160,7 @@ def _follow(job: Job, progress: Progress) -> Status:
 
 
 def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
-    """A job as JSON values."""
+    """Convert a job to JSON values."""
     before = job.waits_for() if status.state == "waiting" else None
     known = asdict(status)
     return {
@@ -183,7 +183,7 @@ def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
 
 
 def _format_duration(seconds: float) -> str:
-    """A length of time as h:mm:ss."""
+    """Format a duration as h:mm:ss."""
     whole_seconds = round(seconds)
     return f"{whole_seconds // 3600}:{whole_seconds // 60 % 60:02}:{whole_seconds % 60:02}"
 

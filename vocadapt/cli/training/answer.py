@@ -1,4 +1,4 @@
-"""answer: questions on a text, answered by a fine-tuned model under each cut."""
+"""answer: questions on a text, answered by a fine-tuned model under each tokenization."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
 
 
 def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[str, object]:
-    """The best answer under the cut that counts (null without one), and all under each cut."""
+    """Convert to JSON: the best answer under the main tokenization (null if there is none), and all."""
     values = found.to_dict()
     values["best"] = {cut: values["best"][cut] for cut in shown}
     values["windows"] = {
@@ -96,7 +96,7 @@ def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -
 
 
 def _render(found: QuestionAnswers, shown: Sequence[str]) -> str:
-    """The question, a line for each answer under each cut, and where it was read."""
+    """Render a question with its answers under each tokenization, and where they were found."""
     header = ("cut", "answer", "score", "share", "characters", "window")
     return f"{found.question}\n{format_table(header, [row for cut in shown for row in _build_rows(found, cut)])}"
 

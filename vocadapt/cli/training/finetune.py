@@ -143,7 +143,7 @@ FOLD = whole(0, limits(FinetuneStep, "fold")[1])
 
 
 def _parse_fold(text: str) -> Any:
-    """The number of a fold; all of them by that word."""
+    """Parse a fold: its number, or the word all."""
     return ALL_FOLDS if text == "all" else FOLD(text)
 
 
@@ -240,7 +240,7 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
 
 
 def render_scores(numbers: Mapping[str, Any]) -> str:
-    """A row for each seed and cut, mean and deviation, what to know."""
+    """Render the scores per seed and tokenization, their means and deviations, and the findings."""
     names = list(numbers["mean"])
     rows = [
         (
@@ -289,7 +289,7 @@ def render_scores(numbers: Mapping[str, Any]) -> str:
 
 
 def _describe_average(numbers: Mapping[str, Any]) -> str:
-    """What mean and deviation are over."""
+    """Describe what means and deviations are computed over."""
     seeds = len({seed["seed"] for seed in numbers["seeds"]})
     counted = f"{seeds} seed{'s' * (seeds > 1)}"
     return (
@@ -300,12 +300,12 @@ def _describe_average(numbers: Mapping[str, Any]) -> str:
 
 
 def _count_folds(numbers: Mapping[str, Any]) -> int:
-    """How many folds each seed was run on."""
+    """Count the folds of each seed."""
     return len({seed.get("fold") for seed in numbers["seeds"]})
 
 
 def _name_seed(seed: Mapping[str, Any]) -> str | int:
-    """The seed of a run, and its fold where it is one of several."""
+    """Name a run by its seed, and by its fold if it has one."""
     return of_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
 
 

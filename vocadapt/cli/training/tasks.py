@@ -36,8 +36,7 @@ def _list(options: Namespace, progress: Progress) -> Answer:
         for card in shown
     ]
     said = (
-        "tasks card NAME tells all that is known of one; tasks download NAME --out DIR fetches a"
-        " free one."
+        "tasks card NAME shows its card; tasks download NAME --out DIR downloads a free benchmark."
     )
     return Answer(
         [card.to_dict() for card in shown],
@@ -65,7 +64,7 @@ def _show_card(options: Namespace, progress: Progress) -> Answer:
         "metric": card.metric,
         "score here": card.scorer,
         "license": card.license,
-        "files": "tasks download fetches them" if card.free else ACCESS[card.access],
+        "files": "available with tasks download" if card.free else ACCESS[card.access],
         "where": card.where,
         "facts from": card.source,
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
@@ -76,7 +75,7 @@ def _show_card(options: Namespace, progress: Progress) -> Answer:
 
 
 def _format_sizes(card: Card) -> str:
-    """The first figure of every split: 5424/923/940 sentences."""
+    """Format the first figure of every split: 5424/923/940 sentences."""
     first = [next(iter(held.items())) for held in card.sizes.values()]
     return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}" if first else "–"
 
@@ -109,7 +108,7 @@ def _download(options: Namespace, progress: Progress) -> Answer:
 
 
 def _describe_folds(by_fold: Sequence[int] | None) -> str:
-    """What the sizes of a split are in the folds beside the first."""
+    """Describe the range of a split's size over the folds."""
     if not by_fold:
         return ""
     return (

@@ -65,7 +65,7 @@ def _advise(options: Namespace, progress: Progress) -> Answer:
 
 
 def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
-    """The advice for people: verdict, reasons, figures, what adding would bring, what to run."""
+    """Render the advice: verdict, reasons, figures, expected gains, recommended commands."""
     advice, figures = asked.advice, asked.advice.figures
     reasons = [
         f"{'STOP' if found.stops else 'note'}  {found.says} {found.why}"

@@ -147,7 +147,7 @@ def _build_spec(options: Namespace) -> Spec:
 
 
 def _render(compared: InitializerComparison) -> str:
-    """The table, its n, candidates and chance, what could not run, the verdict."""
+    """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
     board, masked = compared.board, compared.masked
     rows = [
         (row.initializer + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:])
@@ -155,20 +155,20 @@ def _render(compared: InitializerComparison) -> str:
     ]
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
     hidden = (
-        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true rows ranked among"
-        f" {board.candidates:,} rows"
+        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked among"
+        f" {board.candidates:,} embeddings"
     )
     near = (
         f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
         f" {board.neighbor_candidates:,}"
     )
-    loss = f"Masked-word loss: not asked ({compared.why_not})."
+    loss = f"Masked-token loss: not computed ({compared.why_not})."
     if masked:
-        asked = (
+        read = (
             f"{masked['words']:,.0f} words of {masked['lines']:,.0f} of {masked['of']:,.0f} lines"
         )
         loss = (
-            f"Masked-word loss over {asked}; before any change {masked['before']:.3f} nats per"
+            f"Masked-token loss over {read}; before any change {masked['before']:.3f} nats per"
             " character."
         )
     lines = [format_table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]

@@ -107,8 +107,9 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
 
 
 def _open_source(options: Namespace) -> str | Corpus:
-    """The text that was given, or the corpus of the files; raises InputError for neither, both, and
-    a file that is not there.
+    """Return the given text, or the corpus of the given files.
+
+    Raises InputError for neither, for both, and for a missing file.
     """
     given: list[str] = options.text
     if options.terms == bool(given):
@@ -156,7 +157,7 @@ def _count(
 def _list_changes(
     counted: Mapping[Splitter, Mapping[str, int]], before: WordTokenizer, after: WordTokenizer, top: int
 ) -> dict[str, Any]:
-    """The words that changed most from one model to another: the first `top` of all."""
+    """List the `top` words whose tokenization changed most between two models."""
     splitter = find_finest_splitter([before.splitter, after.splitter])
     found = list_changes(counted[splitter], splitter, before, after)
     listed = [{**asdict(change), "saved": change.saved} for change in islice(found, top)]

@@ -41,15 +41,13 @@ def _tokenize(options: Namespace, progress: Progress) -> Answer:
 
 
 def render_tokens(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
-    """A cut for people: the model and its tokens."""
+    """Render a tokenization: the model and its tokens."""
     casing = "uncased" if model.splitter.lowercase else "cased"
     return f"{name} ({casing}, {len(cut)} tokens)\n  {' '.join(piece.token for piece in cut)}"
 
 
 def tokens_to_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
-    """Tokens, ids, and from where to where each stands in the text, in characters; no special
-    tokens around them.
-    """
+    """Convert a tokenization to JSON: tokens, ids and character offsets, without special tokens."""
     return {
         "tokens": [piece.token for piece in cut],
         "ids": [piece.id for piece in cut],

@@ -122,9 +122,7 @@ def _count_single_characters(profiles: Sequence[Profile]) -> dict[str, Any]:
 
 
 def _count_unreachable(found: Profile) -> dict[str, Any]:
-    """How many tokens no text can reach, how many of them are placeholders, and the first
-    others.
-    """
+    """Count the unreachable tokens and their placeholders, and list the first of the others."""
     others = [token for token in found.unreachable if not UNUSED.fullmatch(token)]
     return {
         "tokens": len(found.unreachable),
@@ -140,7 +138,7 @@ def _to_json_keys(counts: Mapping[int, int]) -> dict[str, int]:
 def _render_comparison(
     compared: Sequence[Compared], found: Overlap, profiles: Sequence[Profile]
 ) -> str:
-    """The comparison for people: shares, figures of each, faults."""
+    """Render the comparison: overlap, figures of each vocabulary, faults."""
     numbers = [str(i) for i in range(1, len(compared) + 1)]
     shares = [
         (
@@ -249,7 +247,7 @@ def _study(options: Namespace, progress: Progress) -> Answer:
 
 
 def _growth_to_json(row: Growth) -> dict[str, Any]:
-    """One cell of the study; sd only where it is one."""
+    """Convert a cell of the study to JSON; sd only if there is one."""
     named = (
         "heuristic",
         "keep",
@@ -262,7 +260,7 @@ def _growth_to_json(row: Growth) -> dict[str, Any]:
 
 
 def _render_study(found: Study, options: Namespace) -> str:
-    """The study for people."""
+    """Render the study as text."""
     rows = [
         (
             row.heuristic,

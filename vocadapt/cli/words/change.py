@@ -129,7 +129,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
 def _open_baseline(
     options: Namespace, before: OpenedSpace, after: OpenedSpace, progress: Progress
 ) -> BaselinePair | None:
-    """The null's two spaces as they were asked for; None where no null was."""
+    """Open or train the two spaces of the noise baseline; None if none was requested."""
     if options.noise_baseline:
         first, second = (
             open_space(name, options.offline or None).space for name in options.noise_baseline
@@ -147,7 +147,7 @@ def _open_baseline(
     ]
     if not found:
         raise InputError(
-            "Neither space was trained here, so none can be trained a second time.",
+            "Neither space was trained in this workspace, so none can be trained again.",
             "Give two spaces that differ in the seed alone: --noise-baseline X Y.",
         )
     try:
@@ -229,20 +229,20 @@ def _describe_baseline(null: NoiseBaseline | None) -> str:
     if null is None:
         return NONE
     if null.same:
-        return "the null's two spaces agree on everything: they say nothing of luck"
+        return "the two spaces of the noise baseline are identical, so it has no noise"
     return (
         f"{null.share_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
-        f" frequency do between the null's two spaces; luck alone gives {null.own_share_below:.1%}"
+        f" frequency do in the noise baseline; in the baseline itself it is {null.own_share_below:.1%}"
     )
 
 
 def _render(
     change: NeighborhoodChange, null: NoiseBaseline | None, shown: int, found: WordChange | None
 ) -> str:
-    """The figures, the words that changed most, and the lists of the word that was asked for."""
+    """Render the most changed words, the figures, and the neighbors of the word of --word."""
     rows = change.order[:shown].tolist()
     header = ("word", "overlap", *(("count",) if change.counts is not None else ()))
-    held = ("null quantile", "z", "changed") if null else ()
+    held = ("baseline quantile", "z", "changed") if null else ()
     body = [
         (
             change.words[row],
@@ -259,7 +259,7 @@ def _render(
     figures: dict[str, Any] = {
         f"mean overlap@{change.settings.k}": change.mean,
         "by chance": change.chance,
-        **({"null's mean": null.mean} if null else {}),
+        **({"baseline mean": null.mean} if null else {}),
         "words compared": (
             f"{len(change.words):,} of {change.shared:,} shared ({change.of[0]:,} and"
             f" {change.of[1]:,} words)"

@@ -84,9 +84,7 @@ def _show_context(options: Namespace, progress: Progress) -> Answer:
 
 
 def _render(found: Context, settings: ContextSettings) -> str:
-    """The lines under each other, the word in the middle; what a terminal would obey is
-    replaced.
-    """
+    """Render the lines with the word aligned; control characters are replaced."""
     cells = [
         {key: _replace_unprintable(value) for key, value in _hit_to_dict(hit).items()}
         for hit in found.hits

@@ -361,7 +361,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
 
 
 def _render_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table whose cells are cut to a readable length: they may quote a file."""
+    """Format a table, with cells from files shortened to a readable length."""
     return format_table(
         header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
     )

@@ -60,7 +60,7 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
 
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:
-    """The lists of word pairs by their names; files of one name are told apart by their paths."""
+    """Read the lists of word pairs, by file name, or by path if two names are equal."""
     stems = [Path(file).stem for file in files]
     return {
         file if stems.count(stem) > 1 else stem: read_pairs(Path(file))

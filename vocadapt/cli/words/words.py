@@ -49,8 +49,9 @@ def _count(options: Namespace, progress: Progress) -> Answer:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held. Not getrusage: its figure includes the parent's, from
-    before the exec.
+    """Return the peak memory of this process in MB.
+
+    getrusage is only the fallback: it includes the parent's memory from before the exec.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
