@@ -94,7 +94,10 @@ def test_a_model_and_word_vectors(ask, tiny_bert, vectors):
         == len(word["only_after"]) + len(word["both"])
         == 3
     )
-    assert "the noise baseline are identical" in answer["note"] and answer["words"][0]["null"]["z"] is None
+    assert (
+        "the noise baseline are identical" in answer["note"]
+        and answer["words"][0]["null"]["z"] is None
+    )
     overlaps = [row["overlap"] for row in answer["words"]]
     assert overlaps == sorted(overlaps)
 

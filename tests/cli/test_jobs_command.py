@@ -136,7 +136,9 @@ def test_resume_with_wait_tells_how_it_ended(ask, workspace, text):
     job = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "n")
     assert job.wait(LONG).state == "failed"
     code, said = ask("resume", job.id, "--wait", as_json=False)
-    assert code == 1 and "failed, from the beginning: it had no checkpoint" in said and "empty" in said
+    assert (
+        code == 1 and "failed, from the beginning: it had no checkpoint" in said and "empty" in said
+    )
     text.write_text("a line\n")
     code, answer = ask("resume", job.id, "--wait")
     assert (code, answer["state"], len(answer["past"])) == (0, "done", 2)

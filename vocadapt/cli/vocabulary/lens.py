@@ -59,7 +59,9 @@ def _add_options(parser: Parser) -> None:
 def _compare(options: Namespace, progress: Progress) -> Answer:
     source = _open_source(options)
     models = _add_original(open_models(options))
-    cutters = [WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()]
+    cutters = [
+        WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
+    ]
     short = isinstance(source, str) and len(source) <= SHORT
     cuts = (
         {name: tokenize_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
@@ -155,7 +157,10 @@ def _count(
 
 
 def _list_changes(
-    counted: Mapping[Splitter, Mapping[str, int]], before: WordTokenizer, after: WordTokenizer, top: int
+    counted: Mapping[Splitter, Mapping[str, int]],
+    before: WordTokenizer,
+    after: WordTokenizer,
+    top: int,
 ) -> dict[str, Any]:
     """List the `top` words whose tokenization changed most between two models."""
     splitter = find_finest_splitter([before.splitter, after.splitter])

@@ -35,7 +35,9 @@ def open_models(options: Namespace) -> dict[str, LanguageModel]:
 
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
     models = open_models(options)
-    cuts = {name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()}
+    cuts = {
+        name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()
+    }
     shown = (render_tokens(name, models[name], cut) for name, cut in cuts.items())
     return Answer({name: tokens_to_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
 
