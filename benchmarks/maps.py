@@ -1,13 +1,11 @@
-"""t-SNE of a model's rows: our engine for the size against scikit-learn's run out, in the same
-process.
+"""t-SNE of a model's embeddings at several sizes: time and quality.
 
-    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2] [--engines scikit-learn
-    openTSNE]
+    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2]
 
 One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbors kept@15 (cosine,
-all tokens judged), and the share of scikit-learn's time. --wide 2 puts the rows beside themselves:
-a space of twice the width, its map the same. The times of a loaded machine are long;
-OMP_WAIT_POLICY=passive keeps waiting threads from counting as work.
+all tokens evaluated). --wide 2 concatenates the embeddings with themselves: a space of twice the
+dimension with the same projection. OMP_WAIT_POLICY=passive keeps waiting threads from counting as
+work.
 """
 
 import argparse
@@ -23,7 +21,6 @@ from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
 from vocadapt.spaces.projection.projection import ProjectionSettings, project
 from vocadapt.spaces.projection.quality import measure_projection_quality
-from vocadapt.spaces.projection.tsne import ENGINES, engine_for
 
 DEMO = DEMO_WORKSPACE / "models" / "demo-bert"
 
@@ -47,29 +44,21 @@ def main():
     parser.add_argument("model", nargs="?", default=str(DEMO), help="default: the demo's")
     parser.add_argument("--sizes", type=int, nargs="+", default=[4000])
     parser.add_argument("--wide", type=int, default=1)
-    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--iterations", type=int, default=0)
     options = parser.parse_args()
     space = open_space(options.model).space
     space = space.with_matrix(np.hstack([space.matrix] * options.wide))
     for size in options.sizes:
-        shown, first = space.take(range(min(size, len(space)))), None
-        for engine in options.engines:
-            settings = ProjectionSettings("tsne", engine=engine, iterations=options.iterations)
-            projection, wall, cpu = watched(shown, settings)
-            first = first or (wall, cpu)
-            quality = measure_projection_quality(shown, projection.xy)
-            chosen = "  <- taken" if engine == engine_for(len(shown)) else ""
-            times = (
-                f"{wall:7.1f} s ({wall / first[0]:.2f})  {cpu:7.1f} CPU s ({cpu / first[1]:.2f})"
-            )
-            judged = f"trust {quality.trustworthiness:.4f}  kept {quality.preservation:.4f}"
-            load = os.getloadavg()[0]
-            print(
-                f"{len(shown):6} x {shown.dim}  {engine:12} {times}  {judged}  load"
-                f" {load:.1f}{chosen}",
-                flush=True,
-            )
+        shown = space.take(range(min(size, len(space))))
+        settings = ProjectionSettings("tsne", iterations=options.iterations)
+        projection, wall, cpu = watched(shown, settings)
+        quality = measure_projection_quality(shown, projection.xy)
+        judged = f"trust {quality.trustworthiness:.4f}  kept {quality.preservation:.4f}"
+        print(
+            f"{len(shown):6} x {shown.dim}  {wall:7.1f} s  {cpu:7.1f} CPU s  {judged}  load"
+            f" {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

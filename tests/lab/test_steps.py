@@ -452,7 +452,7 @@ SPECS = [
         "map",
         ProjectionStep(
             TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
-            ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8, "openTSNE"),
+            ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8),
         ),
         {"space": "m"},
     ),

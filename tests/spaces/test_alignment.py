@@ -124,7 +124,7 @@ def test_frequent_anchors_count_more(weights):
     settings = AlignmentSettings(weights=weights)
     fitted = fit_alignment(space([[1], [1]], np.array([10_000, 1])), space([[1], [0]]), settings)
     assert fitted.matrix[0, 0] > 0.9
-    with pytest.raises(InputError, match="need counts"):
+    with pytest.raises(InputError, match="need corpus counts"):
         fit_alignment(space([[1], [1]]), space([[1], [0]]), settings)
 
 
@@ -164,7 +164,7 @@ def test_identity_gives_the_vectors_as_they_are_and_needs_equal_widths(rng):
     source = space(rng.normal(size=(9, 4)))
     fitted = fit_alignment(source, source, AlignmentSettings("identity"))
     np.testing.assert_array_equal(fitted.apply(source.matrix), source.matrix)
-    with pytest.raises(InputError, match="equal widths"):
+    with pytest.raises(InputError, match="equal dimensions"):
         fit_alignment(source, space(rng.normal(size=(9, 5))), AlignmentSettings("identity"))
 
 
@@ -227,7 +227,7 @@ def test_bad_input_is_named(rng, tmp_path):
     with pytest.raises(InputError, match="missing"):
         Alignment.load(tmp_path)
     fitted = fit_alignment(space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4))))
-    with pytest.raises(InputError, match="width 4"):
+    with pytest.raises(InputError, match="4 dimensions"):
         fitted.apply(np.ones((2, 5), np.float32))
 
 

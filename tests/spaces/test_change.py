@@ -129,7 +129,7 @@ def test_hostile_words_are_words():
     [
         (dict(k=0), "k.: expected a whole number from 1 "),
         (dict(among="some"), "Unknown candidates"),
-        (dict(without=("verbs",)), "no kind of word 'verbs'"),
+        (dict(without=("verbs",)), "kind of word to exclude: 'verbs'"),
     ],
 )
 def test_bad_settings(settings, said):
@@ -212,7 +212,7 @@ def test_words_that_the_null_lacks_are_not_compared():
         and len(change.words) == len(null.overlap) == 49
         and "w007" not in change.words
     )
-    assert change.left_out == {"not in the null": 11} and change.shared == 60
+    assert change.left_out == {"not in the noise baseline": 11} and change.shared == 60
     with pytest.raises(InputError, match="same candidates"):
         measure_change_with_baseline(
             before, after, ChangeSettings(k=4, among="all"), BaselinePair("x", before, after)

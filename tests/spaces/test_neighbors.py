@@ -115,7 +115,7 @@ def test_hubness_is_the_mean_of_the_k_nearest():
 def test_bad_choices_are_input_errors(options):
     with pytest.raises(InputError):
         find_nearest(PLANE.matrix, PLANE, **options)
-    with pytest.raises(InputError, match="width 2"):
+    with pytest.raises(InputError, match="2 dimensions"):
         find_nearest(np.ones((1, 3), np.float32), PLANE)
 
 
@@ -200,7 +200,7 @@ def test_euclid_orders_all_four_lists(cross):
     own = np.linalg.norm(cross.pieces.matrix - cross.pieces["heart"], axis=1)
     names = [cross.pieces.words[i] for i in np.argsort(own)[1:]]
     assert [name for name, _ in lists["within_pieces"]] == names
-    with pytest.raises(InputError, match="CSLS is made of cosines"):
+    with pytest.raises(InputError, match="CSLS is defined for cosines only"):
         cross.lists("heart", ListSettings(metric="euclidean", csls=True))
 
 
@@ -246,7 +246,7 @@ def test_the_words_that_land_most_firmly_come_first():
     words = space([[1, 0], [0, 1], [1, 1], [-1, -2]], ("a", "b", "between", "far"))
     pieces = space([[1, 0], [0, 1]], ("a", "b"), "pieces")
     spaces = CrossSpace(words, pieces, fit_alignment(words, pieces, AlignmentSettings("identity")))
-    assert spaces.firmest(["far", "between", "b"], 2) == ["b", "between"]
+    assert spaces.select_best_aligned(["far", "between", "b"], 2) == ["b", "between"]
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,8 @@ from vocadapt.spaces.projection.projection import (
     project_pair,
 )
 from vocadapt.spaces.projection.quality import measure_projection_quality
-from vocadapt.spaces.projection.tsne import CROSS_OVER, ENGINES, engine_for
 from vocadapt.spaces.space import EmbeddingSpace
 
-ENGINE = list(ENGINES)
 QUICK = {"method": "tsne", "perplexity": 8.0, "iterations": 250}
 
 
@@ -95,15 +93,14 @@ def test_the_cosine_does_not_see_lengths(clouds):
     )
 
 
-@pytest.mark.parametrize("engine", ENGINE)
-def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds, engine):
-    settings = ProjectionSettings(**{**QUICK, "iterations": 500}, engine=engine)
+def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds):
+    settings = ProjectionSettings(**{**QUICK, "iterations": 500})
     np.random.seed(1)  # noqa: NPY002
     one = project(clouds, settings)
     np.random.seed(2)  # noqa: NPY002
     again = project(clouds, settings)
     assert np.array_equal(one.xy, again.xy)
-    assert one.engine == engine and engine in one.versions
+    assert one.engine == "openTSNE" and "openTSNE" in one.versions
     assert apart(one) == 1
     assert measure_projection_quality(clouds, one.xy).trustworthiness > 0.9
 
@@ -147,10 +144,9 @@ def stopping_at(fraction):
     return stop
 
 
-@pytest.mark.parametrize("engine", ENGINE)
-def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
+def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, capsys):
     told = []
-    settings = ProjectionSettings(**QUICK, engine=engine)
+    settings = ProjectionSettings(**QUICK)
     project(
         clouds,
         settings,
@@ -169,9 +165,9 @@ def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
         project(clouds, settings, stopping_at(0.5))
 
 
-def test_the_engine_goes_by_size_unless_it_is_named():
-    assert engine_for(CROSS_OVER) == "scikit-learn" and engine_for(CROSS_OVER + 1) == "openTSNE"
-    assert engine_for(10, "openTSNE") == "openTSNE"
+def test_tsne_by_fft_keeps_clouds_apart_too(clouds, monkeypatch):
+    monkeypatch.setattr("vocadapt.spaces.projection.tsne.FFT_FROM", 100)
+    assert apart(project(clouds, ProjectionSettings(**QUICK))) == 1
 
 
 def test_two_spaces_are_laid_over_each_other(clouds):
@@ -272,7 +268,6 @@ def test_fewer_points_than_neighbors():
     [
         {"method": "x"},
         {"metric": "x"},
-        {"engine": "x"},
         {"perplexity": 1},
         {"perplexity": float("nan")},
         {"exaggeration": 0.5},

@@ -1,4 +1,4 @@
-"""EmbeddingSpace: words with vectors, the currency of the package."""
+"""EmbeddingSpace: words with one vector each; most functions of the package take or return one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingSpace:
-    """Words and one float32 row for each, in the same order; never changed after it is made.
+    """Words and their vectors, in the same order; immutable.
 
-    `matrix` has shape (words, dim). `counts` (words,) holds corpus counts where they are known.
-    Raises InputError for a repeated word, a row that is not finite, or shapes that do not fit.
+    `matrix` is (words, dim) float32; `counts` is (words,) int64, or None if corpus counts are
+    unknown. Raises InputError for a repeated word, NaN or infinity, or shapes that do not match.
     """
 
     words: tuple[str, ...]
@@ -40,8 +40,7 @@ class EmbeddingSpace:
             object.__setattr__(self, "matrix", self.matrix.astype(np.float32))
         if len(self.index) != len(self.words):
             raise InputError(
-                f"{self.name}: {len(self.words) - len(self.index)} words stand in it more than"
-                " once."
+                f"{self.name}: {len(self.words) - len(self.index)} words occur more than once."
             )
         if not np.isfinite(self.matrix).all():
             bad = int((~np.isfinite(self.matrix).all(axis=1)).sum())
@@ -62,7 +61,7 @@ class EmbeddingSpace:
 
     @property
     def dim(self) -> int:
-        """Width of a vector."""
+        """Dimension of the vectors."""
         return int(self.matrix.shape[1])
 
     @cached_property
@@ -72,27 +71,28 @@ class EmbeddingSpace:
 
     @cached_property
     def unit(self) -> Matrix:
-        """The rows at length 1 (a zero row stays zero), computed once and kept."""
+        """The unit vectors (words, dim) float32; a zero row stays zero. Cached."""
         unit = normalize_rows(self.matrix)
         unit.flags.writeable = False
         return unit
 
     @cached_property
     def half_squares(self) -> Matrix:
-        """Half the squared length of each row (words,): what a product lacks to order rows by
-        Euclidean distance.
+        """Half the squared norm of each row (words,) float32.
+
+        q·c − ‖c‖²/2 orders the candidates c by their Euclidean distance to q.
         """
         halves: Matrix = np.einsum("ij,ij->i", self.matrix, self.matrix) / 2
         return halves
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """Row numbers of `words`; raises KeyError for a word the space lacks."""
+        """Return the row numbers (n,) int64 of words; raises KeyError for an unknown word."""
         return np.fromiter((self.index[word] for word in words), dtype=np.int64)
 
     def take(
         self, rows: Sequence[int] | NDArray[np.int64], name: str | None = None
     ) -> "EmbeddingSpace":
-        """The space of these rows only, in this order."""
+        """Return a space of the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
         return EmbeddingSpace(
             tuple(self.words[row] for row in rows),
@@ -102,12 +102,12 @@ class EmbeddingSpace:
         )
 
     def with_matrix(self, matrix: Matrix, name: str | None = None) -> "EmbeddingSpace":
-        """The same words with other vectors."""
+        """Return a space with the same words and counts and another matrix (words, dim)."""
         return EmbeddingSpace(self.words, matrix, self.counts, name or self.name)
 
 
 def normalize_rows(matrix: Matrix) -> Matrix:
-    """`matrix` with every row at length 1; a zero row stays zero."""
+    """Scale each row of a matrix (n, dim) float32 to length 1; a zero row stays zero."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
     return unit

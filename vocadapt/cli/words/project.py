@@ -20,7 +20,6 @@ from vocadapt.progress import Progress
 from vocadapt.spaces.projection.methods import METRICS
 from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings
 from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
-from vocadapt.spaces.projection.tsne import ENGINES
 
 FILE = re.compile(r"\.[A-Za-z]{2,8}")  # suffixes of files, in contrast to folders
 
@@ -84,12 +83,6 @@ def _add_options(parser: Parser) -> None:
         default=layout.metric,
         choices=METRICS,
         help=f"distance measure (default {layout.metric})",
-    )
-    parser.add_argument(
-        "--engine",
-        default=layout.engine,
-        choices=("auto", *ENGINES),
-        help="implementation of t-SNE (default: by size)",
     )
     add_out(parser)
 

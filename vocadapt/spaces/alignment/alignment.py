@@ -1,9 +1,10 @@
-"""Two spaces and the words they share → a map from the one to the other.
+"""Alignment: a map from a source space to a target space, fitted on their shared words (anchors).
 
-    source rows x, target rows y of the anchors;  W = argmin Σ ‖x·W − y‖²;  a word outside the target gets the row x·W
+With the anchors' source vectors x and target vectors y, W = argmin Σ ‖x·W − y‖²; a word that the
+target lacks gets the vector x·W.
 
-The default is the paper's map: unconstrained least squares, no bias, no centering, no normalization
-(Poerner et al. 2020). How good a map is, `heldout` tells; the fit's own residual does not.
+The default is that of Poerner et al. 2020: unconstrained least squares without bias, centering or
+normalization. `cross_validation` measures the quality; the residual of the fit does not.
 """
 
 import json
@@ -42,12 +43,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """A fitted map: `apply` turns source rows into rows at the target's scale.
+    """A fitted alignment; `apply` maps source vectors to target vectors.
 
-    `matrix` (d_source, d_target) works between the prepared spaces: unit length where the settings
-    ask for it, minus the means (zero without centering). `scale` is the mean length of the anchors'
-    target rows for unit maps, else 1. A kernel map has `landmarks` (n, d_source), the anchors'
-    prepared rows, and a `matrix` (n, d_target) of one coefficient row for each.
+    `matrix` (d_source, d_target) float32 maps between the prepared spaces: normalized and
+    mean-centered if the settings say so. `source_mean` (d_source,) and `target_mean` (d_target,)
+    are zero without centering. `scale` is the mean norm of the anchors' target vectors if vectors
+    are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the anchors'
+    prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for each.
     """
 
     settings: AlignmentSettings
@@ -59,35 +61,32 @@ class Alignment:
     landmarks: Matrix | None = None
 
     def apply(self, vectors: Matrix) -> Matrix:
-        """Source rows (n, d_source) → rows (n, d_target) of the target's scale."""
+        """Map source vectors (n, d_source) to target vectors (n, d_target) float32."""
         rows: Matrix = (self.map_source(vectors) + self.target_mean) * np.float32(self.scale)
         return rows
 
     def map_source(self, vectors: Matrix) -> Matrix:
-        """Source rows in the prepared target space, where the map was fitted and similarities are
-        read.
+        """Map source vectors (n, d_source) into the prepared target space (n, d_target) float32.
+
+        The alignment was fitted there, so similarities are computed there.
         """
         width = len(self.source_mean)
         if vectors.ndim != 2 or vectors.shape[1] != width:
             raise InputError(
-                f"This map takes a matrix of vectors of width {width}, got the shape"
+                f"This alignment takes vectors of {width} dimensions, got the shape"
                 f" {vectors.shape}."
             )
-        rows: Matrix = self._unit(vectors) - self.source_mean
-        return (
-            rows @ self.matrix
-            if self.landmarks is None
-            else apply_kernel_alignment(rows, self.landmarks, self.matrix)
-        )
+        rows: Matrix = self._normalize(vectors) - self.source_mean
+        if self.landmarks is None:
+            return rows @ self.matrix
+        return apply_kernel_alignment(rows, self.landmarks, self.matrix)
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
-        """Target rows as the map saw them: unit length and centered where the settings ask for
-        it.
-        """
-        rows: Matrix = self._unit(vectors) - self.target_mean
+        """Normalize and mean-center target vectors (n, d_target) as the settings say."""
+        rows: Matrix = self._normalize(vectors) - self.target_mean
         return rows
 
-    def _unit(self, vectors: Matrix) -> Matrix:
+    def _normalize(self, vectors: Matrix) -> Matrix:
         return normalize_rows(vectors) if self.settings.unit else vectors
 
     def save(self, folder: Path) -> None:
@@ -110,13 +109,14 @@ class Alignment:
 
     @classmethod
     def load(cls, folder: Path) -> "Alignment":
-        """Read what `save` wrote; raises InputError where the folder holds no map."""
+        """Read what `save` wrote; raises InputError if the folder holds no alignment."""
         from safetensors.numpy import load_file
 
         for name in ("alignment.json", "alignment.safetensors"):
             if not (folder / name).is_file():
                 raise InputError(
-                    f"{folder}: expected a saved map, but {name} is missing.", "Fit the map again."
+                    f"{folder}: expected a saved alignment, but {name} is missing.",
+                    "Fit the alignment again.",
                 )
         facts = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
@@ -133,10 +133,10 @@ def fit_alignment(
     settings: AlignmentSettings | None = None,
     exclude: Collection[str] = (),
 ) -> Alignment:
-    """Fit a map from source to target on all their anchors; `exclude` names the model's special
-    tokens.
+    """Fit an alignment from source to target on all their anchors.
 
-    Raises InputError where the method cannot go on with these anchors (too few, or unequal widths).
+    exclude: words that are no anchors, such as the model's special tokens. Raises InputError if the
+    method cannot be fitted: too few anchors, or unequal dimensions.
     """
     settings = settings or AlignmentSettings()
     return fit_on_anchors(
@@ -147,34 +147,53 @@ def fit_alignment(
 def fit_on_anchors(
     anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, settings: AlignmentSettings
 ) -> Alignment:
-    """Fit a map on just these anchors: what the held-out evaluation does for every fold."""
-    rows = source.matrix[anchors.source_rows], target.matrix[anchors.target_rows]
-    scale = float(np.linalg.norm(rows[1], axis=1).mean()) if settings.unit else 1.0
-    x, y = ((normalize_rows(side) if settings.unit else side).astype(np.float64) for side in rows)
-    means: tuple[Matrix64, Matrix64] = np.zeros(source.dim), np.zeros(target.dim)
+    """Fit an alignment on the given anchors only, for example on the training folds.
+
+    Example: method "least-squares", unit and center on:
+
+    1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
+    2. Subtract each side's mean.
+    3. Solve for the matrix, in float64; store everything as float32.
+    """
+    # 1. Select and normalize.
+    source_rows = source.matrix[anchors.source_rows]
+    target_rows = target.matrix[anchors.target_rows]
+    scale = 1.0
+    if settings.unit:
+        scale = float(np.linalg.norm(target_rows, axis=1).mean())
+        source_rows, target_rows = normalize_rows(source_rows), normalize_rows(target_rows)
+    x, y = source_rows.astype(np.float64), target_rows.astype(np.float64)
+
+    # 2. Mean-center.
+    x_mean, y_mean = np.zeros(source.dim), np.zeros(target.dim)
     if settings.center:
-        means = x.mean(axis=0), y.mean(axis=0)
-        x, y = x - means[0], y - means[1]
-    pairs = AnchorPairs(x, y, _weights(anchors, source, settings.weights))
+        x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+        x, y = x - x_mean, y - y_mean
+
+    # 3. Solve.
+    pairs = AnchorPairs(x, y, _compute_weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
-    matrix, x_mean, y_mean = (
-        part.astype(np.float32) for part in (method.fit(pairs, settings), *means)
+    matrix = method.fit(pairs, settings)
+    return Alignment(
+        settings,
+        matrix.astype(np.float32),
+        x_mean.astype(np.float32),
+        y_mean.astype(np.float32),
+        scale,
+        len(anchors),
+        pairs.x.astype(np.float32) if method.kernel else None,
     )
-    landmarks = pairs.x.astype(np.float32) if method.kernel else None
-    return Alignment(settings, matrix, x_mean, y_mean, scale, len(anchors), landmarks)
 
 
-def _weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Matrix64:
-    """One weight per anchor with mean 1, from the corpus counts."""
+def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Matrix64:
+    """Return one weight per anchor (n,) float64 with mean 1, from the corpus counts."""
     if name != "none" and source.counts is None:
         raise InputError(
-            f"{name} weights need counts, and {source.name} has none.",
-            "Train the vectors here, or use none.",
+            f"The anchor weights {name!r} need corpus counts, and {source.name} has none.",
+            "Train the vectors here, or use the weights 'none'.",
         )
-    counts = (
-        np.ones(len(anchors))
-        if source.counts is None
-        else source.counts[anchors.source_rows].astype(np.float64)
-    )
+    counts = np.ones(len(anchors))
+    if source.counts is not None:
+        counts = source.counts[anchors.source_rows].astype(np.float64)
     weights = WEIGHTS[name](np.maximum(counts, 1))
     return np.asarray(weights / weights.mean())

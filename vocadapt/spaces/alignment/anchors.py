@@ -1,6 +1,4 @@
-"""Anchors: the words that two spaces share, the only thing a map between them is fitted and judged
-on.
-"""
+"""Anchors: the words that two spaces share; alignments are fitted and evaluated on them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,34 +13,32 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 @dataclass(frozen=True)
 class AnchorFilter:
-    """Which shared words are left out of the anchors; by default none, as published (Poerner et al.
-    2020 keep the noise).
+    """Which shared words to exclude from the anchors; by default none, as in Poerner et al. 2020.
 
-    `min_count` is a floor under the source's corpus counts; it needs a source that knows them.
+    The flags exclude single characters, words with digits, and continuation pieces; `min_count` is
+    the minimum corpus count in the source, which must have counts.
     """
 
     single_characters: bool = False
     digits: bool = False
-    continuation: bool = False  # pieces such as ##ing, which a corpus may spell by accident
+    continuation: bool = False  # wordpieces such as ##ing, which a corpus may contain by accident
     min_count: int = bounded(0, 0, MAX_COUNT, "Minimum count of an anchor")
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def keeps(self, word: str) -> bool:
-        """Whether the spelling of `word` passes."""
-        return not (
-            (self.single_characters and len(word) == 1)
-            or (self.digits and any(character.isdigit() for character in word))
-            or (self.continuation and word.startswith("##"))
-        )
+        """Return whether the spelling of `word` passes the filter."""
+        if self.single_characters and len(word) == 1:
+            return False
+        if self.digits and any(character.isdigit() for character in word):
+            return False
+        return not (self.continuation and word.startswith("##"))
 
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """Shared words in the source's order, with their row numbers in the source and in the target,
-    each (n,).
-    """
+    """Shared words in the source's order, and their rows in source and target, each (n,) int64."""
 
     words: tuple[str, ...]
     source_rows: NDArray[np.int64]
@@ -58,38 +54,34 @@ def find_anchors(
     filter: AnchorFilter = AnchorFilter(),
     exclude: Collection[str] = (),
 ) -> Anchors:
-    """All words of both spaces that pass the filter and are not excluded (special tokens are),
-    spelled alike.
+    """Return the words that both spaces have, pass the filter and are not in `exclude`.
 
-    Raises InputError where none is left, and for a frequency floor on a source without counts.
+    Raises InputError if none is left, and for a minimum count on a source without counts.
     """
-    counts = _counts(source, filter.min_count)
-    left_out = frozenset(exclude)
-    words = tuple(
-        word
-        for word, count in zip(source.words, counts, strict=True)
-        if word in target
-        and word not in left_out
-        and count >= filter.min_count
-        and filter.keeps(word)
-    )
+    counts = _get_counts(source, filter.min_count)
+    excluded = frozenset(exclude)
+    frequent = [
+        word for word, count in zip(source.words, counts, strict=True) if count >= filter.min_count
+    ]
+    candidates = [word for word in frequent if word in target and word not in excluded]
+    words = tuple(word for word in candidates if filter.keeps(word))
     if not words:
         raise InputError(
             f"{source.name} ({len(source)} words) and {target.name} ({len(target)}) share no word"
             " that could serve as an anchor.",
-            "Check that both are of one language and one casing, and that the anchor filter leaves"
-            " words over.",
+            "Check that both have the same language and casing, and that the anchor filter does not"
+            " exclude every word.",
         )
     return Anchors(words, source.rows(words), target.rows(words))
 
 
-def _counts(source: EmbeddingSpace, floor: int) -> NDArray[np.int64]:
-    """Corpus counts of the source's words; zeros where they are unknown and not needed."""
+def _get_counts(source: EmbeddingSpace, min_count: int) -> NDArray[np.int64]:
+    """Return the corpus counts of the source (words,) int64; zeros if unknown and not needed."""
     if source.counts is not None:
         return source.counts
-    if floor:
+    if min_count:
         raise InputError(
-            f"A frequency floor of {floor} needs corpus counts, and {source.name} has none.",
-            "Train the vectors here, or leave the floor out.",
+            f"A minimum count of {min_count} needs corpus counts, and {source.name} has none.",
+            "Train the vectors here, or set the minimum count to 0.",
         )
     return np.zeros(len(source), dtype=np.int64)

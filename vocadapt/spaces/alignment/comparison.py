@@ -1,6 +1,4 @@
-"""All maps on the same held-out folds: the table, the best on the data at hand, and whether a
-difference is more than luck.
-"""
+"""Comparison of all alignments on the same folds, and whether a difference is significant."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +11,16 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 ALL = AnchorFilter()  # leaves no anchor out
-READING = (  # P@5 by CSLS names the best map: five hits vary less than one, and hubs do not decide
-    "csls anchors"
-)
+# P@5 by CSLS selects the best alignment: it varies less than P@1, and hubs do not dominate.
+READING = "csls anchors"
 
 
 @dataclass(frozen=True)
 class FoldComparison:
-    """One map's P@k minus another's, fold by fold: mean, standard deviation, folds won, folds, and
-    p of a paired t-test.
+    """The difference of two alignments' P@k over the folds, with a paired t-test.
 
-    The t-test is corrected for folds that share training data (Nadeau and Bengio 2003, Inference
-    for the generalization error).
+    The test is corrected for training data that folds share (Nadeau and Bengio 2003, Inference for
+    the generalization error).
     """
 
     difference: float
@@ -37,8 +33,9 @@ class FoldComparison:
 def list_alignments(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: AnchorFilter = ALL
 ) -> tuple[AlignmentSettings, ...]:
-    """Every map, as it is and on centered unit rows, the paper's first; the identity only where the
-    widths allow it.
+    """Return the settings of all alignments, without and with normalizing and centering.
+
+    The default of Poerner et al. 2020 comes first; the identity needs equal dimensions.
     """
     names = [name for name in METHODS if name != "identity" or source.dim == target.dim]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
@@ -55,10 +52,9 @@ def list_alignments(
 def find_infeasible_methods(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, folds: int = 0
 ) -> dict[str, str]:
-    """The methods that cannot be fitted on this many anchors, or judged on so many `folds` of them,
-    each with the reason.
+    """Return the methods that cannot be fitted on this many anchors, each with the reason.
 
-    A fit that is to be judged leaves the largest fold out.
+    folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
     fitted = anchors - -(-anchors // folds) if folds > 0 else anchors
     given = (
@@ -79,9 +75,7 @@ def list_feasible_alignments(
     anchors: AnchorFilter = ALL,
     exclude: Collection[str] = (),
 ) -> tuple[AlignmentSettings, ...]:
-    """Every map that can be judged on these folds of these anchors, the paper's first; `find_infeasible_methods`
-    says which cannot.
-    """
+    """Return the settings of all alignments that can be cross-validated on these anchors."""
     cannot = find_infeasible_methods(
         source, target, len(find_anchors(source, target, anchors, exclude)), folds
     )
@@ -101,7 +95,7 @@ def compare_alignments(
     exclude: Collection[str] = (),
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
-    """Judge each of `maps` (all that can be, where none are given) on the same folds."""
+    """Cross-validate each of `maps` (default: all feasible ones) on the same folds."""
     maps = maps or list_feasible_alignments(source, target, folds, exclude=exclude)
     return tuple(
         cross_validate(
@@ -120,19 +114,19 @@ def compare_alignments(
 def select_best_alignment(
     judged: Sequence[HeldOutQuality], k: int = 5, reading: str = READING
 ) -> HeldOutQuality:
-    """The map with the highest held-out P@k."""
+    """Return the alignment with the highest held-out P@k."""
     return max(judged, key=lambda result: result.precision(k, reading))
 
 
 def compare_fold_by_fold(
     one: HeldOutQuality, other: HeldOutQuality, k: int = 5, reading: str = READING
 ) -> FoldComparison:
-    """Compare two maps fold by fold; raises InputError where their folds differ."""
+    """Compare two alignments fold by fold; raises InputError if their folds differ."""
     from scipy.special import stdtr
 
     if one.anchors.words != other.anchors.words or (one.fold != other.fold).any():
         raise InputError(
-            "A paired comparison needs two maps that were judged on the same anchors and folds."
+            "A paired comparison needs two alignments evaluated on the same anchors and folds."
         )
     difference = one.hits(k, reading) - other.hits(k, reading)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))

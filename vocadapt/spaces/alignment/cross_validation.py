@@ -1,14 +1,16 @@
-"""How good a map is, told by anchors it was not fitted on.
+"""Quality of an alignment by k-fold cross-validation over the anchors.
 
-The anchors are dealt into folds; each fold is mapped by the map fitted on the others, and each of
-its words looks for its own wordpiece. Reported: the cosine to it, and P@k, the share that finds it
-among its k nearest, among the wordpieces of all anchors and among all wordpieces, by cosine and by
-CSLS. All similarities are read where the map was fitted (after unit length and centering, by the
-means of the training anchors, where the settings ask for these). CSLS takes the hubness of a
-wordpiece among all mapped anchors, as the neighbor lists do; the training anchors among them help
-(a wordpiece that has its word already is taken down): CSLS over the judged words alone reads .02 to
-.06 lower, most for kernel maps. The residual of the fit is not
-reported: it falls when there is too little text.
+1. Split the anchors into folds.
+2. Fit on all folds but one; map the held-out words.
+3. Rank all wordpieces by similarity to each mapped word; its own wordpiece is the correct answer.
+
+Reported are the cosine to the own wordpiece, and P@k: the fraction of words whose own wordpiece is
+among the k nearest, of the anchors' wordpieces or of all wordpieces, by cosine and by CSLS.
+Similarities are computed in the prepared target space (centered by the training anchors' means).
+
+CSLS uses the hubness of a wordpiece among all mapped anchors, as the neighbor lists do. This
+includes training anchors, which helps: CSLS over the held-out words alone is .02 to .06 lower, most
+for kernel ridge. The residual of the fit is not reported: it falls if there is too little text.
 """
 
 import time
@@ -27,19 +29,19 @@ from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 HITS = (1, 5, 10)
-CHANCE_P = 0.001  # above this probability of so many hits by luck, the map is called chance
+CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 Ranks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutQuality:
-    """The held-out result of one map: one line per anchor, everything else is read off it.
+    """The held-out results of one alignment, per anchor.
 
-    `fold` (n,) is the fold that judged the anchor; `cosine` (n,) that of its mapped row to its own
-    wordpiece, `random_cosine` (n,) to another anchor's; `ranks` (n,) per reading ("anchors",
-    "pieces", "csls anchors", "csls pieces"): how many candidates lie nearer than its own.
-    `candidates` are the sizes of the candidate sets.
+    fold: (n,) int64, the fold that held the anchor out. cosine: (n,) float32, of the mapped word to
+    its own wordpiece; random_cosine: (n,) to another anchor's. ranks: by reading ("anchors",
+    "pieces", "csls anchors", "csls pieces") an (n,) int64 array: the number of candidates nearer
+    than the own wordpiece. candidates: the number of candidates by reading.
     """
 
     settings: AlignmentSettings
@@ -53,7 +55,7 @@ class HeldOutQuality:
 
     @cached_property
     def folds(self) -> int:
-        """How many folds there were."""
+        """Number of folds."""
         return int(self.fold.max()) + 1
 
     def hits(self, k: int, reading: str = "anchors") -> NDArray[np.float64]:
@@ -65,7 +67,7 @@ class HeldOutQuality:
         return float(self.hits(k, reading).mean())
 
     def chance(self, k: int, reading: str = "anchors") -> float:
-        """P@k of a map that knows nothing: k of the candidates."""
+        """P@k of a random guess."""
         return min(1.0, k / self.candidates[reading])
 
     @property
@@ -75,11 +77,9 @@ class HeldOutQuality:
 
     @property
     def verdict(self) -> str:
-        """Either "chance" or "better than chance".
+        """Either "chance" or "better than chance", by a binomial test of P@5.
 
-        It is chance when luck alone (each anchor hits with probability chance@5, independently:
-        binomial) gives as many anchors with their own wordpiece among the five nearest with a
-        probability over .001.
+        "chance" if random guesses reach at least as many hits with a probability above .001.
         """
         from scipy.special import bdtrc
 
@@ -95,7 +95,7 @@ class HeldOutQuality:
         return [(self.anchors.words[i], float(self.cosine[i])) for i in order]
 
     def as_json(self) -> dict[str, object]:
-        """The answer of `vocadapt align --json`."""
+        """Return the results as JSON values."""
         quality = {
             "cosine": float(self.cosines.mean()),
             **self._reading("anchors"),
@@ -131,11 +131,10 @@ def cross_validate(
     exclude: Collection[str] = (),
     progress: Progress = silent,
 ) -> HeldOutQuality:
-    """Judge a map by k-fold cross-validation over the anchors; the split depends on `seed` and the
-    number of anchors only.
+    """Evaluate an alignment by k-fold cross-validation over the anchors.
 
-    Raises InputError for fewer than two folds, fewer anchors than folds, and where the map cannot
-    be fitted.
+    The folds depend only on `seed` and the number of anchors. Raises InputError for fewer than two
+    folds, fewer anchors than folds, and if the alignment cannot be fitted.
     """
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
@@ -165,7 +164,7 @@ def cross_validate(
 
 
 def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each of n anchors (n,), dealt at random, sizes equal or off by one."""
+    """Return a random fold for each of n anchors (n,) int64; sizes differ by at most one."""
     if folds < 2 or n < folds:
         raise InputError(
             f"Held-out quality needs two folds or more and an anchor for each, got {folds} folds"
@@ -182,7 +181,10 @@ def _judge(
     settings: AlignmentSettings,
     progress: Progress,
 ) -> tuple[Matrix, Matrix, dict[str, Ranks]]:
-    """Fit on the anchors that are not in the test fold; cosines and ranks of those that are."""
+    """Fit on the training anchors; return cosines, random cosines and ranks of the test anchors.
+
+    test: (n,) bool, the anchors of the held-out fold.
+    """
     progress(0.0, "fitting")
     alignment = fit_on_anchors(select_anchors(anchors, ~test), source, target, settings)
     progress(0.2, "comparing with every wordpiece")
@@ -198,7 +200,7 @@ def _judge(
 def _ranks(
     queries: Matrix, pieces: Matrix, hubs: Matrix, own: Ranks, among: Ranks
 ) -> dict[str, Ranks]:
-    """How many candidates lie nearer to each query than its own wordpiece, in the four readings."""
+    """Count the candidates nearer to each query than its own wordpiece, by reading (n,) int64."""
     ranks = {
         reading: np.empty(len(queries), dtype=np.int64)
         for reading in ("anchors", "pieces", "csls anchors", "csls pieces")
@@ -214,6 +216,6 @@ def _ranks(
 
 
 def select_anchors(anchors: Anchors, chosen: NDArray[np.bool_]) -> Anchors:
-    """The anchors where `chosen` (n,) is true."""
+    """Return the anchors where `chosen` (n,) bool is true."""
     words = tuple(word for word, take in zip(anchors.words, chosen, strict=True) if take)
     return Anchors(words, anchors.source_rows[chosen], anchors.target_rows[chosen])

@@ -1,7 +1,6 @@
-"""The maps there are: what is chosen about one, and the function that fits it.
+"""Alignment methods: their settings, and the registry METHODS that page and command line read.
 
-A method is one function from prepared anchors to a matrix, registered in METHODS; the page, the
-command line and the tests find it there.
+A method is one function from prepared anchors to a matrix.
 """
 
 from collections.abc import Callable
@@ -28,12 +27,11 @@ DEFAULT_KERNEL_RIDGE = 0.1
 
 @dataclass(frozen=True)
 class AlignmentSettings:
-    """Which map, on which anchors; the defaults are the paper's.
+    """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
-    `unit` brings all rows to length 1 first, `center` then takes each side's mean over the anchors
-    away; both are undone in what the map gives. `ridge` is the penalty as a share of the mean
-    diagonal of XᵀX or of the kernel; 0 takes the method's own. `weights` lets frequent anchors
-    count more. `seed` is for random maps.
+    unit: normalize the vectors first; center: mean-center both sides over the anchors; `apply`
+    reverts both. ridge: the penalty as a fraction of the mean diagonal of XᵀX or of the kernel (0:
+    the method's default). weights: how much frequent anchors count. seed: of the method "random".
     """
 
     method: str = "least-squares"
@@ -47,7 +45,8 @@ class AlignmentSettings:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InputError(
-                f"Unknown map {self.method!r}.", f"Choose one of: {', '.join(METHODS)}."
+                f"Unknown alignment method {self.method!r}.",
+                f"Choose one of: {', '.join(METHODS)}.",
             )
         if self.weights not in WEIGHTS:
             raise InputError(
@@ -57,21 +56,24 @@ class AlignmentSettings:
         if self.ridge and not METHODS[self.method].penalty:
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
             raise InputError(
-                f"The map {self.method} takes no ridge penalty, got {self.ridge:g}.",
+                f"The method {self.method} takes no ridge penalty, got {self.ridge:g}.",
                 f"Penalties are for {takers}.",
             )
 
 
 @dataclass(frozen=True, eq=False)
 class AnchorPairs:
-    """Prepared anchors: source rows x (n, d), target rows y (n, e), weights (n,) of mean 1."""
+    """Prepared anchors: source vectors x (n, d), target vectors y (n, e), weights (n,) of mean 1.
+
+    All are float64.
+    """
 
     x: Matrix64
     y: Matrix64
     weights: Matrix64
 
     def weighted(self) -> tuple[Matrix64, Matrix64]:
-        """Both sides with each row times the root of its weight."""
+        """Return x and y with each row multiplied by the square root of its weight."""
         if (self.weights == 1).all():
             return self.x, self.y
         roots = np.sqrt(self.weights)[:, None]
@@ -80,10 +82,10 @@ class AnchorPairs:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to fit a map: the function, the sentence that explains it, its source.
+    """An alignment method: its function, a sentence about it and its source.
 
-    `kernel`: it needs the landmarks kept; `penalty`: it takes a ridge penalty; `full`: it needs an
-    anchor for each dimension.
+    kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
+    it needs at least as many anchors as dimensions.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating]]
@@ -100,7 +102,7 @@ def _least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
         raise InputError(
             f"Least squares needs as many anchors as dimensions or more: there are {n} anchors for"
             f" {dim} dimensions.",
-            "Use more text, narrower vectors, or the ridge or procrustes map.",
+            "Use more text, vectors of fewer dimensions, or the method ridge or procrustes.",
         )
     return solve_least_squares(*pairs.weighted())
 
@@ -123,8 +125,9 @@ def _identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     width, model = pairs.x.shape[1], pairs.y.shape[1]
     if width != model:
         raise InputError(
-            f"The identity map needs equal widths: the vectors have {width}, the model {model}.",
-            f"Train vectors with --dim {model}, or choose another map.",
+            f"The method identity needs equal dimensions: the vectors have {width}, the model"
+            f" {model}.",
+            f"Train vectors of {model} dimensions, or choose another method.",
         )
     return np.eye(width)
 
@@ -144,13 +147,13 @@ WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
 METHODS: dict[str, Method] = {
     "least-squares": Method(
         _least_squares,
-        "the matrix that brings each anchor nearest to its wordpiece",
+        "the matrix that maps the anchors nearest to their wordpieces",
         "Poerner et al. 2020",
         full=True,
     ),
     "ridge": Method(
         _ridge,
-        "least squares held small by a penalty, for few or noisy anchors",
+        "least squares with a penalty on large weights, for few or noisy anchors",
         "Hoerl and Kennard 1970",
         penalty=True,
     ),
@@ -159,7 +162,7 @@ METHODS: dict[str, Method] = {
     ),
     "kernel-ridge": Method(
         _kernel_ridge,
-        "a bent map: each anchor pulls the rows that lie near it",
+        "a nonlinear map: each anchor influences the vectors near it",
         "Saunders et al. 1998",
         True,
         penalty=True,
@@ -168,6 +171,6 @@ METHODS: dict[str, Method] = {
         _identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
     ),
     "random": Method(
-        _random, "a random matrix of the right scale: the floor", "Poerner et al. 2020, ablation"
+        _random, "a random matrix of the right scale: a baseline", "Poerner et al. 2020, ablation"
     ),
 }

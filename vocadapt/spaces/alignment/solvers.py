@@ -1,4 +1,4 @@
-"""Solvers of the maps: matrices in, a matrix out."""
+"""Solvers of the alignment methods: least squares, Procrustes and kernel ridge regression."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,8 @@ from vocadapt.spaces.space import Matrix, normalize_rows
 
 Matrix64 = NDArray[np.float64]
 
-# γ of the Gaussian kernel on rows of length 1. Chosen, like its penalty, on encyclopedia text,
-# never on the text it is judged on.
+# γ of the Gaussian kernel on unit vectors. Chosen, like its penalty, on encyclopedia text, not on
+# text used for evaluation.
 KERNEL_WIDTH = 0.1
 
 # Below this reciprocal condition of XᵀX (1-norm, columns at unit length) the normal equations lose
@@ -18,11 +18,10 @@ SMALLEST_RECIPROCAL_CONDITION = 1e-12
 
 
 def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix64:
-    """W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², λ = ridge · trace(xᵀx)/d, for x (n, d) and y (n,
-    e).
+    """Return W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², with λ = ridge · trace(xᵀx)/d.
 
-    Normal equations and Cholesky, several times faster than an SVD; where they are too
-    ill-conditioned, the SVD (which gives the smallest W when columns depend on each other).
+    x: (n, d), y: (n, e), float64. Solves the normal equations by Cholesky, several times faster
+    than an SVD; if they are too ill-conditioned, uses the SVD, which gives the W of minimum norm.
     """
     from scipy.linalg import cho_solve
 
@@ -37,8 +36,9 @@ def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix6
 
 
 def _cholesky(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
-    """The lower factor of the gram matrix with its columns scaled to 1; None where it is too
-    ill-conditioned to trust.
+    """Return the lower Cholesky factor (d, d) of the Gram matrix, scaled to a unit diagonal.
+
+    Returns None if it is too ill-conditioned.
     """
     from scipy.linalg.lapack import dpocon, dpotrf
 
@@ -51,7 +51,7 @@ def _cholesky(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
 
 
 def _by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
-    """Least squares by numpy's SVD solver, the penalty written as further rows."""
+    """Solve least squares by numpy's SVD; the penalty becomes additional rows."""
     if penalty:
         x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])
         y = np.vstack([y, np.zeros((x.shape[1], y.shape[1]))])
@@ -59,16 +59,18 @@ def _by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
 
 
 def solve_procrustes(x: Matrix64, y: Matrix64) -> Matrix64:
-    """The W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy): U·Vᵀ of the SVD of
-    xᵀy (Schönemann 1966).
+    """Return the W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy).
+
+    x: (n, d), y: (n, e), float64. W = U·Vᵀ of the SVD of xᵀy (Schönemann 1966).
     """
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
     return np.asarray(left @ right)
 
 
 def gaussian_kernel(rows: Matrix, landmarks: Matrix) -> Matrix:
-    """exp(−KERNEL_WIDTH · ‖a − b‖²) of every row with every landmark, float32 (rows, landmarks);
-    both brought to length 1.
+    """Return the Gaussian kernel exp(−KERNEL_WIDTH · ‖a − b‖²) of normalized rows and landmarks.
+
+    rows: (n, d), landmarks: (m, d). Returns (n, m) float32.
     """
     similarity: Matrix = normalize_rows(rows) @ normalize_rows(landmarks).T
     similarity -= 1.0
@@ -77,8 +79,9 @@ def gaussian_kernel(rows: Matrix, landmarks: Matrix) -> Matrix:
 
 
 def apply_kernel_alignment(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> Matrix:
-    """Send rows (n, d) through a kernel map: kernel with the landmarks, times `matrix`; a block of
-    rows at a time.
+    """Apply a kernel alignment block by block: kernel(rows, landmarks) @ matrix.
+
+    rows: (n, d), landmarks: (m, d), matrix: (m, e). Returns (n, e) float32.
     """
     mapped = np.empty((len(rows), matrix.shape[1]), dtype=np.float32)
     for part in iterate_blocks(len(rows), len(landmarks)):
@@ -87,10 +90,10 @@ def apply_kernel_alignment(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> M
 
 
 def solve_kernel_ridge(x: Matrix64, y: Matrix64, weights: Matrix64, ridge: float) -> Matrix:
-    """Coefficients A (n, e) of kernel ridge regression of y (n, e) on x (n, d): (K + λ/weights) A =
-    y (Saunders et al. 1998).
+    """Return the coefficients A (n, e) float32 of kernel ridge regression of y on x.
 
-    Float32: K has a unit diagonal and λ keeps its condition small; n² · 4 bytes of memory.
+    Solves (K + λ/weights) A = y (Saunders et al. 1998) for x (n, d) and y (n, e). float32 suffices:
+    K has a unit diagonal and λ keeps its condition number small. Memory: n² · 4 bytes.
     """
     from scipy.linalg import cho_factor, cho_solve
 

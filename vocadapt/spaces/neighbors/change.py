@@ -1,14 +1,12 @@
-"""Neighborhood change: which words have other neighbors in one space than in another, measured in
-the original spaces.
+"""Neighborhood change: how much the nearest neighbors of a word differ between two spaces.
 
-overlap@k of a word is the share of its k nearest (cosine) that both spaces agree on. Neighbors are
-looked for among the words that both spaces have, or, where asked, among all words of each. Nothing
-is projected or aligned first: two spaces that differ by a rotation, or in their width, may be
-compared as they are.
+overlap@k of a word is the fraction of its k nearest neighbors (cosine) that both spaces have in
+common. Candidates are the shared words, or all words of each space. Nothing is projected or aligned
+first, so the spaces may differ by a rotation or in dimension.
 
-An overlap below 1 is not yet a change: two trainings that differ in the seed alone do not agree
-either, and on rare words least. What that does is the null (`vocadapt.spaces.neighbors.noise_baseline`); without
-one, no overlap can be called change.
+An overlap below 1 is not yet a change: two training runs that differ only in the seed do not agree
+either, least on rare words. The noise baseline (`vocadapt.spaces.neighbors.noise_baseline`)
+measures that; without it, no overlap can be called a change.
 """
 
 from collections.abc import Callable, Collection
@@ -39,8 +37,9 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 @dataclass(frozen=True)
 class ChangeSettings:
-    """How many neighbors, among which words (a key of AMONG), and which kinds of words are left
-    out (keys of WITHOUT).
+    """Settings of a comparison: k, the candidates, and the kinds of words to exclude.
+
+    among: a key of AMONG. without: keys of EXCLUDED_KINDS.
     """
 
     k: int = bounded(10, 1, 10_000, "Neighbors to compare")
@@ -56,16 +55,14 @@ class ChangeSettings:
         unknown = [name for name in self.without if name not in EXCLUDED_KINDS]
         if unknown:
             raise InputError(
-                f"There is no kind of word {unknown[0]!r} to leave out.",
+                f"Unknown kind of word to exclude: {unknown[0]!r}.",
                 f"Choose from: {', '.join(EXCLUDED_KINDS)}.",
             )
 
 
 @dataclass(frozen=True)
 class WordChange:
-    """The neighbors of a word, with cosines, best first: in the space before only, in both
-    (before, after), after only.
-    """
+    """The neighbors of a word with their cosines, best first: lost, kept (before, after), gained."""
 
     word: str
     overlap: float
@@ -76,16 +73,14 @@ class WordChange:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSpace:
-    """One of the two spaces as it is compared: its candidates, and the k nearest of each shared
-    word (words, k) among them.
-    """
+    """One side of a comparison: its candidates, and each word's k nearest neighbors (words, k)."""
 
     name: str
     words: tuple[str, ...]
     near: Neighbors
 
     def listed(self, row: int) -> dict[str, float]:
-        """The neighbors of a shared word with their cosines, best first."""
+        """Return the neighbors of a compared word with their cosines, best first."""
         return {
             self.words[i]: float(s)
             for i, s in zip(self.near.rows[row], self.near.scores[row], strict=True)
@@ -94,11 +89,11 @@ class ComparedSpace:
 
 @dataclass(frozen=True, eq=False)
 class NeighborhoodChange:
-    """What became of the neighbors of every shared word.
+    """The neighborhood overlap of every compared word.
 
-    `overlap` (words,) lies between 0 and 1, `counts` (words,) are corpus counts where one of the
-    spaces knows them, `of` the sizes of the two spaces, `left_out` how many of the shared words are
-    not compared, by reason.
+    overlap: (words,) float64 from 0 to 1. counts: (words,) int64 corpus counts, if one of the
+    spaces has them. of: the sizes of the two spaces. shared: number of shared words. left_out:
+    number of shared words that are not compared, by reason.
     """
 
     words: tuple[str, ...]
@@ -123,9 +118,7 @@ class NeighborhoodChange:
 
     @property
     def chance(self) -> float:
-        """The overlap of two spaces that have nothing in common: k of each side's candidates, drawn
-        at random.
-        """
+        """Expected overlap if both sides drew their k neighbors at random."""
         common = len(set(self.before.words) & set(self.after.words)) - 1
         return (
             self.settings.k * common / ((len(self.before.words) - 1) * (len(self.after.words) - 1))
@@ -133,9 +126,7 @@ class NeighborhoodChange:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Rows, most changed first; of equal overlaps the most frequent word first where counts are
-        known, then by word.
-        """
+        """Rows (words,) int64, most changed first; ties by descending count, then by word."""
         counts = (
             self.counts if self.counts is not None else np.zeros(len(self.words), dtype=np.int64)
         )
@@ -147,15 +138,17 @@ class NeighborhoodChange:
 
     @property
     def histogram(self) -> NDArray[np.int64]:
-        """How many words keep 0, 1, … k of their neighbors (k + 1,)."""
+        """Number of words that keep 0, 1, … k of their neighbors (k + 1,) int64."""
         return count_by_overlap(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
-        """The three lists of one word; raises InputError for one that is not compared."""
+        """Return the lost, kept and gained neighbors of a word; raises InputError if it is not
+        compared.
+        """
         if word not in self.index:
             raise InputError(
                 f"{word[:60]!r} is not among the {len(self.words):,} words that are compared.",
-                "It must stand in both spaces, and not be left out.",
+                "Choose a word that both spaces have and that is not excluded.",
             )
         row = self.index[word]
         before, after = self.before.listed(row), self.after.listed(row)
@@ -177,11 +170,11 @@ def measure_neighborhood_change(
     only: Collection[str] | None = None,
     progress: Progress = silent,
 ) -> NeighborhoodChange:
-    """Compare the neighbors of every word that two spaces have; their widths may differ.
+    """Compare the nearest neighbors of every shared word of two spaces.
 
-    `special`: what `without` "special" leaves out. `only`: compare none but these (the words that a
-    null has, too). A word whose vector is zero has no neighbors and is left out. Raises InputError
-    for spaces that share no word, or too few for k.
+    special: the words that the kind "special" excludes. only: compare these words only (those that
+    the noise baseline has, too). A zero vector has no neighbors, so its word is excluded. Raises
+    InputError if the spaces share no word, or too few for k.
     """
     shared = [word for word in before.words if word in after]
     words, left_out = select_compared_words(before, after, shared, settings, special, only)
@@ -210,7 +203,7 @@ def select_compared_words(
     special: Collection[str] = frozenset(),
     only: Collection[str] | None = None,
 ) -> tuple[list[str], dict[str, int]]:
-    """Which of the shared words are compared, and how many are not, by reason."""
+    """Return the shared words to compare, and the number of excluded ones by reason."""
     words, left_out = shared, dict[str, int]()
     zero = find_zero_words(before) | find_zero_words(after)
     reasons: dict[str, Collection[str]] = {
@@ -218,7 +211,9 @@ def select_compared_words(
         for name in settings.without
     }
     reasons["vector is zero"] = zero.intersection(shared)
-    reasons["not in the null"] = set(shared).difference(only) if only is not None else set()
+    reasons["not in the noise baseline"] = (
+        set(shared).difference(only) if only is not None else set()
+    )
     for reason, out in reasons.items():
         kept = [word for word in words if word not in out]
         if len(kept) < len(words):
@@ -228,21 +223,19 @@ def select_compared_words(
 
 
 def count_by_overlap(overlap: Values, k: int) -> NDArray[np.int64]:
-    """How many words keep 0, 1, … k of their neighbors (k + 1,), from their overlaps."""
+    """Count the words that keep 0, 1, … k neighbors: overlap (words,) to counts (k + 1,) int64."""
     return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
 
 def find_zero_words(space: EmbeddingSpace) -> frozenset[str]:
-    """The words of a space whose vector is zero: nothing is near them, or everything."""
+    """Return the words whose vector is zero: they have no nearest neighbors."""
     return frozenset(space.words[row] for row in np.flatnonzero(~space.matrix.any(axis=1)))
 
 
 def estimate_seconds(
     before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings()
 ) -> float:
-    """About how long a comparison takes on two cores: every word against every candidate, in both
-    spaces.
-    """
+    """Estimate the seconds of a comparison on two cores."""
     words = sum(word in after for word in before.words)
     sizes = [
         (words if settings.among == "shared" else len(space), space.dim)
@@ -258,7 +251,7 @@ def _side(
     special: Collection[str],
     progress: Progress,
 ) -> ComparedSpace:
-    """The nearest candidates of each word in one space, block by block."""
+    """Find the nearest candidates of each word in one space, block by block."""
     candidates = (
         space.take(space.rows(words))
         if settings.among == "shared"
@@ -283,7 +276,7 @@ def _side(
 def _candidates(
     space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
 ) -> EmbeddingSpace:
-    """All words of a space that may be a neighbor."""
+    """Return the space of all words that may be a neighbor: neither zero nor excluded."""
     zero = find_zero_words(space)
     fine = [
         row
@@ -295,7 +288,10 @@ def _candidates(
 
 
 def _agreement(first: ComparedSpace, second: ComparedSpace) -> Values:
-    """The share of neighbors that two sides have in common, of each word (words,)."""
+    """Return the overlap@k of each word (words,) float64.
+
+    Example, k = 2: neighbors {a, b} before and {b, c} after -> one in common -> overlap .5.
+    """
     ids = {word: i for i, word in enumerate(dict.fromkeys((*first.words, *second.words)))}
     left, right = (
         np.array([ids[word] for word in side.words])[side.near.rows] for side in (first, second)
@@ -317,9 +313,7 @@ def _counts(
 def _enough(
     before: EmbeddingSpace, after: EmbeddingSpace, shared: int, left: int, settings: ChangeSettings
 ) -> None:
-    """Raises InputError for too few words: with k of k candidates every neighborhood is the
-    same.
-    """
+    """Raise InputError for too few words: k of k candidates are the same in any space."""
     if not shared:
         raise InputError(
             f"{before.name} and {after.name} have no word in common ({len(before):,} and"
@@ -330,5 +324,5 @@ def _enough(
         raise InputError(
             f"{settings.k} neighbors need {settings.k + 2} words at least, and {left:,} of the"
             f" {shared:,} shared ones are left.",
-            "Ask for fewer neighbors, or leave fewer words out.",
+            "Choose fewer neighbors, or exclude fewer words.",
         )

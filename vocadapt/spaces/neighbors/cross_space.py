@@ -1,10 +1,8 @@
-"""The four neighbor lists of a word: within the words, within the wordpieces, and across through
-the map both ways.
+"""The four neighbor lists of a word: within the words, within the wordpieces, and across both ways.
 
-Conventions: a list within a space leaves the query word out; a list across keeps it, since a word
-that finds its own piece is what a good map looks like. Similarities across are read where the map
-was fitted (after unit length and centering, if the settings ask for them), as the held-out scores
-are.
+A list within a space excludes the query word; a list across spaces keeps it, because a good
+alignment maps a word near its own wordpiece. Similarities across spaces are computed in the
+prepared target space (normalized and centered if the settings say so), as in cross-validation.
 """
 
 from collections.abc import Sequence
@@ -41,7 +39,7 @@ Listed = list[tuple[str, float]]
 
 
 class FourLists(TypedDict):
-    """Neighbors with their scores, best first; None where the space lacks the query word."""
+    """Neighbors with their scores, best first; None if the space lacks the query word."""
 
     within_words: Listed | None
     within_pieces: Listed | None
@@ -51,9 +49,7 @@ class FourLists(TypedDict):
 
 @dataclass(frozen=True)
 class ListSettings:
-    """How long the lists are and what orders them; CSLS orders the lists across, the lists within
-    stay cosine.
-    """
+    """Length of the lists and their metric; `csls` applies to the lists across spaces only."""
 
     k: int = bounded(10, 1, 10_000, "Neighbors in a list")
     metric: str = "cosine"
@@ -64,7 +60,7 @@ class ListSettings:
 
     @property
     def measure(self) -> str:
-        """What the scores are, for people."""
+        """Description of the scores."""
         if self.metric == "euclidean":
             return "Euclidean distance, smaller is nearer"
         return "CSLS across, cosine within" if self.csls else "cosine"
@@ -72,10 +68,9 @@ class ListSettings:
 
 @dataclass(frozen=True, eq=False)
 class CrossSpace:
-    """Word vectors, a model's wordpieces and the map between; what queries share is computed once
-    and kept.
+    """Word vectors, a model's wordpieces and their alignment; shared intermediate results are cached.
 
-    `special` are the model's special tokens, which are no anchors and nobody's neighbors.
+    special: the model's special tokens; they are neither anchors nor neighbors.
     """
 
     words: EmbeddingSpace
@@ -85,28 +80,23 @@ class CrossSpace:
 
     @cached_property
     def mapped_words(self) -> EmbeddingSpace:
-        """The words' vectors, sent to where the map was fitted."""
+        """The word vectors, mapped to the prepared target space."""
         return self.words.with_matrix(self.alignment.map_source(self.words.matrix))
 
     @cached_property
     def ordinary(self) -> EmbeddingSpace:
-        """The wordpieces but the special tokens."""
+        """The wordpieces without the special tokens."""
         return self.pieces.take(
             [row for row, piece in enumerate(self.pieces.words) if piece not in self.special]
         )
 
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
-        """The ordinary wordpieces where the map was fitted; the same rows for a map without unit
-        length and centering.
-        """
+        """The ordinary wordpieces, normalized and centered as the alignment's settings say."""
         settings = self.alignment.settings
-        changed = settings.unit or settings.center
-        return (
-            self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
-            if changed
-            else self.ordinary
-        )
+        if not (settings.unit or settings.center):
+            return self.ordinary
+        return self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
 
     @cached_property
     def piece_hubs(self) -> Matrix:
@@ -126,8 +116,8 @@ class CrossSpace:
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
-        """The four lists of one word; raises InputError, with the nearest spellings, where no space
-        has it.
+        """Return the four lists of a word; raises InputError, with similar spellings, if neither
+        space has it.
         """
         if word not in self.words and word not in self.ordinary:
             raise InputError(
@@ -147,8 +137,9 @@ class CrossSpace:
     def lists_of_pieces(
         self, pieces: Sequence[str], settings: ListSettings = ListSettings()
     ) -> FourLists:
-        """The lists of a word the model cuts, asked for by the mean of its pieces' rows; it has no
-        place among the words.
+        """Return the lists of a word of several wordpieces, by the mean of their embeddings.
+
+        The lists that need a word vector are None.
         """
         unknown = [piece for piece in pieces if piece not in self.ordinary]
         if unknown or not pieces:
@@ -166,12 +157,12 @@ class CrossSpace:
             "to_words": self._to_words(self.prepared_pieces.matrix[rows].mean(axis=0), settings),
         }
 
-    def firmest(self, words: Sequence[str], n: int) -> list[str]:
-        """The n of some words that land nearest to a wordpiece, nearest first."""
-        landed = find_nearest(
+    def select_best_aligned(self, words: Sequence[str], n: int) -> list[str]:
+        """Return the n of the given words that are mapped nearest to a wordpiece, nearest first."""
+        similarity = find_nearest(
             self.mapped_words.matrix[self.words.rows(words)], self.prepared_pieces, 1
         ).scores[:, 0]
-        return [words[i] for i in np.argsort(-landed, kind="stable")[:n]]
+        return [words[i] for i in np.argsort(-similarity, kind="stable")[:n]]
 
     def _to_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
         return _list(
@@ -196,10 +187,9 @@ class CrossSpace:
 
 
 def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
-    """A typed word as the spaces may know it: as typed where one of them has it, else in the form
-    the model gives it.
+    """Return a typed word as it is if one of the spaces has it, else normalized as the model does.
 
-    Raises InputError where the model makes several words of it, or none.
+    Raises InputError if the model splits it into several words, or none.
     """
     word = typed.strip()
     if any(word in space for space in spaces):
@@ -208,7 +198,7 @@ def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str
 
 
 def find_shared_neighbors(lists: FourLists) -> frozenset[str]:
-    """The neighbors that stand in more than one of the lists."""
+    """Return the neighbors that occur in more than one of the lists."""
     named = [
         name
         for listed in (
@@ -229,7 +219,7 @@ def _list(
     own: str | None = None,
     hubs: Matrix | None = None,
 ) -> Listed:
-    """Neighbors of one row, by name."""
+    """Return the nearest words to a vector (dim,), without the word `own`."""
     leave_out = None if own is None else np.array([space.index[own]])
     found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
     return [

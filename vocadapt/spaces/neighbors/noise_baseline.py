@@ -1,8 +1,8 @@
-"""The null of a neighborhood change: how little two spaces agree between which nothing changed.
+"""Noise baseline of a neighborhood change: the overlap of two spaces that differ only by chance.
 
-Such a pair is two trainings that differ in the seed alone, or two trainings on the same text with
-its lines drawn anew. Rare words agree less than common ones, so a word is held against words of its
-own frequency: its band.
+Such a pair is two training runs that differ only in the seed, or two runs on bootstrap resamples
+of the same text. Rare words agree less than frequent ones, so a word is compared with the words of
+its own frequency band.
 """
 
 from collections.abc import Collection
@@ -23,18 +23,18 @@ from vocadapt.spaces.neighbors.change import (
 from vocadapt.spaces.space import EmbeddingSpace
 
 NONE = "no null: overlap cannot be called change"
-BANDS, FEWEST = 10, 200  # bands of frequency at most, words in one at least
-LOW = 0.05  # the quantile of the null below which a word is called changed
+BANDS, FEWEST = 10, 200  # maximum number of frequency bands, minimum number of words in each
+LOW = 0.05  # quantile of the baseline below which a word is called changed
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseBaseline:
-    """A change held against its null; everything is (words,), in the order of the change's words.
+    """A change compared with its noise baseline; arrays are (words,), in the order of the change.
 
-    `overlap`: of the null's two spaces. `band`: of frequency, 0 the rarest (all 0 where counts are
-    not known). `quantile`: the share of the null's overlaps in the band that are smaller, equal
-    ones counted half. `z`: distance from their mean in standard deviations, NaN where they do not
-    vary. `threshold`: their 5 % quantile.
+    overlap: overlap of the baseline's two spaces. band: frequency band, 0 the rarest (all 0 if
+    counts are unknown). quantile: fraction of the baseline's overlaps in the band that are smaller,
+    ties counted half. z: distance from their mean in standard deviations, NaN if they do not vary.
+    threshold: their 5 % quantile. below: whether the word's overlap is below it.
     """
 
     about: str
@@ -48,42 +48,40 @@ class NoiseBaseline:
 
     @property
     def mean(self) -> float:
-        """The null's mean overlap."""
+        """Mean overlap of the baseline."""
         return float(self.overlap.mean())
 
     @property
     def bands(self) -> int:
-        """How many bands of frequency there are."""
+        """Number of frequency bands."""
         return int(self.band.max()) + 1
 
     @property
     def share_below(self) -> float:
-        """The share of words whose overlap is under the null's 5 % quantile."""
+        """Fraction of words whose overlap is below the baseline's 5 % quantile."""
         return float(self.below.mean())
 
     @property
     def own_share_below(self) -> float:
-        """The same share of the null itself: what luck alone gives. Overlaps are steps of 1/k, so
-        it is 5 % at most.
-        """
+        """The same fraction for the baseline itself; overlaps are multiples of 1/k, so at most 5 %."""
         return float((self.overlap < self.threshold).mean())
 
     @property
     def same(self) -> bool:
-        """Whether its two spaces agree on everything: then they say nothing of luck."""
+        """Whether its two spaces agree completely, so that they do not measure noise."""
         return bool((self.overlap == 1).all())
 
 
 @dataclass(frozen=True, eq=False)
 class BaselinePair:
-    """Two spaces between which nothing changed, and how they came about."""
+    """Two spaces that differ only by chance, and a description of how they were made."""
 
     about: str
     first: EmbeddingSpace
     second: EmbeddingSpace
 
     def words(self) -> frozenset[str]:
-        """The words that both have a direction for."""
+        """Return the shared words whose vectors are not zero."""
         zero = find_zero_words(self.first) | find_zero_words(self.second)
         return frozenset(
             word for word in self.first.words if word in self.second and word not in zero
@@ -98,11 +96,11 @@ def measure_change_with_baseline(
     special: Collection[str] = frozenset(),
     progress: Progress = silent,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    """The change between two spaces, held against the null that `pair` gives, where there is one.
+    """Measure the change between two spaces and compare it with the noise baseline of `pair`.
 
-    With a null the words that it lacks are not compared: all four spaces have the same candidates.
-    Raises InputError where that leaves too few, and for a change among all words of each space,
-    whose candidates the null's spaces do not share.
+    With a baseline, only words that it also has are compared, so all four spaces have the same
+    candidates. Raises InputError if that leaves too few words, and for a change among all words of
+    each space, whose candidates the baseline does not share.
     """
     if pair is None:
         return measure_neighborhood_change(
@@ -110,14 +108,14 @@ def measure_change_with_baseline(
         ), None
     if settings.among != "shared":
         raise InputError(
-            "A null needs the same candidates on all sides: the words that the spaces share.",
-            "Take the neighbors among the shared words, or leave the null out.",
+            "A noise baseline needs the same candidates in all spaces: the shared words.",
+            "Compare the neighbors among the shared words, or without a noise baseline.",
         )
     change = measure_neighborhood_change(
         before, after, settings, special, pair.words(), part(progress, 0.0, 0.5)
     )
     first, second = (space.take(space.rows(change.words)) for space in (pair.first, pair.second))
-    return change, _held_against(
+    return change, _compare_with_baseline(
         change,
         measure_neighborhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
         pair,
@@ -127,9 +125,7 @@ def measure_change_with_baseline(
 def average_by_frequency(
     counts: NDArray[np.int64], values: Values
 ) -> tuple[NDArray[np.float64], Values]:
-    """The median count and the mean value of each band of frequency, the rarest first: both
-    (bands,).
-    """
+    """Return the median count and mean value of each frequency band, rarest first, both (bands,)."""
     band = assign_frequency_bands(counts, len(counts))
     numbers = range(int(band.max()) + 1)
     return np.array([np.median(counts[band == n]) for n in numbers]), np.array(
@@ -138,21 +134,24 @@ def average_by_frequency(
 
 
 def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
-    """The band of each word: equal parts of the words by their count; words of one count share a
-    band.
+    """Return the frequency band of each word (words,) int64, 0 the rarest.
 
-    Where that leaves a band with fewer than 200 words, it goes to the smaller of its neighbors.
+    Bands are quantiles of the counts (words,); equal counts share a band. A band of fewer than 200
+    words is merged with the smaller of its neighbors. Without counts there is one band.
     """
     bands = min(BANDS, words // FEWEST)
     if counts is None or bands < 2:
         return np.zeros(words, dtype=np.int64)
     edges = np.unique(np.quantile(counts, np.arange(1, bands) / bands))
     _, band = np.unique(np.searchsorted(edges, counts, side="right"), return_inverse=True)
-    return _large_enough(np.bincount(band))[band]
+    return _merge_small_bands(np.bincount(band))[band]
 
 
-def _large_enough(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The new number of each band (bands,), once the small ones are merged, the smallest first."""
+def _merge_small_bands(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the new number of each band (bands,) int64; the smallest band is merged first.
+
+    Example: sizes [150 400 300 500] -> [550 300 500] -> new numbers [0 0 1 2].
+    """
     held, parts = sizes.tolist(), [1] * len(sizes)  # words of a band, and of how many it is made
     while len(held) > 1 and min(held) < FEWEST:
         small = held.index(min(held))
@@ -166,10 +165,10 @@ def _large_enough(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(parts), dtype=np.int64), parts)
 
 
-def _held_against(
+def _compare_with_baseline(
     change: NeighborhoodChange, null: NeighborhoodChange, pair: BaselinePair
 ) -> NoiseBaseline:
-    """Each word's overlap among the null's overlaps in its band."""
+    """Compare each word's overlap with the baseline's overlaps in its frequency band."""
     band = assign_frequency_bands(change.counts, len(change.words))
     quantile, z, threshold = (np.empty(len(band)) for _ in range(3))
     for number in range(int(band.max()) + 1):
@@ -189,8 +188,8 @@ def _held_against(
 
 
 def _place(overlap: Values, null: Values) -> tuple[Values, Values, float]:
-    """Where overlaps lie among the null's of their band: quantile, z, and the null's 5 %
-    quantile.
+    """Return quantile and z of each overlap (words,) in the baseline's of its band, and the 5 %
+    quantile of the baseline.
     """
     ordered = np.sort(null)
     smaller, not_larger = (

@@ -1,14 +1,15 @@
-"""Exact nearest neighbors in one space: cosine, Euclid or CSLS.
+"""Exact nearest neighbors by cosine, Euclidean distance or CSLS.
 
-All three are one product minus an offset per candidate, so one loop over blocks of queries serves
-them; the best have the largest value:
+All three rank candidates c for a query q by a dot product minus an offset per candidate, largest
+first, so one loop over blocks of queries computes them:
 
-    cosine      q·c           both at length 1
-    Euclid      q·c − ‖c‖²/2
-    CSLS        q·c − r(c)/2  both at length 1; r(c), the hubness: how near c is to everything on the other side
+    cosine      q·c           unit vectors
+    Euclidean   q·c − ‖c‖²/2
+    CSLS        q·c − r(c)/2  unit vectors; r(c) is the hubness of c: its mean cosine to its nearest
+                              neighbors in the query space
 
-CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) takes hubs down:
-candidates near every query.
+CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) penalizes hubs:
+candidates that are near to every query.
 """
 
 from collections.abc import Iterator
@@ -22,17 +23,17 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 METRICS = ("cosine", "euclidean")
-HUB_K = 10  # neighbors that tell how much of a hub a row is: K of the paper
-BLOCK = 15_000_000  # similarities held at once: 60 MB
-GROUP = 32  # candidates of which only the largest is looked at first
+HUB_K = 10  # nearest neighbors of which hubness is the mean cosine: K in Conneau et al. 2018
+BLOCK = 15_000_000  # similarities in memory at a time: 60 MB
+GROUP = 32  # candidates per group in `select_top_k`
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The k nearest candidates of each query, best first: row numbers and scores, both (queries,
-    k).
+    """The k nearest candidates of each query, best first.
 
-    A score is a cosine, a Euclidean distance, or the CSLS value 2·cos − r(q) − r(c), as asked for.
+    rows: (queries, k) int64 row numbers. scores: (queries, k) float32, by metric the cosine, the
+    Euclidean distance or the CSLS value 2·cos(q, c) − r(q) − r(c).
     """
 
     rows: NDArray[np.int64]
@@ -47,31 +48,40 @@ def find_nearest(
     leave_out: NDArray[np.int64] | None = None,
     hubs: Matrix | None = None,
 ) -> Neighbors:
-    """The k nearest rows of `space` to each of `queries` (n, dim); exact, memory bounded, equal
-    scores in the order of the rows (which of several equal ones comes in as the last is left open).
+    """Return the k nearest rows of `space` for each query; exact, with bounded memory.
 
-    `leave_out` (n,) names a row of the space that must not come back for each query, −1 for none.
-    `hubs` (words,), the `compute_hubness` of the space's rows, turns cosine into CSLS. Raises InputError
-    for an unknown metric, k < 1 or unequal widths.
+    queries: (n, dim) float32. leave_out: (n,) int64, a row of the space to exclude for each query,
+    −1 for none. hubs: (words,) float32, the hubness of the space's rows (`compute_hubness`); if
+    given, the metric is CSLS instead of the cosine. Ties are ordered by row; among ties at the k-th
+    place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
     """
     _check(queries, space, k, metric, hubs)
-    left, right = (
-        (normalize_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
-    )
-    offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
-    rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
+    left, right = queries, space.matrix
+    if metric == "cosine":
+        left, right = normalize_rows(queries), space.unit
+
+    # The offset of each candidate turns the dot product into the ranking of the metric.
+    offset: Matrix | None = None
+    if hubs is not None:
+        offset = (hubs / 2).astype(np.float32, copy=False)
+    elif metric == "euclidean":
+        offset = space.half_squares
+
+    n_neighbors = min(k, len(space) - (leave_out is not None))
+    rows = np.empty((len(left), n_neighbors), dtype=np.int64)
     query_hubness = np.empty(len(left), dtype=np.float32)
-    for part in iterate_blocks(len(left), len(right)):
-        closeness = left[part] @ right.T
+    for block in iterate_blocks(len(left), len(right)):
+        similarity = left[block] @ right.T
         if hubs is not None:
-            query_hubness[part] = _mean_of_top_k(closeness, HUB_K)
+            # The product is computed anyway, so the hubness of the queries costs little here.
+            query_hubness[block] = _mean_of_top_k(similarity, HUB_K)
         if offset is not None:
-            closeness -= offset
+            similarity -= offset
         if leave_out is not None:
-            queries_with_own = np.flatnonzero(leave_out[part] >= 0)
-            closeness[queries_with_own, leave_out[part][queries_with_own]] = -np.inf
-        rows[part] = select_top_k(closeness, rows.shape[1])
-    scores = _scores(left, right, rows, metric)
+            queries_with_own = np.flatnonzero(leave_out[block] >= 0)
+            similarity[queries_with_own, leave_out[block][queries_with_own]] = -np.inf
+        rows[block] = select_top_k(similarity, n_neighbors)
+    scores = _compute_scores(left, right, rows, metric)
     if hubs is not None:
         scores = 2 * scores - hubs[rows] - query_hubness[:, None]
     return Neighbors(rows, scores)
@@ -80,28 +90,29 @@ def find_nearest(
 def compute_hubness(
     rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent
 ) -> Matrix:
-    """Hubness r of each row (n,): the mean cosine to its k nearest among `others`; both matrices
-    hold rows of length 1.
+    """Return the hubness of each row (n,) float32: its mean cosine to its k nearest `others`.
+
+    rows: (n, dim), others: (m, dim), unit vectors, float32.
     """
     result = np.empty(len(rows), dtype=np.float32)
-    for part in iterate_blocks(len(rows), len(others)):
-        progress(part.start / len(rows), "comparing with every wordpiece")
-        result[part] = _mean_of_top_k(rows[part] @ others.T, k)
+    for block in iterate_blocks(len(rows), len(others)):
+        progress(block.start / len(rows), "comparing with every wordpiece")
+        result[block] = _mean_of_top_k(rows[block] @ others.T, k)
     return result
 
 
 def iterate_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Slices over `rows` whose products with `columns` candidates keep to BLOCK values."""
+    """Yield slices of `rows` queries whose similarities to `columns` candidates fit into BLOCK."""
     step = max(1, BLOCK // max(columns, 1))
-    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
-    """Return the columns of the k largest scores of each row, best first; ties go to the lower
-    column.
+    """Return the columns of the k largest scores of each row, best first.
 
-    Among equal scores at the k-th place, any may be selected. scores: (rows, candidates) float32.
-    Returns (rows, k) int64.
+    scores: (rows, candidates) float32. Returns (rows, k) int64. Ties are ordered by column; among
+    ties at the k-th place any may be selected.
 
     Sorting all candidates would be slow, so most are excluded by a lower bound first:
 
@@ -147,23 +158,20 @@ def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
 
 
 def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
-    """Return the mean of the k largest scores of each row (rows,), of all scores if there are
-    fewer.
-    """
+    """Return the mean of the k largest scores of each row (rows,), or of all if there are fewer."""
     columns = select_top_k(scores, min(k, scores.shape[1]))
     mean: Matrix = np.take_along_axis(scores, columns, axis=1).mean(axis=1)
     return mean
 
 
-def _scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str) -> Matrix:
-    """Return the cosines or Euclidean distances of the chosen rows (queries, k)."""
+def _compute_scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str) -> Matrix:
+    """Return the cosines or Euclidean distances of the selected rows (queries, k) float32."""
     scores = np.empty(rows.shape, dtype=np.float32)
-    for i, chosen in enumerate(rows):
-        scores[i] = (
-            right[chosen] @ left[i]
-            if metric == "cosine"
-            else np.linalg.norm(right[chosen] - left[i], axis=1)
-        )
+    for i, selected in enumerate(rows):
+        if metric == "cosine":
+            scores[i] = right[selected] @ left[i]
+        else:
+            scores[i] = np.linalg.norm(right[selected] - left[i], axis=1)
     return scores
 
 
@@ -173,11 +181,13 @@ def _check(
     if metric not in METRICS:
         raise InputError(f"Unknown metric {metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
     if hubs is not None and metric != "cosine":
-        raise InputError("CSLS is made of cosines.", "Leave CSLS out, or choose the cosine.")
+        raise InputError(
+            "CSLS is defined for cosines only.", "Turn CSLS off, or choose the metric cosine."
+        )
     if k < 1:
         raise InputError(f"The number of neighbors must be at least 1, got {k}.")
     if queries.ndim != 2 or queries.shape[1] != space.dim:
         raise InputError(
-            f"Queries of shape {queries.shape} do not fit {space.name}, whose vectors have width"
-            f" {space.dim}."
+            f"Queries of shape {queries.shape} do not match {space.name}, whose vectors have"
+            f" {space.dim} dimensions."
         )

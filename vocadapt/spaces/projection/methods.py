@@ -1,8 +1,6 @@
-"""The ways to lay vectors out in the plane: what is chosen about one, and the function that does
-it.
+"""Projection methods: their settings, and the registry METHODS that page and command line read.
 
-A method is one function from rows to coordinates, registered in METHODS; the page, the command line
-and the tests find it there.
+A method is one function from vectors to 2-D coordinates.
 """
 
 from collections.abc import Callable
@@ -13,24 +11,23 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
-from vocadapt.spaces.projection.tsne import ENGINES, START, tsne_with
+from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
 from vocadapt.spaces.projection.umap_method import FEW, fit_umap
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 METRICS = ("cosine", "euclidean")
-FEWEST = 3
-SAME = 1e-9  # share of the mean squared length below which a spread is rounding
+MIN_TOKENS = 3
+ROUNDING = 1e-9  # fraction of the mean squared norm below which a variance is a rounding error
 
 
 @dataclass(frozen=True)
 class ProjectionSettings:
-    """How rows are laid out in the plane.
+    """Settings of a projection.
 
-    For all: `metric` (cosine brings rows to length 1 first), `seed`. For t-SNE and UMAP: `pca`, the
-    dimensions kept before them (0: all). For t-SNE: `perplexity`, early `exaggeration`,
-    `iterations` in all, `learning_rate` in scikit-learn's units (0: by the number of rows),
-    `engine`. For UMAP: `neighbors`, `min_dist`, and `iterations`. `iterations` 0 takes the
-    method's own number.
+    All methods: `metric` (cosine normalizes the vectors first), `seed`. t-SNE and UMAP: `pca`, the
+    number of principal components to reduce to first (0: no reduction), and `iterations` (0: the
+    method's default). t-SNE: `perplexity`, early `exaggeration`, `learning_rate` in the unit of
+    scikit-learn (0: by the number of tokens). UMAP: `neighbors`, `min_dist`.
     """
 
     method: str = "pca"
@@ -43,7 +40,6 @@ class ProjectionSettings:
     metric: str = "cosine"
     pca: int = bounded(50, 0, 100_000, "Principal components")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the projection")
-    engine: str = "auto"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -54,17 +50,15 @@ class ProjectionSettings:
             raise InputError(
                 f"Unknown metric {self.metric!r}.", f"Choose one of: {', '.join(METRICS)}."
             )
-        if self.engine not in ("auto", *ENGINES):
-            raise InputError(
-                f"Unknown engine {self.engine!r}.", f"Choose one of: auto, {', '.join(ENGINES)}."
-            )
+
         check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Coordinates (n, 2), the engine that found them, its libraries, and for PCA the share of the
-    variance they keep.
+    """Coordinates (n, 2) float32, the library that computed them, and all libraries involved.
+
+    explained: for PCA the fraction of the variance that the plane explains, else None.
     """
 
     xy: Matrix
@@ -75,8 +69,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to lay rows out: the function, the sentence that explains it, its source; `quick`: it
-    needs no job.
+    """A projection method: its function, a sentence about it and its source.
+
+    quick: it takes no more than a second, so it needs no background job.
     """
 
     run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
@@ -86,36 +81,38 @@ class Method:
 
 
 def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
-    """The rows as a method takes them: at length 1 for the cosine. Raises InputError for fewer than
-    three, or all alike.
+    """Return the vectors (n, dim) float32 that a method projects: unit vectors for the cosine.
+
+    Raises InputError for fewer than three vectors, or if all are equal.
     """
-    if len(space) < FEWEST:
+    if len(space) < MIN_TOKENS:
         raise InputError(
-            f"A map needs at least {FEWEST} tokens, there are {len(space)}.", "Show more tokens."
+            f"A projection needs at least {MIN_TOKENS} tokens, there are {len(space)}.",
+            "Show more tokens.",
         )
     rows = space.unit if settings.metric == "cosine" else space.matrix
-    spread = rows.var(axis=0, dtype=np.float64).sum()
-    if spread <= SAME * np.square(rows, dtype=np.float64).mean(axis=0).sum():
+    variance = rows.var(axis=0, dtype=np.float64).sum()
+    if variance <= ROUNDING * np.square(rows, dtype=np.float64).mean(axis=0).sum():
         raise InputError(
             f"All {len(space):,} vectors of {space.name} are alike by the {settings.metric}: there"
-            " is nothing to lay out.",
+            " is nothing to project.",
             "Choose other tokens, or another space.",
         )
     return rows
 
 
 def compute_principal_components(rows: Matrix, dimensions: int) -> tuple[Matrix, float]:
-    """The rows on their first principal components (n, dimensions), and the share of the variance
-    these keep.
+    """Return the first principal components of rows (n, dim) float32, and their explained variance.
 
-    Exact, by the eigenvectors of the covariance; each component's largest loading is positive, so
-    that no sign is left open.
+    The components are (n, min(dimensions, n, dim)) float32, the explained variance is a fraction.
+    Exact, by the eigenvectors of the covariance; scikit-learn makes each component's largest
+    loading positive, so the signs are reproducible.
     """
-    centered = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-    values, vectors = np.linalg.eigh((centered.T @ centered).astype(np.float64))
-    values, vectors = values[::-1].clip(0), vectors[:, ::-1][:, :dimensions]
-    vectors *= np.where(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])] < 0, -1, 1)
-    return centered @ vectors.astype(np.float32), float(values[:dimensions].sum() / values.sum())
+    from sklearn.decomposition import PCA
+
+    pca = PCA(min(dimensions, *rows.shape), svd_solver="covariance_eigh")
+    components: Matrix = pca.fit_transform(rows)
+    return components, float(pca.explained_variance_ratio_.sum())
 
 
 def _pca(
@@ -124,23 +121,25 @@ def _pca(
     xy, explained = compute_principal_components(rows, 2)
     if xy.shape[1] < 2:
         xy = np.pad(xy, ((0, 0), (0, 2 - xy.shape[1])))
-    return Layout(xy, "vocadapt", ("numpy",), explained)
+    return Layout(xy, "scikit-learn", ("scikit-learn", "numpy"), explained)
 
 
-def _narrowed(rows: Matrix, settings: ProjectionSettings, progress: Progress) -> Matrix:
+def _reduce_dimensions(rows: Matrix, settings: ProjectionSettings, progress: Progress) -> Matrix:
+    """Reduce rows (n, dim) to the number of principal components that the settings say."""
     if not settings.pca or rows.shape[1] <= settings.pca:
         return rows
     progress(0.0, f"{settings.pca} principal components")
     return compute_principal_components(rows, settings.pca)[0]
 
 
-def _first(rows: Matrix, start: Matrix | None) -> Matrix:
-    """Where a layout begins: the one to be comparable with, else the first two principal
-    components; longest axis of sd 1.
+def _initialize(rows: Matrix, start: Matrix | None) -> Matrix:
+    """Return initial coordinates (n, 2) float32: `start`, or the first two principal components.
+
+    They are centered, and scaled to a standard deviation of 1 on the longer axis.
     """
-    start = (
-        compute_principal_components(rows, 2)[0] if start is None else start - start.mean(axis=0)
-    )
+    if start is None:
+        start = compute_principal_components(rows, 2)[0]
+    start = start - start.mean(axis=0)
     if start.shape[1] < 2:
         start = np.pad(start, ((0, 0), (0, 1)))
     return np.asarray(start / start.std(axis=0).max(), dtype=np.float32)
@@ -151,22 +150,24 @@ def _tsne(
 ) -> Layout:
     largest = (len(rows) - 1) // 3
     if settings.perplexity > largest:
+        needed = int(np.ceil(3 * settings.perplexity)) + 1
+        remedy = "Use PCA, or show more tokens."
+        if largest >= 2:
+            remedy = f"Set the perplexity to {largest} or less, or show more tokens."
         raise InputError(
-            f"Perplexity {settings.perplexity:g} needs at least"
-            f" {int(np.ceil(3 * settings.perplexity)) + 1} tokens, there are {len(rows)}.",
-            (
-                f"Set the perplexity to {largest} or less, or show more tokens."
-                if largest >= 2
-                else "Use PCA, or show more tokens."
-            ),
+            f"Perplexity {settings.perplexity:g} needs at least {needed} tokens, there are"
+            f" {len(rows)}.",
+            remedy,
         )
-    narrow = _narrowed(rows, settings, progress)
+    reduced = _reduce_dimensions(rows, settings, progress)
     if start is None:
-        begin = _first(narrow, None) * START
-    else:  # from where the other layout ended, and not torn apart first: what stayed alike stays where it is
-        begin, settings = start - start.mean(axis=0), replace(settings, exaggeration=1.0)
-    xy, engine = tsne_with(narrow, settings, begin, part(progress, 0.02, 1.0))
-    return Layout(xy, engine, (engine, "numpy"))
+        initial = _initialize(reduced, None) * INITIAL_SPREAD
+    else:
+        # Start where the other layout ended, without early exaggeration: it would move every token,
+        # and tokens that did not change should stay in place.
+        initial, settings = start - start.mean(axis=0), replace(settings, exaggeration=1.0)
+    xy = fit_tsne(reduced, settings, initial, part(progress, 0.02, 1.0))
+    return Layout(xy, "openTSNE", ("openTSNE", "numpy"))
 
 
 def _umap(
@@ -178,23 +179,25 @@ def _umap(
             f" tokens, there are {len(rows)}.",
             f"Set neighbors to {len(rows) - 1} or less, or show more tokens.",
         )
-    narrow = _narrowed(rows, settings, progress)
-    begin = _first(narrow, start) if start is not None or len(rows) < FEW else None
-    xy = fit_umap(narrow, settings, begin, part(progress, 0.02, 1.0))
+    reduced = _reduce_dimensions(rows, settings, progress)
+    initial = None
+    if start is not None or len(rows) < FEW:
+        initial = _initialize(reduced, start)
+    xy = fit_umap(reduced, settings, initial, part(progress, 0.02, 1.0))
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
 
 
 METHODS: dict[str, Method] = {
     "pca": Method(
         _pca,
-        "the plane of the greatest variance: at once, and distances mean what they say",
+        "the plane of the largest variance: fast, and distances are interpretable",
         "Pearson 1901",
         True,
     ),
     "tsne": Method(
         _tsne,
-        "keeps neighbors together; distances between clouds mean little",
+        "keeps neighbors together; distances between clusters mean little",
         "van der Maaten and Hinton 2008",
     ),
-    "umap": Method(_umap, "keeps neighbors together, in denser clouds", "McInnes et al. 2018"),
+    "umap": Method(_umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"),
 }

@@ -1,6 +1,4 @@
-"""Words in the plane: one space, or two over the same words laid out so that they can be
-compared.
-"""
+"""Projections of one space, or of two spaces over the same words, aligned for comparison."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +9,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.projection.methods import METHODS, Layout, ProjectionSettings, prepare_rows
-from vocadapt.spaces.projection.tsne import count_iterations, engine_for
+from vocadapt.spaces.projection.tsne import FFT_FROM, count_iterations
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 __all__ = [
@@ -29,10 +27,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Words and their coordinates (n, 2), float32, in the same order; how they were found, by which
-    versions.
+    """Words and their coordinates (n, 2) float32, in the same order.
 
-    `name` is the space's. `explained`: for PCA the share of the variance that the plane keeps.
+    engine, versions: the library that computed them, and the versions of all libraries. name: the
+    space's. explained: for PCA the fraction of the variance that the plane explains.
     """
 
     words: tuple[str, ...]
@@ -50,11 +48,11 @@ class Projection:
 def project(
     space: EmbeddingSpace, settings: ProjectionSettings, progress: Progress = silent
 ) -> Projection:
-    """Lay all rows of `space` out in the plane; `take` the rows to show first.
+    """Project all words of a space to the plane.
 
-    The same seed gives the same coordinates on the same machine, whatever global seeds are. Raises
-    InputError for fewer than three rows, rows that are all alike, and a perplexity or neighbors
-    that the rows are too few for.
+    The same seed gives the same coordinates on the same machine, independent of global seeds.
+    Raises InputError for fewer than three words, vectors that are all equal, and a perplexity or a
+    number of neighbors that needs more words.
     """
     return _projection(space, settings, None, progress)
 
@@ -62,17 +60,17 @@ def project(
 def project_pair(
     a: EmbeddingSpace, b: EmbeddingSpace, settings: ProjectionSettings, progress: Progress = silent
 ) -> tuple[Projection, Projection]:
-    """Two spaces on the words they share, in a's order: the second starts from the first, and is
-    laid over it.
+    """Project two spaces on their shared words, in a's order, and align the second to the first.
 
-    t-SNE and UMAP begin the second layout at the first one's coordinates; then rotation,
-    reflection, one scale and translation bring it as near to the first as they can. Raises
-    InputError where fewer than three words are shared.
+    t-SNE and UMAP start the second layout at the first one's coordinates; it is then rotated,
+    reflected, scaled and translated to match the first (`align_layout`). Raises InputError if fewer
+    than three words are shared.
     """
     shared = [word for word in a.words if word in b]
     if len(shared) < 3:
         raise InputError(
-            f"{a.name} and {b.name} share {len(shared)} words: a map of both needs at least 3."
+            f"{a.name} and {b.name} share {len(shared)} words: a projection of both needs at"
+            " least 3."
         )
     first = _projection(a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name))
     second = _projection(
@@ -82,11 +80,10 @@ def project_pair(
 
 
 def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
-    """`moved` (n, 2) rotated, reflected and shifted to lie nearest to `fixed` (n, 2) (Procrustes;
-    Schönemann 1966).
+    """Align `moved` (n, 2) to `fixed` (n, 2) by Procrustes analysis (Schönemann 1966).
 
-    It is brought to the same spread, not to the scale of least squares: that shrinks layouts that
-    have little in common to a dot.
+    Scales to the same variance, not by least squares, which would shrink unrelated layouts to a
+    dot.
     """
     x, y = fixed - fixed.mean(axis=0), moved - moved.mean(axis=0)
     u, _, v = np.linalg.svd(y.T.astype(np.float64) @ x)
@@ -95,34 +92,33 @@ def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
 
 
 def measure_movement(a: Projection, b: Projection) -> Matrix:
-    """How far each word lies from itself in two aligned projections (n,), in units of the first
-    map's spread.
+    """Return the distance of each word to itself in two aligned projections (n,) float32.
 
-    The spread is the root mean square distance from the center. A picture of change, not a measure
-    of it: neighbors in the original spaces tell whether a word changed.
+    The unit is the root mean square distance from the center in the first. This describes the
+    picture only: `measure_neighborhood_change` measures change in the original spaces.
     """
     spread = np.sqrt(np.square(a.xy - a.xy.mean(axis=0)).sum(axis=1).mean())
     return np.asarray(np.linalg.norm(b.xy - a.xy, axis=1) / spread, dtype=np.float32)
 
 
-def interpolate(a: Projection, b: Projection, share: float) -> Matrix:
-    """Where the words stand (n, 2) on the straight way from `a` (share 0) to `b` (share 1)."""
-    return np.asarray((1 - share) * a.xy + share * b.xy, dtype=np.float32)
+def interpolate(a: Projection, b: Projection, fraction: float) -> Matrix:
+    """Interpolate the coordinates (n, 2) linearly from `a` (fraction 0) to `b` (fraction 1)."""
+    return np.asarray((1 - fraction) * a.xy + fraction * b.xy, dtype=np.float32)
 
 
 def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """Estimate the seconds of a projection of n rows on two idle cores.
 
-    Interpolates measurements on one machine, dimension 768: scikit-learn 6.3, 11.1 and 23.9 s in
-    750 iterations at 2 000, 4 000 and 8 000 rows; openTSNE 5.7, 6.8, 9.5 and at 30 522 24.8 s; UMAP
-    2.8, 7.4 and 27.6 s of processor time at 20, 4 200 and 30 000 (about 15 s more on a machine's
-    first UMAP, which is compiled). A busy machine takes longer.
+    Interpolates measurements on one machine, dimension 768: t-SNE by FFT, 750 iterations: 5.7, 6.8,
+    9.5 and 24.8 s at 2 000, 4 000, 8 000 and 30 522 rows; UMAP 2.8, 7.4 and 27.6 s of processor
+    time at 20, 4 200 and 30 000 rows (about 15 s more the first time, when it is compiled). A busy
+    machine takes longer.
     """
     if settings.method == "pca":
         return 0.05 + 3e-8 * n * dim
     if settings.method == "umap":
         return 3 + 1e-3 * n
-    if engine_for(n, settings.engine) == "scikit-learn":
+    if n <= FFT_FROM:  # Barnes-Hut
         return 0.3 + 3.9e-6 * n * count_iterations(settings)
     return 1 + (3.5 + 6.7e-4 * n) / 750 * count_iterations(settings)
 

@@ -1,4 +1,4 @@
-"""The regions of a map: the layout cut into clusters, each named by a few of its words."""
+"""Regions of a projection: clusters of its points, each named by a few of its words."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,7 @@ from vocadapt.spaces.space import Matrix
 
 @dataclass(frozen=True)
 class Region:
-    """A cluster of the layout: its words for people, its center in the plane, how many tokens it
-    holds.
-    """
+    """A cluster of points: the words that name it, its center, and its number of tokens."""
 
     words: tuple[str, ...]
     x: float
@@ -21,19 +19,19 @@ class Region:
 
     @property
     def label(self) -> str:
-        """Its words in a row."""
+        """The words as one label."""
         return " · ".join(self.words)
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The region of each token (n,), and the regions by number, the largest first."""
+    """The region number of each token (n,) int32, and the regions by number, largest first."""
 
     of: NDArray[np.int32]
     regions: tuple[Region, ...]
 
     def labels_in(self, xy: Matrix) -> list[tuple[float, float, str]]:
-        """Where the tokens of each region lie in any layout of them (n, 2): (x, y, label)."""
+        """Return (x, y, label) of each region in any layout (n, 2) of the same tokens."""
         places = (
             np.median(xy[self.of == number], axis=0).tolist() for number in range(len(self.regions))
         )
@@ -41,7 +39,7 @@ class Regions:
 
 
 def choose_region_count(n: int) -> int:
-    """How many regions a map of n tokens is cut into where nobody says."""
+    """Return the default number of regions for n tokens."""
     return int(np.clip(round(np.sqrt(n) / 5), 2, 24))
 
 
@@ -53,11 +51,11 @@ def find_regions(
     named_by: int = 3,
     seed: int = 1,
 ) -> Regions:
-    """Cut a layout (n, 2) into `count` regions (0: by n) with k-means, and name each by `named_by`
-    words.
+    """Cluster a layout (n, 2) into `count` regions (0: by n) by k-means; name each by its words.
 
-    The words are taken from the third of a region that lies nearest to its center: the most
-    frequent where `counts` (n,) are known, else the nearest. The same seed gives the same regions.
+    A region is named by `named_by` words from the third of its tokens that is nearest to its
+    center: the most frequent if `counts` (n,) are known, else the nearest. The same seed gives the
+    same regions.
     """
     from sklearn.cluster import KMeans
 

@@ -1,4 +1,4 @@
-"""UMAP with progress and cancellation, through its progress bar, the only hook that it has.
+"""UMAP with progress and cancellation, by way of its progress bar, the only hook it has.
 
 umap-learn compiles its loops with numba, its approximate neighbor search alone for up to a minute.
 We pass exact neighbors, so that this search is not compiled, and cache the other three functions
@@ -36,10 +36,10 @@ def fit_umap(
     start: "Matrix | None",
     progress: Progress = silent,
 ) -> "Matrix":
-    """Coordinates (n, 2); a `start` (n, 2) of spread 1 is where they begin, else UMAP's own
-    spectral start.
+    """Lay rows (n, dim) float32 out in the plane; return coordinates (n, 2) float32.
 
-    One thread, for with several the same seed would not give the same coordinates.
+    start: initial coordinates (n, 2) of standard deviation 1; None: UMAP's spectral initialization.
+    Single thread: with several, the same seed would not give the same coordinates.
     """
     progress(0.0, "loading UMAP")
     from umap import UMAP
@@ -104,21 +104,22 @@ def _keep_compiled() -> bool:
 
 @contextmanager
 def _no_lock_kept() -> Iterator[None]:
-    """Give tqdm's lock back where a bar's drawing raised: tqdm does not, and another thread's next
-    bar would wait for ever.
+    """Release tqdm's lock if drawing a bar raised.
+
+    tqdm does not release it, and the next bar of another thread would wait forever.
     """
     from tqdm.auto import tqdm
 
     try:
         yield
     except BaseException:
-        with suppress(RuntimeError, AssertionError):  # where it is not held any more
+        with suppress(RuntimeError, AssertionError):  # if it is not held any more
             tqdm.get_lock().release()  # type: ignore[no-untyped-call]
         raise
 
 
 class _Bar(TextIOBase):
-    """The file that UMAP's bar is written to."""
+    """File-like object that turns the text of UMAP's progress bar into progress reports."""
 
     percent = re.compile(r"(\d+)%")
 
@@ -128,8 +129,7 @@ class _Bar(TextIOBase):
     def write(self, text: str) -> int:
         found = self.percent.search(text)
         if found and int(found[1]) > self.last:
-            self.last = int(
-                found[1]
-            )  # also where this raises: the bar writes once more when it is closed
+            # Set before the call, which may raise: the bar writes once more when it is closed.
+            self.last = int(found[1])
             self.progress(0.3 + 0.7 * self.last / 100, f"{self.last} % of the epochs")
         return len(text)

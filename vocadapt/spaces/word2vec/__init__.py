@@ -1,0 +1,1 @@
+"""Training of word vectors: `trainer` (word2vec by gensim), `resampling` (bootstrap of the text)."""

@@ -83,7 +83,7 @@ def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list
     """Of the most frequent longer words that the model would cut, those that land most firmly: they
     show what a map can do.
     """
-    return spaces.firmest(examples_of(spaces.words, model, FREQUENT), n)
+    return spaces.select_best_aligned(examples_of(spaces.words, model, FREQUENT), n)
 
 
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
