@@ -125,45 +125,51 @@ def prepare(
     3. Encode the training, dev and test splits.
     4. Report findings: examples seen in training, truncated texts, limits.
     """
+    # 1. Training examples and outputs.
     task = _apply_word_rule(task, settings.word_rule)
     cuts = load_tokenizers(model)
     tokenization = check_tokenization(tokenization, list(cuts))
-    trained_on = [
-        task.split("train"),
-        *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else []),
-    ]
-    examples: Sequence[Example] = [example for split in trained_on for example in _labeled(split)]
+    examples: Sequence[Example] = _labeled_examples(task.split("train"))
+    if settings.with_dev and "dev" in task.splits:
+        examples = [*examples, *_labeled_examples(task.splits["dev"])]
     outputs = Outputs.of(task.kind, examples)
+
+    # 2. Checks before anything long begins.
     _check_labels(task, examples)
     _check_size(task, outputs, examples, len(cuts))
-    length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
+
+    # 3. Encodings.
+    positions = int(model.config.get("max_position_embeddings", settings.length))
+    length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
-    examples, train, targets = _trained_on(outputs, examples, cuts, how)
+    examples, train, targets = _encode_training_examples(outputs, examples, cuts, how)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labeled and not settings.with_dev else None
     test = task.splits.get("test")
     held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
     encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
+
+    # 4. Findings.
     findings = [
         *task.findings,
-        *_seen(held_out, seen),
-        *_said({"train": train, **encoded}),
-        *_limits(settings, length, cuts),
+        *_report_seen(held_out, seen),
+        *_report_truncated({"train": train, **encoded}),
+        *_report_limits(settings, length, cuts),
     ]
     return Prepared(
-        model,
-        task,
-        settings,
-        tokenization,
-        outputs,
-        cuts,
-        train,
-        targets,
-        encoded.get("dev"),
-        encoded.get("test"),
-        seen,
-        tuple(findings),
+        model=model,
+        task=task,
+        settings=settings,
+        tokenization=tokenization,
+        outputs=outputs,
+        cuts=cuts,
+        train=train,
+        targets=targets,
+        dev=encoded.get("dev"),
+        test=encoded.get("test"),
+        seen=seen,
+        findings=tuple(findings),
     )
 
 
@@ -199,6 +205,7 @@ def finetune(
         prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel"
     )
     if task.kind == "multilabel":
+        # Start at the smoothed frequency of each label.
         held = np.concatenate(prepared.targets)
         begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
@@ -214,20 +221,20 @@ def finetune(
         )
         scores = compute_scores(task, task.split("test"), outputs, logits)
     return Run(
-        network,
-        outputs,
-        seed,
-        prepared.tokenization,
-        logits,
-        scores,
-        fitted.dev,
-        fitted.curve,
-        time.perf_counter() - start,
-        fitted.examples,
-        trainable,
-        frozen,
-        _collapsed(prepared, fitted, scores),
-        (*prepared.findings, *fitted.findings),
+        network=network,
+        outputs=outputs,
+        seed=seed,
+        tokenization=prepared.tokenization,
+        logits=logits,
+        scores=scores,
+        dev=fitted.dev,
+        curve=fitted.curve,
+        seconds=time.perf_counter() - start,
+        examples=fitted.examples,
+        trainable=trainable,
+        frozen=frozen,
+        collapsed=_is_collapsed(prepared, fitted, scores),
+        findings=(*prepared.findings, *fitted.findings),
     )
 
 
@@ -287,7 +294,7 @@ def _fit(
     settings = prepared.settings
     with restrict_embeddings(network, ids, prepared.pad) as renamed:
         pad = int(renamed[prepared.pad])
-        dev = _renamed(prepared.dev, renamed) if prepared.dev is not None else None
+        dev = _replace_ids(prepared.dev, renamed) if prepared.dev is not None else None
 
         def score() -> float:
             assert dev is not None
@@ -297,7 +304,7 @@ def _fit(
             )
             return scores[choose_main_tokenization(scores)].value
 
-        train = _renamed(prepared.train, renamed)
+        train = _replace_ids(prepared.train, renamed)
         reading = FinetuningDataset(
             train,
             prepared.targets,
@@ -316,7 +323,7 @@ def _views(encoded: Encoded) -> list[View]:
     return [view for views in encoded.views.values() for view in views]
 
 
-def _renamed(encoded: Encoded, rows: Any) -> Encoded:
+def _replace_ids(encoded: Encoded, rows: Any) -> Encoded:
     """Replace the ids of encoded examples."""
     views = {
         name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
@@ -325,7 +332,7 @@ def _renamed(encoded: Encoded, rows: Any) -> Encoded:
     return replace(encoded, views=views)
 
 
-def _labeled(split: Split) -> tuple[Example, ...]:
+def _labeled_examples(split: Split) -> tuple[Example, ...]:
     if not split.labeled:
         raise InputError(
             f"{split.path}: holds no labels to train on.", "Give labeled training examples."
@@ -333,7 +340,7 @@ def _labeled(split: Split) -> tuple[Example, ...]:
     return split.examples
 
 
-def _trained_on(
+def _encode_training_examples(
     outputs: Outputs,
     examples: Sequence[Example],
     cuts: Mapping[str, ModelTokenizer],
@@ -376,7 +383,7 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
         )
 
 
-def _collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
+def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Score]) -> bool:
     """Whether the run never exceeded the majority baseline on dev or, without a dev split, on
     test.
     """
@@ -420,25 +427,23 @@ def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cut
             check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
 
 
-def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
+def _report_seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
     """Report the examples of other splits that were also trained on."""
-    return [
-        f"{name}: {said}"
-        for name, split in splits.items()
-        if (said := seen_line(split.examples, seen))
-    ]
+    reports = {name: seen_line(split.examples, seen) for name, split in splits.items()}
+    return [f"{name}: {report}" for name, report in reports.items() if report]
 
 
-def _said(encoded: Mapping[str, Encoded]) -> list[str]:
+def _report_truncated(encoded: Mapping[str, Encoded]) -> list[str]:
     """Report how many examples were divided or truncated."""
-    return [
-        f"{name}: {count:,}{f' of {len(own.sizes):,}' if what in OF_EXAMPLES else ''} {what}."
-        for name, own in encoded.items()
-        for what, count in own.notes.items()
-    ]
+    findings = []
+    for name, own in encoded.items():
+        for what, count in own.notes.items():
+            total = f" of {len(own.sizes):,}" if what in OF_EXAMPLES else ""
+            findings.append(f"{name}: {count:,}{total} {what}.")
+    return findings
 
 
-def _limits(
+def _report_limits(
     settings: FinetuneSettings, length: int, cuts: Mapping[str, ModelTokenizer]
 ) -> list[str]:
     found = [f"1 of 2 {NO_BASE}."] if "base" not in cuts else []

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Array, Rules, Scorer, Tally
 
-BLOCK = 1 << 22  # weights held at a time
+BLOCK = 1 << 22  # weights in memory at a time
 ROUNDING = 1e-12
 
 
@@ -106,30 +106,39 @@ def compare_tallies(
     def headlines(sums: Array) -> Array:
         return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
 
-    ours, theirs = (tally.rows.reshape(len(a.rows), -1) for tally in (a, b))
-    first, second = float(headlines(ours.sum(axis=0))[0]), float(headlines(theirs.sum(axis=0))[0])
-    redrawn = np.concatenate(
-        [headlines(w @ theirs) - headlines(w @ ours) for w in _weights(len(ours), draws)]
+    rows_a = a.rows.reshape(len(a.rows), -1)
+    rows_b = b.rows.reshape(len(a.rows), -1)
+    sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
+    score_a, score_b = float(headlines(sums_a)[0]), float(headlines(sums_b)[0])
+    difference = score_b - score_a
+
+    # 1. Bootstrap.
+    resampled = np.concatenate(
+        [headlines(w @ rows_b) - headlines(w @ rows_a) for w in _weights(len(rows_a), draws)]
     )
-    swapped = np.concatenate(
+
+    # 2. Approximate randomization: what moves from B's sums to A's, when units are exchanged.
+    exchanged = np.concatenate(
         [
-            headlines(theirs.sum(axis=0) - move) - headlines(ours.sum(axis=0) + move)
-            for move in _moves(theirs - ours, draws)
+            headlines(sums_b - move) - headlines(sums_a + move)
+            for move in _moves(rows_b - rows_a, draws)
         ]
     )
-    as_much = int((np.abs(swapped) >= abs(second - first) - ROUNDING).sum())
+
+    # 3. The observed difference counts as one of the exchanges, so that no p-value is 0.
+    as_large = int((np.abs(exchanged) >= abs(difference) - ROUNDING).sum())
     return Comparison(
-        scorer.name,
-        first,
-        second,
-        second - first,
-        _interval(redrawn, draws),
-        float((redrawn > 0).mean()),
-        (as_much + 1) / (draws.rounds + 1),
-        _mcnemar(scorer, a, b),
-        len(ours),
-        draws.rounds,
-        draws.seed,
+        scorer=scorer.name,
+        a=score_a,
+        b=score_b,
+        difference=difference,
+        interval=_interval(resampled, draws),
+        better_share=float((resampled > 0).mean()),
+        p_randomisation=(as_large + 1) / (draws.rounds + 1),
+        p_mcnemar=_mcnemar(scorer, a, b),
+        units=len(rows_a),
+        rounds=draws.rounds,
+        seed=draws.seed,
     )
 
 
@@ -161,10 +170,11 @@ def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
     """
     from scipy.stats import binomtest
 
-    only_a, only_b = (
-        int(((x > 0) & (y <= 0)).sum()) for x, y in ((right_a, right_b), (right_b, right_a))
-    )
-    return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+    only_a = int(((right_a > 0) & (right_b <= 0)).sum())
+    only_b = int(((right_b > 0) & (right_a <= 0)).sum())
+    if only_a + only_b == 0:
+        return 1.0
+    return float(binomtest(only_a, only_a + only_b).pvalue)
 
 
 def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
