@@ -1,11 +1,11 @@
-"""READ FIRST. The whole walk in a few calls: text → words → vectors → aligned space → plan → rows →
-adapted model.
+"""READ FIRST. The whole pipeline in a few calls: text → words → word vectors → alignment → plan → new
+embeddings → adapted model.
 
 >>> model = open_model("bert-base-uncased")
 >>> adapted = adapt(preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
 >>> adapted.save("bert-with-my-words")
 
-The same walk gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model,
+The same call gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model,
 Sources(target=other)).
 """
 
@@ -52,20 +52,21 @@ __all__ = [
     "preset",
 ]
 
-VECTORS, DISTILLING = (
-    70.0,
-    500.0,
-)  # of the bar: word vectors trained on a text, and rows fitted to it through the network
-WRITING = 0.05  # of what rows take that are fitted to a text: writing its words to a file
-COUNTING = 0.8  # what reading and counting a text takes, in epochs of training on it
+# Relative cost of stages, for the progress bar: training word vectors, and training embeddings.
+VECTORS, DISTILLING = 70.0, 500.0
+WRITING = (
+    0.05  # part of the distillation stage in which the words of the text are written to a file
+)
+COUNTING = 0.8  # cost of reading and counting a text, in epochs of training on it
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What a recipe draws on: a text of the domain, or word vectors that are ready; another model
-    for its vocabulary and rows.
+    """The inputs of a recipe.
 
-    `counts`: the words of the text as the model meets them, where they are counted already.
+    corpus: text of the domain; vectors: word vectors that are ready.
+    target: another model, for its vocabulary and embeddings.
+    counts: words of the text, as the model's splitter makes them, if they are already counted.
     """
 
     corpus: Corpus | None = None
@@ -81,13 +82,17 @@ def adapt(
     progress: Progress = silent,
     scratch: Path | None = None,
 ) -> AdaptedModel:
-    """Teach `model` the words of a domain, or give it another vocabulary; `model` itself is not
-    changed.
+    """Teach a model the words of a domain, or give it another vocabulary; `model` is not changed.
 
-    `scratch` is a folder for what is needed meanwhile; without it the system's, often in memory.
-    Raises InputError when the sources do not hold what the recipe needs, and for one that trains
-    the model afterwards: the step of the lab does both, here `training.further.continue_pretraining`
-    follows.
+    scratch: folder for temporary files (None: the system's, which is often in memory).
+    Raises InputError if a source is missing, and for a recipe with continued pretraining: the
+    step of the lab does both; here `training.masked.continued.continue_pretraining` follows.
+
+    1. Train or take the word vectors of the domain.
+    2. Plan the vocabulary.
+    3. Find the space in which similar tokens are looked up.
+    4. Compute the new embeddings.
+    5. Apply plan and embeddings to the model.
     """
     if recipe.further.stage:
         raise InputError(
@@ -113,9 +118,7 @@ def adapt(
 
 
 def shares(recipe: Recipe, sources: Sources) -> dict[str, float]:
-    """How long the parts of the walk take beside each other: what is ready takes no time, the
-    network asked for rows the most.
-    """
+    """Return the relative cost of each stage, for the progress bar."""
     trained = "vectors" in recipe.needs and sources.vectors is None
     bare = _reads_target(recipe) and sources.target is not None and sources.target.path.is_file()
     alike, rows = VECTORS if bare else 5.0, DISTILLING if recipe.distils else 5.0
@@ -135,23 +138,20 @@ def plan_for(
     domain: EmbeddingSpace | None = None,
     progress: Progress = silent,
 ) -> VocabularyPlan:
-    """The plan of a recipe; the words of the text are counted where it needs them and nobody
-    has.
-    """
+    """Make the plan of a recipe; the words of the text are counted if the recipe needs them."""
     counts = sources.counts
     if counts is None and "counts" in recipe.needs:
         if sources.corpus is None:
             raise InputError(
                 f"The recipe {recipe.name} needs the words of a text, and got none.",
-                "Give --corpus.",
+                "Give a text.",
             )
         counts = count_words(sources.corpus, model.splitter, progress).counts
     target = sources.target
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
         raise InputError(
-            f"{target.name} and {model.name} do not read text alike: one is cased, the other"
-            " uncased.",
-            "Take two models of the same casing; --casing says that of a bare vocab.txt.",
+            f"Of {target.name} and {model.name} one is cased, the other uncased.",
+            "Choose two models of the same casing, or give the casing of a vocab.txt.",
         )
     given = PlanSources(domain, target.vocabulary if target else None, counts, recipe.tokenizer)
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
@@ -166,7 +166,9 @@ def make_rows(
     distiller: Distil | None = None,
     progress: Progress = silent,
 ) -> NewEmbeddings:
-    """A row for each token that needs one; the map is fitted where they are made through one."""
+    """Compute the new embeddings of a plan, (tokens, dim) float32; the alignment is fitted if the
+    initializer needs one.
+    """
     if not plan.new_embeddings:
         return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
     source = domain or alike
@@ -186,16 +188,17 @@ def open_distiller(
     progress: Progress = silent,
     scratch: Path | None = None,
 ) -> Iterator[Distil | None]:
-    """What fits rows to the text through the network, as long as it is needed; None where the
-    recipe's rows are made without.
+    """Yield the function that trains embeddings on the text, None if the recipe needs none.
+
+    The words of the text are in a temporary file until the context is left.
     """
     if not recipe.distils:
         yield None
         return
     if sources.corpus is None:
         raise InputError(
-            f"The recipe {recipe.name} needs a text to fit its rows to, and got none.",
-            "Give --corpus.",
+            f"The recipe {recipe.name} needs a text to train its embeddings on, and got none.",
+            "Give a text.",
         )
     from vocadapt.training.distillation import Distiller
 
@@ -212,11 +215,10 @@ def target_space(
     progress: Progress = silent,
     scratch: Path | None = None,
 ) -> EmbeddingSpace | None:
-    """Where it is read which tokens are alike: the rows of the target model; None where nothing is
-    read there.
+    """Return the space in which similar tokens are looked up: the embeddings of the target model.
 
-    A bare vocabulary has no rows: vectors of `width` are trained on the text, cut into its
-    wordpieces.
+    None if the recipe does not use them. A target that is only a vocab.txt has no embeddings: vectors
+    of `width` are trained on the text, tokenized by its vocabulary.
     """
     if sources.target is None or not _reads_target(recipe):
         return None
@@ -224,9 +226,8 @@ def target_space(
         return sources.target.space
     if sources.corpus is None:
         raise InputError(
-            f"{sources.target.path} is a bare vocabulary: nothing tells which of its tokens are"
-            " alike.",
-            "Give the model itself, or a text to train vectors of its tokens on: --corpus.",
+            f"{sources.target.path} is a vocabulary without embeddings, so it has no similar tokens.",
+            "Give the model itself, or a text to train vectors of its tokens on.",
         )
     vectors = replace(recipe.vectors, dim=recipe.vectors.dim or width)
     return token_space(
@@ -240,7 +241,7 @@ def target_space(
 
 
 def _reads_target(recipe: Recipe) -> bool:
-    """Whether rows are made of those of a target, or of what is alike in it."""
+    """Return whether the new embeddings depend on those of a target."""
     return recipe.makes_embeddings and INITIALIZERS[recipe.rows.method].needs in (
         "target",
         "similar",
@@ -255,12 +256,11 @@ def domain_space(
     scratch: Path | None = None,
     resample: int = 0,
 ) -> EmbeddingSpace:
-    """The word vectors of the domain: the ready ones, or trained on the corpus in the model's own
-    words and width.
+    """Return the word vectors of the domain: the given ones, or trained on the corpus.
 
-    The words of the corpus are written to a file in `scratch` (the system's folder for such files
-    where it is None) and removed.
-    `resample`: train on lines drawn anew with this seed, the same words; 0 for the text as it is.
+    They are trained on words by the model's splitter, and get the model's width unless the settings
+    say otherwise. The words are written to a temporary file in `scratch`.
+    resample: seed of a bootstrap resample of the lines to train on; 0 for the text as it is.
     """
     if sources.vectors is not None:
         return sources.vectors
@@ -282,12 +282,13 @@ def domain_space(
 
 
 def _width_of(model: LanguageModel) -> int:
-    """The width of a model's rows; raises InputError for a bare vocab.txt, which has none."""
+    """Return the width of a model's embeddings; raises InputError for a vocab.txt, which
+    has none.
+    """
     if model.path.is_file():
         raise InputError(
-            f"{model.path} is a bare vocabulary: it has no width for the word vectors to take"
-            " over.",
-            "Say how wide they shall be: --dim 300, for example. Or give the model itself.",
+            f"{model.path} is a bare vocabulary: it has no width that the word vectors could have.",
+            "Give their dimension: --dim 300, for example. Or give the model itself.",
         )
     return model.dim
 
@@ -295,11 +296,11 @@ def _width_of(model: LanguageModel) -> int:
 def count_departures(
     corpus: Corpus, model: LanguageModel, tokenizer: Tokenizer, progress: Progress = silent
 ) -> Departures:
-    """How often an adapted tokenizer departs from the exact-word rule on a whole corpus; each
-    distinct piece is cut once.
+    """Count how often an adapted tokenizer departs from the exact-word rule on a corpus; each distinct
+    piece is tokenized once.
     """
     pieces: Counter[str] = Counter()
     for passage in corpus.passages():
         pieces.update(passage.text.split())
-        progress(passage.fraction, "looking for words that are cut otherwise than the rule says")
+        progress(passage.fraction, "looking for words that depart from the exact-word rule")
     return measure_departures(model.vocabulary, tokenizer, model.splitter, pieces)

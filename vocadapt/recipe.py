@@ -1,5 +1,5 @@
-"""Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a
-published name.
+"""Recipe: the settings of every step of the pipeline, read from and written to TOML, and presets of
+published methods.
 """
 
 import re
@@ -24,15 +24,14 @@ from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 T = TypeVar("T")
 
-MAX_FLOAT_BITS = 1000  # of a whole number that a float can hold
+MAX_FLOAT_BITS = 1000  # larger whole numbers do not fit into a float
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes an adapted model out of a model and a domain text: one group of settings for each
-    step.
+    """How an adapted model is made from a model and its sources: a group of settings for each step.
 
-    `further`: the masked-word training that follows on the text; none where its stage is "".
+    further: continued pretraining afterwards; none if its stage is "".
     """
 
     name: str = "green-bert"
@@ -57,41 +56,42 @@ class Recipe:
             )
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
-                f"Under a plan of the kind {self.vocabulary.kind} tokens go or change place, which"
+                f"A plan of the kind {self.vocabulary.kind} removes or moves tokens, which"
                 f" {self.tokenizer} cannot do.",
                 'Set tokenizer = "replacement".',
             )
 
     @property
     def kind(self) -> PlanKind:
-        """The kind of its plan."""
+        """The kind of the plan."""
         return KINDS[self.vocabulary.kind]
 
     @property
     def needs_alignment(self) -> bool:
-        """Whether the rows are made through a fitted map."""
+        """Whether the initializer needs a fitted alignment."""
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs_alignment
 
     @property
     def distils(self) -> bool:
-        """Whether the rows are fitted to the text through the network, which takes long."""
+        """Whether the embeddings are trained on the text, which takes long."""
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
 
     @property
     def makes_embeddings(self) -> bool:
-        """Whether any row is made anew; a mere reduction makes none."""
+        """Whether there are new embeddings; a reduction has none."""
         return self.vocabulary.kind not in ("reduce", "same") or self.vocabulary.renew
 
     @property
     def needs(self) -> frozenset[str]:
-        """The sources it draws on: "vectors", "target", "counts", "text"."""
+        """The sources it needs, of "vectors", "target", "counts", "text"."""
         plan = {*self.kind.needs, *plan_needs(self.vocabulary)}
         rows = self._rows_need(plan) if self.makes_embeddings else set[str]()
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 
     def _rows_need(self, plan: set[str]) -> set[str]:
-        """What the rows are made of; what is alike is read in the target where there is one, else
-        among the word vectors.
+        """Return the sources that the initializer needs.
+
+        "similar" is satisfied by the target if the plan has one, and by the word vectors otherwise.
         """
         need = INITIALIZERS[self.rows.method].needs
         alike = "target" if "target" in plan else "vectors"
@@ -105,11 +105,11 @@ class Recipe:
 
     @property
     def untrained(self) -> "Recipe":
-        """The same recipe, but no masked-word training follows."""
+        """The same recipe without continued pretraining."""
         return replace(self, further=ContinuedSettings(stage=""))
 
     def to_dict(self) -> dict[str, Any]:
-        """The recipe as plain values."""
+        """Return the recipe as plain values."""
         return asdict(self)
 
 
@@ -117,7 +117,7 @@ def _transferred(how: str, method: str, about: str, renew: bool = False) -> Reci
     plan, rows = PlanSettings("transfer", renew=renew), InitializerSettings(method)
     return Recipe(
         f"transfer-{how}",
-        f"{about} (thesis 4.4.5)",
+        f"{about} (Fast 2023, section 4.4.5)",
         vocabulary=plan,
         rows=rows,
         tokenizer="replacement",
@@ -125,17 +125,17 @@ def _transferred(how: str, method: str, about: str, renew: bool = False) -> Reci
 
 
 def reduced(heuristic: str, percent: float) -> Recipe:
-    """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis
-    4.4.4).
+    """Return the preset of a reduction: `reduced-last-25` removes a quarter of the vocabulary, the tokens
+    that were added last (Fast 2023, section 4.4.4).
 
     The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That
-    decides which tokens are "shorter than four characters" and always stay: 6,414 of PubMedBERT's
+    decides which tokens are "shorter than four characters" and always kept: 6,414 of PubMedBERT's
     30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
     possible only with ##. Without a preset, ## does not count.
     """
     about = (
         f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
-        " as it was (thesis 4.4.4); lengths include ## (3.3.3)"
+        " as it was (Fast 2023, section 4.4.4); lengths include ## (3.3.3)"
     )
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
@@ -160,14 +160,14 @@ def reduced_to(settings: ReductionSettings) -> Recipe:
 
 
 def combined(heuristic: str, percent: int) -> Recipe:
-    """`combined-last-50`: half of the vocabulary goes and is refilled with the target's first
-    tokens (thesis 4.4.6).
+    """Return the preset of a reduction with refill: `combined-last-50` removes half of the vocabulary and
+    adds the target's first tokens (Fast 2023, section 4.4.6).
 
     Lengths include the ##, as in `reduced`.
     """
     about = (
         f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
-        " (thesis 4.4.6)"
+        " (Fast 2023, section 4.4.6)"
     )
     plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
     rows = InitializerSettings("syntactic")
@@ -181,8 +181,9 @@ def combined(heuristic: str, percent: int) -> Recipe:
 
 
 def with_mlm(recipe: Recipe, stage: str = "embeddings") -> Recipe:
-    """`green-bert+mlm`: the recipe, and then masked-word training of what the stage trains: the
-    thesis' missing step.
+    """Return a recipe with continued pretraining on the text: `green-bert+mlm`.
+
+    Fast 2023 does without this step.
     """
     about = (
         f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
@@ -194,8 +195,8 @@ def with_mlm(recipe: Recipe, stage: str = "embeddings") -> Recipe:
 def _exbert(
     name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
 ) -> Recipe:
-    """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside
-    every layer.
+    """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random embeddings,
+    and adds an extension module to every layer.
     """
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
@@ -243,13 +244,13 @@ PRESETS: dict[str, Recipe] = {
         ),
         Recipe(
             "reinit-normal",
-            "the same vocabulary, every row drawn anew from a normal distribution (thesis 4.4.3)",
+            "the same vocabulary, every row drawn anew from a normal distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "reinit-uniform",
-            "the same vocabulary, every row drawn anew from a uniform distribution (thesis 4.4.3)",
+            "the same vocabulary, every row drawn anew from a uniform distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-uniform"),
         ),
@@ -298,7 +299,7 @@ FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
 
 
 def preset(name: str) -> Recipe:
-    """The preset of this name; raises InputError with the nearest names for any other."""
+    """Return the preset of this name; raises InputError with similar names if there is none."""
     if name in PRESETS:
         return PRESETS[name]
     found = FAMILY.fullmatch(name)
@@ -314,7 +315,7 @@ def preset(name: str) -> Recipe:
 
 
 def is_preset(recipe: Recipe) -> bool:
-    """Whether its name says all of a recipe."""
+    """Return whether a recipe equals the preset of its name."""
     try:
         return preset(recipe.name) == recipe
     except InputError:
@@ -322,29 +323,29 @@ def is_preset(recipe: Recipe) -> bool:
 
 
 def called(recipe: Recipe) -> str:
-    """How people call it: by its name, and where that names a preset it no longer equals, as one
-    that was changed.
+    """Return the name of a recipe for display; one that differs from the preset of its name is
+    marked.
     """
     changed = (recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)) and not is_preset(recipe)
     return f"{recipe.name}, changed" if changed else recipe.name
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read a recipe from TOML; settings it does not name keep their defaults.
+    """Read a recipe from TOML; missing settings keep their defaults.
 
-    Raises InputError when the file is missing, is not TOML, or names a setting that does not exist.
+    Raises InputError if the file is missing, is not TOML, or has an unknown setting.
     """
     content = read_toml(path)
     return settings_from(Recipe, {"name": path.stem, **content}, str(path))
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:
-    """Write a recipe as TOML, every setting spelled out."""
+    """Write a recipe as TOML, with every setting."""
     path.write_text(as_toml(recipe), encoding="utf-8")
 
 
 def as_toml(recipe: Recipe) -> str:
-    """A recipe as TOML, every setting spelled out: what `read_recipe` reads."""
+    """Return a recipe as TOML, with every setting, as `read_recipe` reads it."""
     import tomli_w
 
     return tomli_w.dumps(recipe.to_dict())
@@ -353,7 +354,7 @@ def as_toml(recipe: Recipe) -> str:
 def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
     """Build a settings dataclass, nested ones included, from plain values.
 
-    Raises InputError for a name the dataclass does not have and for a value of another type.
+    Raises InputError for an unknown name and for a value of the wrong type.
     """
     hints = get_type_hints(kind)
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
@@ -374,7 +375,9 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:
-    """One setting, an int accepted for a float, a table for a nested group."""
+    """Convert one value to its type: an int is accepted for a float, a table for nested
+    settings.
+    """
     if is_dataclass(kind):
         if not isinstance(value, Mapping):
             raise InputError(f"{where}: expected a group of settings, came {show_value(value)}.")

@@ -1,5 +1,5 @@
-"""LanguageModel + plan + rows → AdaptedModel: the same network with a wider vocabulary, saved as an
-ordinary folder.
+"""Apply a vocabulary plan and new embeddings to a model: the same network with another vocabulary,
+saved as an ordinary model folder.
 """
 
 import json
@@ -34,7 +34,7 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that a model was fine-tu
 
 @dataclass(frozen=True, eq=False)
 class AdaptedModel:
-    """A network that knows the added words, its new tokenizer, and what it was made from."""
+    """A network with a changed vocabulary, its tokenizer, and what it was made from."""
 
     base: LanguageModel
     network: "transformers.PreTrainedModel"
@@ -116,12 +116,12 @@ def apply_plan(
     mode: str = "exact-word",
     module: ModuleSettings | None = None,
 ) -> AdaptedModel:
-    """Give `model` the plan's tokens and rows, and every layer a module where one is asked for;
-    `model` itself is not changed.
+    """Apply a plan and its new embeddings to a copy of a model, and add an extension module to every layer
+    if requested.
 
-    Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the
-    stored dtype. A new row's output bias is 0; an output layer that is not tied to the input rows
-    gets the same new rows.
+    Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast to
+    the stored dtype. The output bias of a new token is 0; an output layer that is not tied to the
+    embeddings gets the same new ones.
     """
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):
@@ -145,7 +145,7 @@ def apply_plan(
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
-    """Write an adapted folder's record, and the card that is made of it."""
+    """Write the record of an adapted folder, and the model card made from it."""
     (folder / RECORD).write_text(
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
@@ -153,8 +153,8 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Bring every row and bias that stays to its new place, and the matrices to the new size; the
-    other rows come later.
+    """Move the embeddings and biases of kept tokens to their new ids; the others are
+    written later.
     """
     import torch
 
@@ -208,7 +208,7 @@ def _renamed(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int]
 
 
 def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Make room for `tokens`; a model that already carries more rows than that keeps them."""
+    """Make room for `tokens` embeddings; a model with more of them keeps them."""
     if tokens > len(input_rows(network)):
         _resize(network, tokens)
 
@@ -257,7 +257,7 @@ def _write_rows(
 
 
 def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:
-    """The output bias of the added tokens becomes 0."""
+    """Set the output bias of the added tokens to 0."""
     import torch
 
     bias = output_bias(network)

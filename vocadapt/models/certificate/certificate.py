@@ -1,7 +1,9 @@
-"""Certificate: proof that an edit of the vocabulary kept everything it should.
+"""Certificate: proof that an edit of the vocabulary changed nothing else.
 
-Each check is one function over the two models; all of them always run, and the certificate passes
-when every one does.
+Someone who replaces a model by its adapted version relies on the rest being the same: embeddings of
+kept tokens, special tokens, padding, output layer, all other weights, and outputs for texts without
+new tokens. The certificate checks each of these, bit by bit where possible. A check is a function of
+the two models; all checks are always run, and the certificate passes if every one does.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All checks of one edit; it passes when each of them does."""
+    """The checks of one edit; it passes if all of them do."""
 
     checks: tuple[Check, ...]
 
@@ -59,9 +61,10 @@ class Certificate:
 def certify(
     before: LanguageModel, after: LanguageModel, lines: Sequence[str] | None = None
 ) -> Certificate:
-    """Run every check on an edited model; `lines` of text replace the four built-in sentences.
+    """Run every check on an edited model.
 
-    Raises InputError when either model has no network.
+    lines: text to compare outputs on (None: four built-in sentences).
+    Raises InputError if either model has no weights.
     """
     for model in (before, after):
         if model.path.is_file():
@@ -69,24 +72,23 @@ def certify(
                 f"{model.path} is a vocabulary without a model: there is nothing to certify.",
                 "Give model folders.",
             )
-        _ = model.config  # a folder that is no model at all is a mistake, not a failed check,
-        find_rows(model)  # … and so are weights that nobody can read
+        # A folder that is no model, or has unreadable weights, is an error and no failed check.
+        _ = model.config
+        find_rows(model)
     edit = Edit(before, after, tuple(lines) if lines else LINES)
     return Certificate(tuple(run_check(name, edit) for name in CHECKS))
 
 
 def run_check(name: str, edit: Edit) -> Check:
-    """One check by name; a model so damaged that the check cannot run fails it and says why."""
+    """Run one check; if the model is so damaged that it cannot run, the check fails with the
+    reason.
+    """
     try:
         passed, detail = CHECKS[name](edit)
     except InputError as error:
         passed, detail = False, f"could not be checked: {error.problem}"
-    except (
-        RuntimeError,
-        IndexError,
-        KeyError,
-        ValueError,
-    ) as error:  # shapes and ids that do not fit each other
+    except (RuntimeError, IndexError, KeyError, ValueError) as error:
+        # Shapes or ids of the two models do not match.
         passed, detail = (
             False,
             f"could not be checked, the two models do not fit: {str(error).splitlines()[0]}",
@@ -94,8 +96,8 @@ def run_check(name: str, edit: Edit) -> Check:
     return Check(name, passed, detail)
 
 
-def kept_rows(edit: Edit) -> tuple[bool, str]:
-    """Every kept token has the bit-identical row."""
+def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
+    """Check that every kept token has a bit-identical embedding."""
     import torch
 
     old = input_rows(edit.before.network)[edit.ids(edit.before, edit.kept)]
@@ -111,8 +113,8 @@ def kept_rows(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def token_ids(edit: Edit) -> tuple[bool, str]:
-    """Kept tokens keep their ids unless the plan lets them move or some went; special ids and names
+def check_token_ids(edit: Edit) -> tuple[bool, str]:
+    """Check that kept tokens keep their ids, unless the plan moves tokens, and that special ids and names
     mean the same tokens.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
@@ -133,22 +135,20 @@ def token_ids(edit: Edit) -> tuple[bool, str]:
     return moved == 0 and not wrong, detail
 
 
-def padding(edit: Edit) -> tuple[bool, str]:
-    """The embedding layer treats the same token as padding."""
+def check_padding(edit: Edit) -> tuple[bool, str]:
+    """Check that the embedding layer treats the same token as padding."""
     old, new = (_padding_token(model) for model in (edit.before, edit.after))
     return old == new, f"padding row before: {old}, after: {new}"
 
 
-def tied_head(edit: Edit) -> tuple[bool, str]:
-    """An output layer that shared the input rows still does, and one that did not still does
-    not.
-    """
+def check_tied_head(edit: Edit) -> tuple[bool, str]:
+    """Check that the output layer shares the embeddings if and only if it did before."""
     old, new = (_tie(model.network) for model in (edit.before, edit.after))
     return old == new, f"output layer before: {old}, after: {new}"
 
 
-def output_bias(edit: Edit) -> tuple[bool, str]:
-    """Every kept token has its output bias, and there is one for each row."""
+def check_output_bias(edit: Edit) -> tuple[bool, str]:
+    """Check that every kept token has its output bias, and that there is one for each embedding."""
     old, new = (layers.output_bias(model.network) for model in (edit.before, edit.after))
     if old is None or new is None:
         return old is None and new is None, (
@@ -167,8 +167,8 @@ def output_bias(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def size(edit: Edit) -> tuple[bool, str]:
-    """`vocab_size` is the number of rows, and every id of the tokenizer has one."""
+def check_size(edit: Edit) -> tuple[bool, str]:
+    """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
     rows = input_rows(edit.after.network).shape[0]
     stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
     return (
@@ -177,9 +177,10 @@ def size(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def other_tensors(edit: Edit) -> tuple[bool, str]:
-    """Every tensor that does not depend on the vocabulary is bit-identical, and none was lost; only
-    an extension's may come.
+def check_other_tensors(edit: Edit) -> tuple[bool, str]:
+    """Check that all tensors that do not depend on the vocabulary are bit-identical and present.
+
+    Only the tensors of an extension may be new.
     """
     import torch
 
@@ -200,12 +201,11 @@ def other_tensors(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
-    """Each added word is cut into its one token, and each added continuation can be reached behind
-    some beginning.
+def check_added_tokens(edit: Edit) -> tuple[bool, str]:
+    """Check that each added word is tokenized into its token, and each added continuation is reachable.
 
-    Those that came with a vocabulary taken over whole and never could are named in the record, and
-    are no fault.
+    Tokens that came with a vocabulary taken over as a whole, and that were never reachable, are named
+    in the record and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     words = [token for token in edit.added if not vocabulary.continues(token)]
@@ -226,9 +226,9 @@ def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
     return not faults, detail + (f", not {faults[0]!r}" if faults else "")
 
 
-def new_embeddings(edit: Edit) -> tuple[bool, str]:
-    """Every new row is the one that was saved, as the record's digest tells, and the record names
-    as many as there are.
+def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
+    """Check that the new embeddings are those that were saved, by the digest in the record, and that their
+    number agrees.
     """
     recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
     if recorded is None:
@@ -251,12 +251,12 @@ def new_embeddings(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def position_classes(edit: Edit) -> tuple[bool, str]:
-    """No row of a continuation ("##oma") is made of the pieces that its letters have at the
-    beginning of a word ("oma").
+def check_position_classes(edit: Edit) -> tuple[bool, str]:
+    """Check that no embedding of a continuation ("##oma") was made from the pieces of its text as a word
+    start ("oma").
 
-    Code that strips the prefix and cuts what is left makes such rows. They are told by their
-    numbers: the mean of those pieces.
+    Code that strips the ## and tokenizes the rest makes this error; it is recognized by the value, the
+    mean of those pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     going_on = [token for token in edit.added if after.continues(token)]
@@ -276,12 +276,12 @@ def position_classes(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def outputs(edit: Edit) -> tuple[bool, str]:
-    """Where the cut did not change, every output of the network is bit-equal; logits over tokens
-    are compared on kept tokens.
+def check_outputs(edit: Edit) -> tuple[bool, str]:
+    """Check that the outputs are bit-equal for inputs whose tokenization did not change; logits over tokens
+    are compared for kept tokens.
 
-    A network that was given extension modules is asked with every gate at 1, which lets only the
-    original layers through.
+    A network with new extension modules is run with every gate at 1, so that only the original layers
+    contribute.
     """
     same_cut, batches = 0, list(_probes(edit))
     for line in edit.lines:
@@ -303,34 +303,34 @@ def outputs(edit: Edit) -> tuple[bool, str]:
     )
 
 
-def reload(edit: Edit) -> tuple[bool, str]:
-    """Loaded by transformers alone, in a process that does not know vocadapt, the folder gives the
-    same ids and outputs.
+def check_reload(edit: Edit) -> tuple[bool, str]:
+    """Check that transformers alone, in a process without vocadapt, computes the same ids and outputs.
 
-    A network with extension modules is loaded by transformers and the one import that its card
-    names.
+    A network with extension modules is loaded with the one import that its card names.
     """
     return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
 
 
 CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
-    "kept rows": kept_rows,
-    "token ids": token_ids,
-    "padding row": padding,
-    "tied head": tied_head,
-    "output bias": output_bias,
-    "vocabulary size": size,
-    "other tensors": other_tensors,
-    "added tokens fire": added_tokens_fire,
-    "new rows": new_embeddings,
-    "position classes": position_classes,
-    "outputs": outputs,
-    "reload": reload,
+    "kept rows": check_kept_embeddings,
+    "token ids": check_token_ids,
+    "padding row": check_padding,
+    "tied head": check_tied_head,
+    "output bias": check_output_bias,
+    "vocabulary size": check_size,
+    "other tensors": check_other_tensors,
+    "added tokens fire": check_added_tokens,
+    "new rows": check_new_embeddings,
+    "position classes": check_position_classes,
+    "outputs": check_outputs,
+    "reload": check_reload,
 }
 
 
 def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
-    """The tensor's bytes as integers, so that equal means bit-identical, NaN and -0 included."""
+    """Return a tensor's bytes as integers, so that equality is bit-identity, also for NaN
+    and -0.
+    """
     import torch
 
     whole = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}
@@ -338,7 +338,7 @@ def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def _same_special(edit: Edit, key: str) -> bool:
-    """Whether a special id of config.json names the same token in both models."""
+    """Return whether a special id in config.json means the same token in both models."""
     old, new = edit.before.config.get(key), edit.after.config.get(key)
     if not isinstance(old, int) or not isinstance(new, int):
         return bool(old == new)
@@ -351,7 +351,7 @@ def _special_tokens(model: LanguageModel) -> dict[str, str]:
 
 
 def _padding_token(model: LanguageModel) -> str:
-    """The token whose row the embedding layer treats as padding."""
+    """Return the token whose embedding is treated as padding."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
     return "none" if row is None else model.vocabulary.tokens[row]
 
@@ -363,7 +363,7 @@ def _tie(network: Any) -> str:
 
 
 def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
-    """Whether a tensor holds one entry for each token: the rows, the output layer, its bias."""
+    """Return whether a tensor has one entry for each token: embeddings, output layer, its bias."""
     return (
         tensor.ndim > 0
         and tensor.shape[0] == rows
@@ -373,8 +373,8 @@ def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
 
 
 def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
-    """Random sequences of kept tokens, as inputs to both models."""
-    if not edit.kept:  # every row was made anew on purpose: no input has outputs to keep
+    """Return random sequences of kept tokens, as inputs of both models."""
+    if not edit.kept:  # every embedding was replaced on purpose: there are no outputs to compare
         return []
     rng = np.random.default_rng(SEED)
     chosen = [
@@ -391,7 +391,7 @@ def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.
 
 
 def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
-    """One input row, cut to what the network's positions hold."""
+    """Return one input, (1, length), truncated to the positions that the network has."""
     import torch
 
     longest = int(model.config.get("max_position_embeddings", 512))
@@ -402,7 +402,7 @@ def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
 def _equal_outputs(
     edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
 ) -> bool:
-    """Whether both networks give bit-equal tensors under every name."""
+    """Return whether both networks compute bit-equal tensors under every name."""
     import torch
 
     with torch.inference_mode():

@@ -1,5 +1,5 @@
-"""Edit: a model before and after, and what the record says of it: the material of every check of
-the certificate.
+"""Edit: a model before and after, and the record of what was done: the input of all checks of the
+certificate.
 """
 
 import json
@@ -26,7 +26,7 @@ LINES = (
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """The two models and what both tokenizers know: the material of every check."""
+    """Two models, lines of text to compare them on, and what their tokenizers and record say."""
 
     before: LanguageModel
     after: LanguageModel
@@ -34,39 +34,39 @@ class Edit:
 
     @cached_property
     def replaced(self) -> frozenset[str]:
-        """Old tokens that were given a new row on purpose, as the folder's record says."""
+        """Old tokens with a new embedding on purpose, by the record in the folder."""
         return frozenset(self.replaced_in_order)
 
     @property
     def replaced_in_order(self) -> tuple[str, ...]:
-        """The same, in the order of the record."""
+        """The replaced tokens, in the order of the record."""
         return tuple(self._plan.get("replaced_tokens", ()))
 
     @property
     def plan_added(self) -> tuple[str, ...]:
-        """The added tokens that the record names, in its order."""
+        """The added tokens, in the order of the record."""
         return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
 
     @property
     def unreachable(self) -> frozenset[str]:
-        """Added tokens of which the record says that they never could fire."""
+        """Added tokens that were never reachable, by the record."""
         return frozenset(self._plan.get("silent_tokens", ()))
 
     @property
     def rows_digest(self) -> str | None:
-        """The digest of the new rows, where the record has one."""
+        """Digest of the new embeddings; None if the record has none."""
         return self._record.get("rows")
 
     @property
     def rearranged(self) -> bool:
-        """Whether the record's plan is of a kind under which tokens change place."""
+        """Whether the plan in the record is of a kind that removes or moves tokens."""
         kind = KINDS.get(str(self._plan.get("kind")))
         return kind is not None and kind.rearranges
 
     @property
     def extended(self) -> bool:
-        """Whether the edit put extension modules beside the layers: then they are new, and only
-        closed off are outputs equal.
+        """Whether the edit added extension modules; outputs are then compared with the modules switched
+        off.
         """
         return is_extended(self.after.config) and not is_extended(self.before.config)
 
@@ -81,14 +81,14 @@ class Edit:
 
     @cached_property
     def added(self) -> tuple[str, ...]:
-        """Tokens that only the model after the edit has."""
+        """Tokens that only the edited model has."""
         return tuple(
             token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary
         )
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
-        """Tokens that both have and that should have kept their row."""
+        """Tokens that both models have and that should have kept their embedding."""
         after = self.after.vocabulary
         return tuple(
             token
@@ -97,7 +97,7 @@ class Edit:
         )
 
     def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
-        """Ids of `tokens` in one of the two models."""
+        """Return the ids of `tokens` in one of the two models, (tokens,) int64."""
         import torch
 
         return torch.tensor([model.vocabulary.ids[token] for token in tokens], dtype=torch.long)

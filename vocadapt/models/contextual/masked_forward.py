@@ -1,9 +1,11 @@
-"""What leaves a BERT's last layer at some places of a text alone, for a masked-word head reads it
-nowhere else.
+"""Run the last layer of a BERT only at masked positions: the masked-language-model head reads no
+others.
 
-The layers before are needed at every place, for attention reads there. In the last one only keys
-and values are: its queries, its feed-forward part and, of an exBERT, the same of the module beside
-it are asked for at one place in seven.
+The layers below are needed at every position, because attention reads all of them. In the last
+layer only keys and values are; its queries and feed-forward part (and those of an exBERT's
+extension module) are computed only at masked positions, about one in seven.
+
+Warning: `layer.forward` of the last layer is replaced during the call (see `states_at`).
 """
 
 from functools import partial
@@ -16,16 +18,16 @@ if TYPE_CHECKING:
 def states_at(
     base: Any, ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
 ) -> "torch.Tensor":
-    """What leaves the last layer of `base` where `places` (batch, length) is true: (places, width),
-    row after row.
+    """Return the output of the last layer at the given positions, (positions, width) float32.
 
-    A network with layers of another kind than BERT's is read whole.
+    places: (batch, length) bool; the positions, in row-major order.
+    If the layers are not BERT's, the whole output is computed and the positions are selected.
     """
     layer = _last_layer(base)
     if layer is None or not places.any():
         return cast("torch.Tensor", base(ids, attention_mask=attended)[0][places])
     chosen, there = _columns(places)
-    layer.forward = partial(_forward_at, layer, chosen)  # of this layer, as long as it takes
+    layer.forward = partial(_forward_at, layer, chosen)  # on this instance only, and only for now
     try:
         found = base(ids, attention_mask=attended)[0]
     finally:
@@ -34,6 +36,7 @@ def states_at(
 
 
 def _last_layer(base: Any) -> Any:
+    """Return the last layer of an encoder; None if it is not BERT's or an exBERT's."""
     from transformers.models.bert.modeling_bert import BertLayer
 
     layers = getattr(getattr(base, "encoder", None), "layer", None)
@@ -44,8 +47,8 @@ def _last_layer(base: Any) -> Any:
 
 
 def _columns(places: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
-    """The columns of the true places of each row, in order, and others where a row has fewer; which
-    of them are true ones.
+    """Return the columns of the true entries of each row, (batch, most) int64, and a mask of the same shape
+    that is False for padding.
     """
     import torch
 
@@ -63,25 +66,26 @@ def _forward_at(
     *more: Any,
     **named: Any,
 ) -> "torch.Tensor":
-    """In place of the layer's own forward: (batch, most, width)."""
-    asked = hidden.gather(1, chosen[..., None].expand(-1, -1, hidden.shape[-1]))
-    mask = (
-        mask if mask is None else mask[..., :1, :].expand(-1, -1, asked.shape[1], -1)
-    )  # alike for every query
+    """Replacement of the layer's forward at the chosen columns: (batch, most, width)."""
+    selected = hidden.gather(1, chosen[..., None].expand(-1, -1, hidden.shape[-1]))
+    if mask is not None:  # the same for every query
+        mask = mask[..., :1, :].expand(-1, -1, selected.shape[1], -1)
     at = layer.at if hasattr(layer, "at") else partial(bert_layer_at, layer)
-    return cast("torch.Tensor", at(asked, hidden, mask))
+    return cast("torch.Tensor", at(selected, hidden, mask))
 
 
 def bert_layer_at(
-    layer: Any, asked: "torch.Tensor", hidden: "torch.Tensor", mask: "torch.Tensor | None"
+    layer: Any, selected: "torch.Tensor", hidden: "torch.Tensor", mask: "torch.Tensor | None"
 ) -> "torch.Tensor":
-    """BERT's layer with `asked` (batch, most, width) as its queries, and all of `hidden` as its
-    keys and values.
+    """Run a BERT layer with queries at some positions only.
+
+    selected: (batch, most, width), inputs at these positions; hidden: (batch, length, width), inputs at
+    all positions, for keys and values. Returns (batch, most, width).
     """
     own = layer.attention.self
-    query, key, value = own.query(asked), own.key(hidden), own.value(hidden)
+    query, key, value = own.query(selected), own.key(hidden), own.value(hidden)
     read = attend(own, query, key, value, own.num_attention_heads, mask)
-    read = layer.attention.output(read, asked)
+    read = layer.attention.output(read, selected)
     return cast("torch.Tensor", layer.output(layer.intermediate(read), read))
 
 
@@ -93,7 +97,7 @@ def attend(
     heads: int,
     mask: "torch.Tensor | None",
 ) -> "torch.Tensor":
-    """Attention of some heads as the module's config wants it: (batch, queries, units)."""
+    """Compute attention as the module's config wants it: (batch, queries, units)."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
     from transformers.models.bert.modeling_bert import eager_attention_forward
 

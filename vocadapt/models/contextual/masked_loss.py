@@ -1,4 +1,4 @@
-"""How well a network knows words in their context: masked-word loss per character, comparable
+"""Masked-word loss per character: how well a model predicts words from their context, comparable
 across vocabularies.
 """
 
@@ -63,7 +63,9 @@ class Window:
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """Summed loss over hidden words in nats, with what it is summed over."""
+    """Summed loss of the masked words in nats, and the numbers of words and characters in
+    the sum.
+    """
 
     nats: float
     words: int
@@ -77,7 +79,7 @@ class MaskedLoss:
 
     @property
     def per_character(self) -> float:
-        """Nats per character of the hidden words; lower is better."""
+        """Nats per character of the masked words; lower is better."""
         return self.nats / self.characters
 
 

@@ -1,8 +1,8 @@
-"""Which words or tokens of a text get a vector in context, which of their occurrences are looked
-at, and in which windows.
+"""Select the occurrences of words or tokens for which contextual vectors are computed, and the windows
+of text around them.
 
-The text is read as a words file (`write_sentences`): a line is a context. Every distinct word is
-cut once.
+The text is a file of words (`write_sentences`), one line per context. Every distinct word is
+tokenized once.
 """
 
 from collections import Counter
@@ -64,11 +64,11 @@ class Targets:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Name to number."""
+        """Number of each target."""
         return {name: i for i, name in enumerate(self.names)}
 
     def taken(self, occurrences: int) -> NDArray[np.int64]:
-        """How many occurrences of each are looked at."""
+        """Return the number of occurrences of each target that are read, (targets,) int64."""
         return np.minimum(self.counts, occurrences)
 
 
@@ -131,7 +131,7 @@ def find_targets(
 
 
 def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] | None]:
-    """Which occurrences of each target are looked at, by number from 0; None for all of them."""
+    """Draw the occurrences of each target, by number from 0; None if all of them are read."""
     rng = np.random.default_rng(settings.seed)
     n = settings.occurrences
     return [
@@ -183,7 +183,7 @@ class _Reader:
         self.known: dict[str, tuple[list[int], list[int], float]] = {}
 
     def windows(self, words: list[str]) -> Iterator[Window]:
-        """The windows of one line that hold something to be looked at."""
+        """Yield the windows of one line that contain a drawn occurrence."""
         window, room = Window([self.start], [], [], []), self.settings.length - 1
         for word in words:
             ids, targets, weight = self._known(word)
@@ -200,7 +200,9 @@ class _Reader:
             yield window
 
     def _known(self, word: str) -> tuple[list[int], list[int], float]:
-        """Ids of a word's pieces, the target of each (−1: none), the weight of each."""
+        """Return the ids of a word's pieces, the target of each (−1: none), and the
+        weight of each.
+        """
         if word not in self.known:
             self.known[word] = self._look_up(word)
         return self.known[word]
@@ -216,7 +218,7 @@ class _Reader:
         return ids, [target] * len(ids) if target >= 0 else [], 1 / len(ids)
 
     def _take(self, window: Window, targets: list[int], weight: float) -> None:
-        """Note the drawn occurrences of a word that stands next in a window."""
+        """Record the drawn occurrences of a word that comes next in a window."""
         at = len(window.ids)
         if self.settings.unit == "words":
             if targets and self._is_drawn(targets[0]):
@@ -231,7 +233,7 @@ class _Reader:
                 window.weights.append(weight)
 
     def _is_drawn(self, target: int) -> bool:
-        """Whether this occurrence, one more of its target, is looked at."""
+        """Return whether the next occurrence of a target is drawn."""
         number, chosen = self.met[target], self.drawn[target]
         self.met[target] = number + 1
         return chosen is None or number in chosen

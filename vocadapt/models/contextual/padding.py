@@ -1,4 +1,4 @@
-"""Padding of token sequences to one batch."""
+"""Pad sequences of wordpiece ids to one batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,8 +1,7 @@
-"""A word's vectors in context: what a layer of the network makes of it, averaged over its
-occurrences in a text.
+"""Contextual vectors of words: the output of a layer, averaged over the occurrences in a text.
 
-Not to be mixed up with the model's input rows, which the thesis calls contextual embeddings: those
-are one row a token, whatever stands round it (`LanguageModel.space`).
+Not to be confused with the model's input embeddings, which Fast 2023 calls contextual embeddings:
+those are one vector for each token, independent of its context (`LanguageModel.space`).
 """
 
 import time
@@ -111,7 +110,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
 
 
 def layers_of(model: LanguageModel) -> int:
-    """How many layers a model has; raises InputError where its config.json does not say."""
+    """Return the number of layers of a model; raises InputError if config.json does not have it."""
     layers = model.config.get("num_hidden_layers")
     if not isinstance(layers, int) or layers < 1:
         raise InputError(
@@ -158,7 +157,7 @@ def network_until(model: LanguageModel, layer: int) -> "transformers.PreTrainedM
 
 
 def _by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
-    """Batches of windows of like length."""
+    """Yield batches of windows of similar length."""
     ordered = sorted(pool, key=lambda window: len(window.ids))
     return (ordered[at : at + batch] for at in range(0, len(ordered), batch))
 
@@ -166,7 +165,7 @@ def _by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
 def _hidden(
     network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int
 ) -> "torch.Tensor":
-    """What leaves the layer (windows, length, width)."""
+    """Return the output of the layer, (windows, length, width)."""
     ids, attended = pad_batch([window.ids for window in batch], pad)
     states = network(
         input_ids=ids, attention_mask=attended, output_hidden_states=True

@@ -1,8 +1,7 @@
-"""Word counts + a vocabulary (+ the words of a task) → Advice: is a new vocabulary worth a run, and
-which; nothing is trained.
+"""Advise whether adapting a vocabulary to a text is worth it, and with which recipe, from word counts
+alone; nothing is trained.
 
-The rules and their thresholds stand in `advice_rules`, the expected quality of the map in
-`forecast`.
+The rules and their thresholds are in `rules`, the expected quality of the alignment in `forecast`.
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 )
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
-SHOWN = 200  # most frequent cut words
+SHOWN = 200  # number of split words to list, the most frequent ones
 # On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
 # of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 lie beside their
 # kind, against .02, .05, .12 (benchmarks/domain_words.py).
@@ -42,7 +41,9 @@ VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that applies: what it says with the figures, why that matters, and whether it alone
+    """A rule that applies.
+
+    says: the finding with its figures; why: the reason for the threshold; stops: whether it alone
     decides against a change.
     """
 
@@ -54,8 +55,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A recipe worth a run: a preset, the most words to add, the map (None where rows need none),
-    and what it is for.
+    """A recipe to try: a preset, the maximum number of words to add, the alignment (None if none is
+    needed), and its purpose.
     """
 
     name: str
@@ -67,8 +68,9 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class CutWord:
-    """A word of the text that is cut, its pieces, how often it occurs there and inside the task's
-    entities (None: no task).
+    """A word of the text that is split, its wordpieces and its count.
+
+    task_count: its count inside the entities of the task; None without a task.
     """
 
     word: str
@@ -79,8 +81,8 @@ class CutWord:
 
 @dataclass(frozen=True)
 class Advice:
-    """The verdict ("adapt" or "keep"), a sentence, the findings that led to it, the figures, what
-    to run, what is cut most.
+    """The verdict ("adapt" or "keep") with its reasons, figures, recipes to try, and the words that are
+    split most often.
     """
 
     verdict: str
@@ -91,9 +93,7 @@ class Advice:
     cut: tuple[CutWord, ...] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The advice as plain values, shares as fractions: the answer of `vocadapt advise
-        --json`.
-        """
+        """Return the advice as JSON values, fractions between 0 and 1."""
         figures, expected = self.figures, self.figures.forecast
         return {
             "verdict": self.verdict,
@@ -122,8 +122,8 @@ class Advice:
 
 
 def tokenization_as_json(cuts: TokenizationStatistics) -> dict[str, Any]:
-    """How words are cut, as shares; `pieces`: shares of the running words of 1, 2, …, 6 or more
-    pieces.
+    """Return tokenization statistics as fractions; `pieces`: fractions of the running words with 1, 2, …,
+    6 or more wordpieces.
     """
     return {
         "words": cuts.words,
@@ -144,10 +144,10 @@ def advise(
     task: Mapping[str, int] | None = None,
     min_count: int = 5,
 ) -> Advice:
-    """Advise on a vocabulary for a text with these counts; `task` counts the entity words of a
-    task.
+    """Advise on a vocabulary for a text with these word counts.
 
-    min_count: occurrences under which a word gets no vector.
+    task: counts of the entity words of a task.
+    min_count: occurrences below which a word gets no vector.
     """
     text = _text(counts.counts, vocabulary)
     entities = None if task is None else _text(task, vocabulary)
@@ -166,7 +166,7 @@ def advise(
 
 
 def apply_rules(figures: Figures) -> tuple[Finding, ...]:
-    """The rules that apply to these figures, in the order of the table."""
+    """Return the rules that apply to these figures, in the order of the table."""
     return tuple(
         Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
         for rule in RULES
@@ -175,8 +175,8 @@ def apply_rules(figures: Figures) -> tuple[Finding, ...]:
 
 
 def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
-    """Recipes to run beside each other: the words seen often, those seen less often too, and a
-    control.
+    """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control with
+    random embeddings.
     """
     caps = [gain for gain in (figures.gain(ENOUGH), figures.gain(FEW)) if gain.words >= LEAST_ADDED]
     caps = caps if len({gain.words for gain in caps}) == len(caps) else caps[:1]
@@ -185,12 +185,12 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
         Suggestion(name, "green-bert", gain.words, BETTER_MAP, _about(gain))
         for name, gain in zip(names, caps, strict=True)
     ]
-    why = "The same words with random rows: tells whether the rows helped or only the cut."
+    why = "The same words with random embeddings: shows whether the embeddings help, or only the tokenization."
     return (*made, Suggestion("control", "green-bert-random", caps[0].words, None, why))
 
 
 def _about(gain: Gain) -> str:
-    brings = f"{format_fraction(gain.saved)} of the tokens go, {format_fraction(gain.mended)} of what is cut is mended"
+    brings = f"{format_fraction(gain.saved)} of the tokens go, {format_fraction(gain.mended)} of the split words become one"
     return f"Words seen {gain.floor} times or more: {brings}."
 
 

@@ -1,4 +1,4 @@
-"""How good a map will be, told from word counts before anything is trained.
+"""Forecast the quality of an alignment from word counts, before anything is trained.
 
     logit P@5 = INTERCEPT + SLOPE · log10(words)
 
@@ -28,11 +28,10 @@ K = 5
 
 @dataclass(frozen=True)
 class Forecast:
-    """Held-out P@5 of the least-squares map as expected, from `low` to `high` with 95 %; `chance`
-    of a map that knows nothing.
+    """Expected held-out P@5 of a least-squares alignment, with a 95 % interval from `low` to `high`.
 
-    `words` are the running words that get a vector. `outside` says in which ways this lies beyond
-    what was measured.
+    chance: P@5 by chance; words: running words that get a vector.
+    outside: in which ways the inputs are outside of the measured range.
     """
 
     p5: float
@@ -45,8 +44,8 @@ class Forecast:
 
 
 def forecast(words: int, anchors: int, width: int | None) -> Forecast:
-    """Forecast for vectors of `words` running words with so many anchors; never below chance, 0
-    without anchors.
+    """Forecast the held-out P@5 for vectors of `words` running words with this number of anchors; it is
+    never below chance, and 0 without anchors.
     """
     chance = min(1.0, K / anchors) if anchors else 0.0
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
@@ -57,7 +56,7 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
 
 
 def words_needed_for(p5: float) -> int:
-    """How many running words a P@5 is expected from: the line turned round."""
+    """Return the number of running words for which a P@5 is expected: the inverse of the line."""
     return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
 
 
@@ -66,7 +65,7 @@ def _share(logit: float) -> float:
 
 
 def _outside(words: int, anchors: int, width: int | None) -> list[str]:
-    """What of a forecast was not measured, one clause each."""
+    """Describe in which ways the inputs are outside of the measured range."""
     ranges = (("words", words, WORDS), ("anchors", anchors, ANCHORS))
     beyond = [
         f"{value:,} {name}, measured were {low:,} to {high:,}"

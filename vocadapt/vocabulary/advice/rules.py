@@ -1,5 +1,5 @@
-"""The rules of the advice, in one table: when to leave a vocabulary alone, and what to be wary of.
-Thresholds with their reasons.
+"""The rules of the advice, in one table: when to keep a vocabulary, and what to be careful about, with
+the reason for each threshold.
 
 Measured with MiniLM (uncased), November 2026, on five English texts (biomedical papers and
 abstracts, contracts, encyclopedia, film reviews), on program messages in German, French, Spanish
@@ -43,12 +43,12 @@ MANY_RARE = 0.5  # of the would-be-added words
 
 @dataclass(frozen=True)
 class Figures:
-    """What the advice goes by. task: the entity words of a task; anchors: words with a vector that
-    are wordpieces too.
+    """The figures that the rules compare with thresholds.
 
-    lines of the lines_read were counted. gains: by rising floor, the first being `min_count`, under
-    which a word has no vector.
-    top_saved: share of the tokens that the 1 000 most frequent words to be added would save.
+    task: statistics of the entity words of a task; anchors: words with a vector that are wordpieces too.
+    lines, lines_read: lines that were counted, of those that were read.
+    gains: by rising floor; the first is `min_count`, below which a word has no vector.
+    top_saved: fraction of the tokens that adding the 1,000 most frequent words would save.
     """
 
     corpus: TokenizationStatistics
@@ -63,13 +63,13 @@ class Figures:
     top_saved: float
 
     def gain(self, floor: int) -> Gain:
-        """The gain at a floor, or at `min_count` where that is higher."""
+        """Return the gain at a floor, or at `min_count` if that is higher."""
         return next(gain for gain in self.gains if gain.floor >= max(floor, self.min_count))
 
     @property
     def task_needs_words(self) -> bool:
-        """Whether a task's entity words are cut often, and words of the text would mend enough of
-        them.
+        """Whether a task's entity words are often split, and the words of the text would mend
+        enough of them.
         """
         mended = self.gain(FEW).mended_task or 0.0
         return self.task is not None and self.task.share >= CUT_ENTITIES and mended >= LEAST_MENDED
@@ -77,10 +77,10 @@ class Figures:
 
 @dataclass(frozen=True)
 class Rule:
-    """A reason to leave the vocabulary alone, with the clause that the verdict `stops` with, or to
-    be wary (no clause).
+    """A reason to keep the vocabulary or to be careful.
 
-    `says` gives the figures, `why` the threshold.
+    stops: clause of the verdict; empty if the rule is only a warning.
+    says: formats the finding with its figures; why: the reason for the threshold.
     """
 
     name: str
@@ -91,7 +91,9 @@ class Rule:
 
 
 def format_fraction(value: float | None) -> str:
-    """A share without its leading zero: .095; small ones by two digits: .00051; – for none."""
+    """Format a fraction without its leading zero: .095; small ones with two digits: .00051; – for
+    none.
+    """
     if value is None:
         return "–"
     text = f"{value:.2g}" if 0 < value < 0.0095 else f"{value:.3f}"
