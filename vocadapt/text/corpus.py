@@ -1,4 +1,4 @@
-"""Files and folders of text → Corpus: lines, streamed, the same ones at every reading."""
+"""Corpus: the lines of text files and folders, streamed, the same in every iteration."""
 
 import hashlib
 import json
@@ -95,10 +95,9 @@ class CorpusSettings:
 
 
 class FileBlock(NamedTuple):
-    """Some lines of one file: the kept ones, each ended by a newline, and the number of each in the
-    file, from 1.
+    """A block of kept lines of one file, each with a newline, and their line numbers from 1.
 
-    `read` of its lines, and `size` characters, were read for it; `fraction` is the share of the
+    read, size: lines and characters read from the file for this block. fraction: fraction of the
     corpus read so far.
     """
 
@@ -118,8 +117,8 @@ class FileBlock(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share
-    of the corpus read so far.
+    """A block of kept lines of a corpus, each with a newline, the number of lines read for it, and
+    the fraction of the corpus read so far.
     """
 
     text: str
@@ -131,10 +130,9 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text files, in order, and which of their lines count. Iterating gives the lines; each
-    iteration starts anew.
+    """Text files in order, and the settings that filter their lines; iterates over the lines.
 
-    `left_out`: files of the folders that were given which hold no text that can be read.
+    left_out: number of files in the given folders that cannot be read as text.
     """
 
     files: tuple[Path, ...]
@@ -214,9 +212,7 @@ class Corpus:
 
 
 class _LineFilter:
-    """Keeps the lines that the settings ask for; draws one random number per line, so block borders
-    do not matter.
-    """
+    """Filters lines by the settings; one random number per line, so block borders do not matter."""
 
     def __init__(self, settings: CorpusSettings, profile: LanguageProfile | None) -> None:
         self.settings = settings

@@ -1,5 +1,4 @@
-"""Lines → word counts and sentences of words: line by line for any splitter, by distinct pieces for
-BERT's own.
+"""Counting of words: line by line for any splitter, by distinct chunks for BERT's own.
 
 Why pieces are exact: BERT's normalizer and pre-tokenizer never look across white space, they delete
 control characters, and they always cut at ASCII punctuation. So a text may be rid of the first,
@@ -25,7 +24,7 @@ LOWER = bytes(range(256)).lower()
 
 
 class LineCounter:
-    """Words counted so far, each line split as a whole: right for any splitter."""
+    """Counts words line by line; correct for any splitter."""
 
     def __init__(self, splitter: Splitter) -> None:
         self.splitter = splitter
@@ -49,9 +48,7 @@ class LineCounter:
 
 
 class ChunkCounter(LineCounter):
-    """Words counted so far by way of distinct pieces: only for a splitter that never looks across
-    blanks.
-    """
+    """Counts distinct chunks between blanks first, for a splitter that never looks across blanks."""
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -113,13 +110,14 @@ class ChunkCounter(LineCounter):
 
 
 def build_word_counter(splitter: Splitter) -> LineCounter:
-    """The quickest exact tally for a splitter."""
+    """Return the fastest exact counter for a splitter."""
     return ChunkCounter(splitter) if splitter.never_crosses_blanks else LineCounter(splitter)
 
 
 def isolate_punctuation(text: str, lowercase: bool) -> bytes:
-    """The text as UTF-8 with the same words: without control characters, ASCII punctuation between
-    blanks.
+    """Return the text as UTF-8 without control characters, with spaces around ASCII punctuation.
+
+    The words stay the same. Example: "Don't" -> b"don ' t" if lowercase.
     """
     raw = text.encode().translate(LOWER if lowercase else None, CONTROL).replace(NEXT_LINE, b"")
     for mark in PUNCTUATION:

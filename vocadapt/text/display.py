@@ -1,6 +1,4 @@
-"""Text that comes from anybody, made safe to look at: what has no shape of its own is shown by a
-picture or its number.
-"""
+"""Safe display of untrusted text: invisible characters become visible symbols or code points."""
 
 import unicodedata
 

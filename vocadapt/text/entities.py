@@ -1,7 +1,7 @@
-"""The words that stand inside the entities of a task file: one `word TAB tag` a line, a blank line
-between sentences.
+"""Words inside the entities of a task file: one `word TAB tag` per line, blank lines between
+sentences.
 
-Only the words and how often they stand there: the layer of tasks reads sentences, spans and splits.
+Only the words and their counts; the tasks read sentences, spans and splits themselves.
 """
 
 import re

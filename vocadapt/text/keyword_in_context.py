@@ -1,5 +1,4 @@
-"""Keyword in context: a word → the places where it stands in a corpus, counted exactly, some of
-them shown.
+"""Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
 A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks
 across blanks and always cuts at ASCII punctuation (see `vocadapt.text.counting`), so the bytes of a
@@ -39,8 +38,7 @@ Finder = Callable[[bytes], list[Span]]
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """How many places are shown, with how many characters at most on either side; drawn at random
-    with `seed`, or the first.
+    """Number of occurrences to show, characters of context per side, and random sample or first.
 
     Raises InputError for numbers outside their range.
     """
@@ -59,8 +57,7 @@ DEFAULT_CONTEXT = ContextSettings()
 
 @dataclass(frozen=True)
 class Hit:
-    """One place: the word as it is written there, what stands left and right of it, its file, and
-    its line there from 1.
+    """One occurrence: the word as written, its left and right context, its file, and its line from 1.
 
     The lines of a file are those that its reader gives: of .txt the file's own, of other formats
     one for each record's line.
@@ -75,7 +72,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Context:
-    """A word in context: `hits` of the `of` places where it stands, in the order of the corpus."""
+    """A word in context: `hits` are some of its `of` occurrences, in the order of the corpus."""
 
     word: str
     of: int
@@ -117,8 +114,9 @@ def find_in_context(
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> Context:
-    """Every place of a typed word, in any form that the model's splitter makes the same; raises
-    InputError for several words.
+    """Find the occurrences of a typed word, in any spelling that the splitter normalizes to it.
+
+    Raises InputError if the splitter makes several words of it.
     """
     word = normalize_single_word(word, splitter)
     return find_any_in_context(corpus, word, [word], word, splitter, settings, progress)
@@ -133,8 +131,9 @@ def find_any_in_context(
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> Context:
-    """Every place of any of some words, as the splitter gives them, which all hold the letters
-    `core`; shown under a `name`.
+    """Find the occurrences of any of some normalized words, reported under one `name`.
+
+    core: a substring that all the words contain, which makes the search fast.
     """
     find, chosen = _finder(splitter, frozenset(words), core), _Chosen(settings)
     for part in corpus.parts():
@@ -153,9 +152,7 @@ def find_each_in_context(
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
 ) -> dict[str, Context]:
-    """Every place of each of some words, as the splitter gives them, in one reading of the corpus:
-    word → its places.
-    """
+    """Find the occurrences of each of some normalized words in one pass over the corpus."""
     find, known = _finder(splitter, frozenset(words), ""), dict[bytes, str]()
     chosen = {word: _Chosen(settings) for word in words}
     for part in corpus.parts():

@@ -1,5 +1,4 @@
-"""Does a line look like the corpus' main language? Judged by the words that are common in the
-corpus itself.
+"""Filter for a corpus' main language, by the words that are frequent in the corpus itself.
 
 No language is named and no list is shipped: the profile is the corpus' own commonest words.
 Measured on English papers, contracts, reviews and encyclopedia (first megabyte as profile):

@@ -1,6 +1,4 @@
-"""Corpus + Splitter → word counts, and the words file that gensim reads. Each distinct piece of
-text is split once.
-"""
+"""Word counts of a corpus, and the words file that gensim reads."""
 
 import errno
 import re
@@ -28,7 +26,7 @@ MAX_SENTENCE = 10_000  # words; gensim silently drops what a line has beyond (MA
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """How often each word stands in a corpus: most frequent first, ties by word.
+    """Number of occurrences of each word in a corpus: most frequent first, ties by word.
 
     `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8.
     `articles`: those of XML and CORD-19 files, and how many of them were left out.

@@ -1,8 +1,6 @@
-"""How good a space is by itself: word pairs judged by people (Spearman), and analogies (Mikolov et
-al. 2013).
+"""Intrinsic evaluation of a space: word similarity (Spearman) and analogies (Mikolov et al. 2013).
 
-Always with how many of the questions the space can answer at all (covered, of): a score over few of
-them says little.
+Each score comes with its coverage (`covered`, `of`): a score over few questions is unreliable.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,9 +24,7 @@ BLOCK = 1 << 24  # similarities held at a time
 
 @dataclass(frozen=True)
 class PairScore:
-    """Spearman's rank correlation of cosine and human score over the `covered` of `of` pairs; None
-    for fewer than three.
-    """
+    """Spearman's rank correlation of cosine and human score; None for fewer than three pairs."""
 
     spearman: float | None
     covered: int
@@ -45,9 +41,7 @@ class AnalogySection:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """The share of right answers among the `covered` of `of` questions; None when none is
-    covered.
-    """
+    """Accuracy on the covered questions; None if none is covered."""
 
     accuracy: float | None
     covered: int
@@ -55,9 +49,7 @@ class AnalogyScore:
 
 
 def detect_casing(space: EmbeddingSpace) -> Splitter | None:
-    """How the words of a list are to be spelled: in lower case where no word of the space has a
-    capital, else as they are.
-    """
+    """Return a lowercasing splitter if the space has no word with a capital, else None."""
     uncased = all(word == word.lower() for word in space.words)
     return Splitter.bert(lowercase=True) if uncased else None
 
@@ -108,7 +100,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
 
 
 def load_bundled_analogies() -> tuple[AnalogySection, ...]:
-    """Google's 19 544 questions, which come with gensim."""
+    """Load Google's 19 544 analogy questions, which come with gensim."""
     return read_analogies(find_gensim_file("questions-words.txt"))
 
 
@@ -118,11 +110,10 @@ def score_analogies(
     splitter: Splitter | None = None,
     progress: Progress = silent,
 ) -> dict[str, AnalogyScore]:
-    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors) other than a,
-    b, c.
+    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors), not a, b or c.
 
-    Gives a score for each section, and "total". Among all words of the space; the tool of the paper
-    took the first 30 000.
+    Returns a score for each section and "total". Candidates are all words of the space; the tool of
+    Mikolov et al. 2013 used the first 30 000.
     """
     row = build_lookup(space, splitter)
     results: dict[str, tuple[NDArray[np.bool_], int]] = {}
@@ -143,7 +134,7 @@ def score_analogies(
 
 
 def _right(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the questions (n, 4 row numbers) are answered right."""
+    """Return which questions are answered correctly (n,) bool; questions: (n, 4) row numbers."""
     right = np.zeros(len(questions), dtype=bool)
     size = max(1, BLOCK // max(1, len(space)))
     for start in range(0, len(questions), size):
@@ -156,13 +147,14 @@ def _right(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _accuracy(right: NDArray[np.bool_], of: int) -> AnalogyScore:
-    """The share of right answers."""
+    """Summarize correct answers (n,) bool."""
     return AnalogyScore(float(right.mean()) if len(right) else None, len(right), of)
 
 
 def build_lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
-    """Word → row number, −1 for a word that the space lacks; with a splitter, the word as the model
-    meets it.
+    """Return a function from word to row number, −1 for an unknown word.
+
+    With a splitter, words are normalized as the model does.
     """
 
     def row(word: str) -> int:

@@ -1,7 +1,6 @@
-"""The shape of one space: isotropy, hubness, and what lengths and directions of rows have to do
-with frequency.
+"""Geometry of one space: isotropy, hubness, norms, and their correlation with frequency.
 
-A zero row has no direction: it is left out here, and counted in `Norms`.
+A zero vector has no direction: it is excluded, and counted in `Norms`.
 """
 
 from collections.abc import Collection
@@ -28,7 +27,7 @@ SECONDS = (
 
 @dataclass(frozen=True)
 class Isotropy:
-    """How evenly the rows fill all directions; None where there are too few rows.
+    """How evenly the vectors are distributed over all directions; None for too few vectors.
 
     partition: I(W) = min Z(c) / max Z(c) with Z(c) = Σ exp(c·w) over the eigenvectors c of WᵀW,
     both signs of each (Mu and Viswanath 2018, All-but-the-Top, section 3.1), on rows of length 1,
@@ -47,8 +46,7 @@ class Isotropy:
 
 @dataclass(frozen=True)
 class Hubness:
-    """How unevenly rows are the neighbors of others: N_k of a row counts the rows that have it
-    among their k nearest by cosine.
+    """Hubness by k-occurrences: N_k of a row is the number of rows with it among their k nearest.
 
     skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None where all are
     equal. largest: the greatest N_k.
@@ -65,9 +63,7 @@ class Hubness:
 
 @dataclass(frozen=True)
 class Norms:
-    """Lengths of the rows: mean, standard deviation, the 5th, 50th and 95th percentile over the
-    rows that have one.
-    """
+    """Norms of the nonzero vectors: mean, standard deviation, 5th, 50th and 95th percentile."""
 
     mean: float
     sd: float
@@ -105,9 +101,7 @@ class AddedNorms:
 
 @dataclass(frozen=True, eq=False)
 class NormBands:
-    """Lengths in groups of equally many tokens by frequency: where each group stands, its 5th, 50th
-    and 95th percentile.
-    """
+    """Norms in groups of equal size by frequency: position and 5th, 50th and 95th percentile."""
 
     place: Values
     low: Values
@@ -116,7 +110,7 @@ class NormBands:
 
 
 def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
-    """The measures of isotropy of a space."""
+    """Measure the isotropy of a space."""
     space = drop_zero_rows(space)
     if len(space) < 2:
         return Isotropy(None, None, None, None)
@@ -135,7 +129,7 @@ def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
 def measure_hubness(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
 ) -> Hubness | None:
-    """The k-occurrences of a space in figures; None where fewer than two rows have a direction."""
+    """Summarize the k-occurrences of a space; None for fewer than two nonzero vectors."""
     space = drop_zero_rows(space)
     if len(space) < 2:
         return None
@@ -150,7 +144,7 @@ def measure_hubness(
 def count_k_occurrences(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
 ) -> NDArray[np.int64]:
-    """How many rows have each row among their k nearest by cosine, themselves left out (words,)."""
+    """Count for each row the other rows with it among their k nearest by cosine (words,) int64."""
     times, step = np.zeros(len(space), dtype=np.int64), max(1, BLOCK // len(space))
     for start in range(0, len(space), step):
         progress(start / len(space), "looking for hubs")
@@ -166,7 +160,7 @@ def estimate_hubness_seconds(space: EmbeddingSpace) -> float:
 
 
 def measure_norms(space: EmbeddingSpace) -> Norms:
-    """The lengths of a space's rows in figures; all 0 where no row has one."""
+    """Summarize the norms of a space's vectors; all 0 if every vector is zero."""
     lengths = sum_directions(space).lengths
     found = lengths[lengths > 0]
     if not len(found):
@@ -183,9 +177,7 @@ def measure_norms(space: EmbeddingSpace) -> Norms:
 
 
 def get_frequencies(space: EmbeddingSpace) -> tuple[str, Values]:
-    """What is known of how frequent each row's token is, larger for more: its counts, else the id
-    rank downwards from 0.
-    """
+    """Return the name and values (words,) float64 of the frequency: counts, else the negative id."""
     if space.counts is not None:
         return "counts", space.counts.astype(np.float64)
     return "id rank", -np.arange(len(space), dtype=np.float64)
@@ -223,9 +215,7 @@ def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedN
 
 
 def compute_norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
-    """Lengths by frequency in about `groups` groups; places are counts, or ids where there are none
-    (median of a group).
-    """
+    """Compute norms by frequency in about `groups` groups, each placed at its median count or id."""
     by, frequency = get_frequencies(space)
     lengths = sum_directions(space).lengths
     order = [row for row in np.argsort(-frequency, kind="stable") if lengths[row] > 0]
@@ -242,7 +232,7 @@ def _without(space: EmbeddingSpace, added: Collection[str]) -> EmbeddingSpace:
 
 
 def drop_zero_rows(space: EmbeddingSpace) -> EmbeddingSpace:
-    """The space without its zero rows."""
+    """Return the space without its zero vectors."""
     some = np.flatnonzero(space.matrix.any(axis=1))
     return space if len(some) == len(space) else space.take(some)
 

@@ -1,13 +1,13 @@
-"""Mean cosines within and between spaces: tables 3.2 and 3.3 of the thesis.
+"""Mean cosines within and between spaces: tables 3.2 and 3.3 of Fast 2023.
 
 The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact,
 at one pass over the rows:
 
     within    (S·S − n) / (n (n − 1))         every token with every other, none with itself
-    between   S₁·S₂ / (n₁ n₂)                 every token of one with every token of the other, its own twin too, as in the thesis
+    between   S₁·S₂ / (n₁ n₂)                 every token of one with every token of the other, including itself, as in Fast 2023
 
-All sums in float64. A zero row has no direction: it is left out of every mean, and counted. Spaces
-of different width have no cosine between them: None.
+All sums are float64. A zero vector has no direction: it is excluded from every mean, and counted.
+Between spaces of different dimensions the result is None.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,7 @@ BLOCK = 512  # rows turned into float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The sum of the unit rows (dim,), the length of each row (words,), and how many rows have a
-    direction at all.
-    """
+    """Sum of the unit vectors (dim,), norm of each vector (words,), number of nonzero vectors."""
 
     total: NDArray[np.float64]
     lengths: Lengths
@@ -52,7 +50,7 @@ class CosineTables:
 
 
 def sum_directions(space: EmbeddingSpace) -> Directions:
-    """Length of every row and the sum of the unit rows, in float64."""
+    """Compute the norms and the sum of the unit vectors of a space, in float64."""
     total, lengths = np.zeros(space.dim), np.empty(len(space))
     for start in range(0, len(space), BLOCK):
         rows = space.matrix[start : start + BLOCK].astype(np.float64)
@@ -63,7 +61,7 @@ def sum_directions(space: EmbeddingSpace) -> Directions:
 
 
 def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
-    """Tables 3.2 and 3.3 of these spaces."""
+    """Compute tables 3.2 and 3.3 of Fast 2023 for the given spaces."""
     found = [sum_directions(space) for space in spaces]
     places = range(len(spaces))
     mean = [[_mean(found[i], found[j], i == j) for j in places] for i in places]
@@ -85,8 +83,8 @@ def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
 
 
 def compute_mean_cosine(space: EmbeddingSpace) -> float | None:
-    """The mean cosine over all pairs of different tokens; None where fewer than two have a
-    direction.
+    """Return the mean cosine over all pairs of different tokens; None for fewer than two nonzero
+    vectors.
     """
     found = sum_directions(space)
     return _mean(found, found, same=True)
@@ -103,7 +101,7 @@ def _mean(one: Directions, other: Directions, same: bool) -> float | None:
 def _twins(
     one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions
 ) -> tuple[float | None, int]:
-    """Mean cosine of the rows of the common tokens, and how many they are."""
+    """Return the mean cosine of the common tokens' vectors in two spaces, and their number."""
     found = [(row, other.index[word]) for row, word in enumerate(one.words) if word in other.index]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
     rows = rows[(here.lengths[rows[:, 0]] > 0) & (there.lengths[rows[:, 1]] > 0)]

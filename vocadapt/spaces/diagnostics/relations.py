@@ -1,10 +1,8 @@
-"""Lexical relations in a space (thesis 3.4): the cosine of the words of a pair, corrected by the
-space's own mean cosine.
+"""Lexical relations (Fast 2023, section 3.4): cosines of related words, corrected by the mean.
 
-A cosine of .5 says much in a space whose tokens have a mean cosine of 0, and nothing where it is
-.5: so table 3.4 subtracts the diagonal of table 3.2. That still rewards words of one kind (two
-capitals) for being of one kind; the null re-pairs the same words at random, and says what the pairs
-have beyond that.
+A cosine of .5 is high in a space with a mean cosine of 0, and average in one with .5, so table 3.4
+of Fast 2023 subtracts the diagonal of table 3.2. Words of one kind (two capitals) are still similar
+for that reason alone; a permutation test pairs the same words at random to control for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,9 +25,7 @@ NOISE = 1e-6  # of a mean of cosines in float32
 
 @dataclass(frozen=True)
 class Relation:
-    """Pairs of words of one relation, each pair once and in one order only, under the name of their
-    list and their own.
-    """
+    """Distinct word pairs of one relation, with the name of their list and of the relation."""
 
     source: str
     name: str
@@ -38,9 +34,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class PermutationSettings:
-    """How often the words are re-paired at random, and with which seed; raises InputError for a
-    seed below 0.
-    """
+    """Settings of the permutation test: number of random pairings, and seed."""
 
     draws: int = bounded(200, 1, 1_000_000, "Random re-pairings")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the re-pairings")
@@ -86,13 +80,13 @@ class PairCosine:
 
 
 def summarize_words(words: Sequence[str], named: int = 3) -> str:
-    """How many words these are, and the first ones by name, for people; "" for none."""
+    """Describe words by their number and the first few; "" for none."""
     more = " …" if len(words) > named else ""
     return f"{len(words):,}: {', '.join(words[:named])}{more}" if words else ""
 
 
 def build_relation(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
-    """A relation without repetitions: (a, b) and (b, a) are one pair."""
+    """Build a relation without duplicates; (a, b) and (b, a) are one pair."""
     kept: dict[frozenset[str], tuple[str, str]] = {}
     for first, second in pairs:
         kept.setdefault(frozenset((first, second)), (first, second))
@@ -133,8 +127,8 @@ def compute_pair_cosines(
     splitter: Splitter | None = None,
     own_mean: float | None = None,
 ) -> tuple[PairCosine, ...]:
-    """Every pair of a relation with its cosine, in the order of the list; corrected by `own_mean`
-    as in `score_relations`.
+    """Return the cosine of every pair of a relation, in its order; corrected as in
+    `score_relations`.
     """
     own_mean = compute_mean_cosine(space) if own_mean is None else own_mean
     first, second, places = _usable(space, relation, splitter)
@@ -205,8 +199,8 @@ def _score(
 
 
 def _null(space: EmbeddingSpace, first: Rows, second: Rows, null: PermutationSettings) -> Values:
-    """The mean cosine of each random re-pairing; a word that meets itself is left out of the mean,
-    as among the pairs.
+    """Return the mean cosine of each random pairing (draws,) float64, without words paired with
+    themselves.
     """
     if len(first) < 2:
         return np.empty(0)

@@ -1,6 +1,4 @@
-"""Vectors of words as spelled → vectors of words as a model meets them (`Aspirin`, `aspirin` →
-`aspirin`).
-"""
+"""Merging of spellings that a model normalizes to one word (`Aspirin`, `aspirin` → `aspirin`)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +52,7 @@ def fold_case(
 
 
 def _groups(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:
-    """Each word as the model meets it, and the rows whose words become it; words that do not become
-    exactly one are left out.
-    """
+    """Group the rows by normalized word; words that the model splits are excluded."""
     groups: dict[str, list[int]] = {}
     for row, word in enumerate(space.words):
         met = splitter.words(word)

@@ -1,6 +1,4 @@
-"""Gathering: words and rows on their way from a file into a space. Memory follows what was read,
-never what a header claims.
-"""
+"""Collection of words and vectors from a file; memory grows with what is read."""
 
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -17,9 +15,7 @@ MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
 
 @dataclass(frozen=True, eq=False)
 class ImportedSpace:
-    """A space that came from elsewhere: what format it was in, and what was left out or merged on
-    the way (n of N).
-    """
+    """A space read from another tool's file, its format, and notes on excluded or merged words."""
 
     space: EmbeddingSpace
     format: str
@@ -27,11 +23,10 @@ class ImportedSpace:
 
 
 class RowCollector:
-    """Takes the rows of a file one by one: `admits` a word first, then gets the admitted words'
-    rows by `add`.
+    """Collects the rows of a file: call `admits` for each word, then `add` the admitted rows.
 
-    The first of repeated words is kept, as gensim does. `only` lets in its own words; `limit` ends
-    the reading.
+    Of repeated words the first is kept, as in gensim. only: words to admit. limit: maximum number
+    of rows to read.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""A safetensors file seen without loading it: its tensors as read-only arrays on the disk. numpy
-only.
-"""
+"""Memory-mapped tensors of a safetensors file, without loading it; needs NumPy only."""
 
 import os
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ SIZES = {name: np.dtype(code).itemsize for name, code in DTYPES.items()}
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """One tensor of a file: where it lies and how it is to be read."""
+    """Location, dtype and shape of one tensor in a file."""
 
     path: Path
     name: str

@@ -1,6 +1,4 @@
-"""Which tokens of a space a map shows: filters first, then the first n of what is left, or a word
-and its nearest.
-"""
+"""Selection of the tokens to show: filters, then the first n tokens or a word and its neighbors."""
 
 import re
 from dataclasses import dataclass
@@ -22,14 +20,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TokenChoice:
-    """Which tokens; the defaults are the thesis' filter (3.4.1): the first n, longer than three
-    characters, whole words.
+    """Settings of the tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
-    `first` 0 takes all. `min_length` counts characters without ##. `low` and `high` keep a band of
-    frequency, both ends
-    included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known
-    counts the order of the rows is the rank. `search` keeps the tokens that hold this text,
-    whatever their case. `around` takes a word and its `find_nearest` by cosine instead of the first n.
+    first: number of tokens (0: all). min_length: characters without ##. low, high: both ends of a
+    frequency band, inclusive (0: open), of ranks (1: most frequent) or counts, by `band`; without
+    counts the rank is the order of the rows. search: text that a token must contain, ignoring case.
+    around: show this word and its `nearest` neighbors by cosine instead of the first tokens.
     """
 
     first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
@@ -58,10 +54,9 @@ class TokenChoice:
 
 @dataclass(frozen=True, eq=False)
 class ChosenTokens:
-    """The rows that are shown (n,), in the space's order (around a word: the word, then nearest
-    first), of how many, and why.
+    """The selected rows (n,) int64 of `of` rows, in the space's order or nearest first.
 
-    `how` is the sentence that stands beside every map.
+    how: a sentence that describes the selection, shown with every projection.
     """
 
     rows: NDArray[np.int64]
@@ -78,10 +73,10 @@ def choose_tokens(
     special: frozenset[str] = frozenset(),
     continuation: str = CONTINUATION,
 ) -> ChosenTokens:
-    """The rows of `space` that `choice` asks for; `special` are the model's special tokens.
+    """Select the rows of a space; `special` are the model's special tokens.
 
-    Raises InputError where no token is left, for a word to look around that the space lacks, and
-    for a band of counts where none are known.
+    Raises InputError if no token is left, if the space lacks the word `around`, and for a band of
+    counts in a space without counts.
     """
     reasons: list[str] = []
     mask = _kept(space, choice, special, continuation, reasons)
@@ -114,7 +109,7 @@ def _kept(
     continuation: str,
     reasons: list[str],
 ) -> Mask:
-    """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
+    """Return the mask (words,) of the tokens that pass; each active filter is added to `reasons`."""
     words = space.words
     mask = np.ones(len(words), dtype=bool)
     if choice.min_length > 1:
@@ -169,7 +164,7 @@ def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
 
 
 def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
-    """The word, and its nearest among the tokens that the filters leave."""
+    """Return the rows of the word and of its nearest neighbors among the filtered tokens."""
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:
         raise InputError(

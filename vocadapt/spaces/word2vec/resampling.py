@@ -1,9 +1,8 @@
-"""Word vectors of the same text with its lines drawn anew: how far they depend on which lines
-happened to be in it.
+"""Word vectors of bootstrap resamples of a text, to measure how much they depend on its lines.
 
 The bootstrap of Antoniak and Mimno (2018, Evaluating the stability of embedding-based word
-similarities): as many lines as the text has, drawn with replacement. About 37 % of the lines are
-not in a draw, others are there several times.
+similarities) samples as many lines as the text has, with replacement. A sample lacks about 37 % of
+the lines and contains others several times.
 """
 
 from collections import Counter
@@ -26,11 +25,11 @@ def train_resampled(
     seed: int,
     progress: Progress = silent,
 ) -> EmbeddingSpace:
-    """Train on the lines of a words file drawn with replacement by `seed`.
+    """Train word vectors on a bootstrap resample of the lines of a words file.
 
-    The words are those that occur `settings.min_count` times in the whole text and at all in the
-    draw, so that no rare word is lost by the draw alone. The drawn text lies beside `sentences`
-    meanwhile. Raises InputError for too little text.
+    The vocabulary is the words that occur `settings.min_count` times in the whole text and at least
+    once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
+    InputError for too little text.
     """
     again = sentences.with_name(f"resampled-{seed}.txt")
     try:
@@ -56,9 +55,7 @@ def train_resampled(
 
 
 def resample(sentences: Path, again: Path, seed: int) -> Counter[str]:
-    """Write as many lines as a words file has, drawn from it with replacement, in their order;
-    gives the words' new counts.
-    """
+    """Write a bootstrap resample of a words file, in the original order; return its word counts."""
     with sentences.open("rb") as file:
         lines = sum(1 for _ in file)
     times = np.bincount(

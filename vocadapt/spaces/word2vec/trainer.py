@@ -1,5 +1,4 @@
-"""Sentences → word vectors: gensim's word2vec, fed slice by slice so that it can report its
-progress and be stopped.
+"""Training of word vectors by gensim's word2vec, slice by slice, with progress and cancellation.
 
 gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several
 threads its learning rate jumps at every epoch and the file is cut at arbitrary bytes. Here the file
@@ -107,27 +106,20 @@ def train_word2vec(
 
 
 def estimate_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """About how long `train_word2vec` will take: the speed of a 2.5 GHz core, scaled by width,
-    window, negatives and threads.
+    """Estimate the seconds of `train_word2vec` from dimension, window, negatives and threads.
 
-    Another machine may be twice as fast or slow; the training itself says how long is left.
+    Calibrated on a 2.5 GHz core; another machine may be twice as fast or slow.
     """
-    contexts, targets = (
-        settings.window + 1,
-        settings.negative + 1,
-    )  # on average: the window shrinks at random
-    rows = (
-        2 * contexts * targets if settings.skip_gram else contexts + targets
-    )  # touched for each word, 12 by default
+    # Average number of vectors read per word: the window shrinks at random. 12 by default.
+    contexts, targets = settings.window + 1, settings.negative + 1
+    rows = 2 * contexts * targets if settings.skip_gram else contexts + targets
     microseconds = 1.7 + 4.6e-3 * settings.dim * rows / 12
     speed_up = 1 + 0.83 * (settings.threads - 1)
     return count_trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
 
 
 def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """How many running words an epoch trains on: without the rare ones, and with the commonest
-    thinned out.
-    """
+    """Return the expected running words per epoch, after `min_count` and subsampling."""
     kept = np.array(
         [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
     )
@@ -138,9 +130,7 @@ def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float
 
 
 def split_into_slices(sentences: Path) -> list[Slice]:
-    """Cut a words file into slices of 50 000 words and a bit, at lines after which gensim's trainer
-    ends a batch.
-    """
+    """Split a words file into slices of just over 50 000 words, where gensim ends a batch."""
     slices: list[Slice] = []
     start = offset = words = batch = 0
     with sentences.open("rb") as file:
@@ -156,10 +146,10 @@ def split_into_slices(sentences: Path) -> list[Slice]:
 
 
 def interleave_slices(slices: list[Slice], threads: int) -> list[Slice]:
-    """The slices in an order in which the threads work in different parts of the text at any time.
+    """Order the slices so that threads work in different parts of the text at any time.
 
-    Neighboring slices hold the same words, and threads that move the same rows at once lose some
-    of the moves.
+    Neighboring slices contain the same words, and threads that update the same vectors at once lose
+    some of the updates. Example, 2 threads: slices [0 1 2 3] -> [0 2 1 3].
     """
     stretch = -(-len(slices) // threads)
     return [part for first in range(stretch) for part in slices[first::stretch]]

@@ -1,7 +1,6 @@
-"""Articles as their publishers give them: PubMed and PMC/JATS XML, CORD-19 JSON → one paragraph a
-line.
+"""Reader of articles: PubMed and PMC/JATS XML and CORD-19 JSON, one paragraph per line.
 
-What a file is, is seen from its content: its root element, or its keys.
+The format is detected from the content: the root element, or the keys.
 """
 
 import re

@@ -1,6 +1,4 @@
-"""Source: one text file, plain or gzipped, read as UTF-8 in blocks of whole lines; what is no such
-text is refused.
-"""
+"""Source: one UTF-8 text file, plain or gzipped, read in blocks of whole lines."""
 
 import gzip
 import zlib
