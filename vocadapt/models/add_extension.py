@@ -1,6 +1,4 @@
-"""A BERT → the same network with an extension module beside every layer; and the gates, looked at
-and held open.
-"""
+"""Add an extension module to every layer of a BERT, and read or fix its gates."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +17,8 @@ OPEN = 100.0  # σ(100) is 1 in every dtype
 def extended(
     network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int = 0
 ) -> "transformers.PreTrainedModel":
-    """The network with the module of the settings beside every layer, drawn by their seed; all it
-    had is as it was.
+    """Return the network with an extension module beside every layer, initialized by the seed of
+    the settings; its own weights are kept.
 
     `added`: how many of its last rows are those of the extension vocabulary. `network` gives its
     tensors up to the new one. Raises InputError for a network that is not a BERT, or is extended
@@ -66,8 +64,8 @@ def check_extendable(kind: str) -> str:
 
 
 def _config(network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int) -> Any:
-    """The config of the extended network: all that the network's own says, and the sizes of the
-    extension.
+    """Return the config of the extended network: the network's own, and the sizes of the
+    modules.
     """
     from vocadapt.models.exbert import ExBertConfig
 
@@ -100,9 +98,7 @@ def gates(network: "torch.nn.Module") -> "list[torch.nn.Linear]":
 
 @contextmanager
 def open_gates(network: "torch.nn.Module") -> Iterator[None]:
-    """Let only the original layers through for a while: every gate is 1, whatever the module
-    gives.
-    """
+    """Let only the original layers contribute within the context: every gate is 1."""
     import torch
 
     held = [

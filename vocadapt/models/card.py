@@ -1,5 +1,5 @@
-"""The model card of an adapted folder, written from its record: what it is, its use, how and of
-what it was made, its limits.
+"""Write the model card of an adapted folder from its record: what it is, its use, how it was made,
+its limits.
 """
 
 from collections import Counter
@@ -96,8 +96,8 @@ VERDICTS = {  # of the map behind the rows, by held-out words
 
 
 def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
-    """Five lines of Python that load an adapted folder without vocadapt and use its first new
-    words, or a sentence without.
+    """Return five lines of Python that load an adapted folder without vocadapt and use its first
+    new words, or a sentence if there are none.
 
     With extension modules it takes a line more: the import that makes transformers know them.
     """
@@ -108,8 +108,8 @@ def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
 
 
 def model_card(record: Mapping[str, Any]) -> str:
-    """The text of README.md from what vocadapt.json holds; what is not known yet (data,
-    certificate) is said to be so.
+    """Return the text of README.md for a record; unknown parts (data, certificate) are stated as
+    such.
     """
     plan, name = record["plan"], str(record["base_model"])
     values = {
@@ -134,8 +134,8 @@ def model_card(record: Mapping[str, Any]) -> str:
 
 
 def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
-    """The first new tokens that a text can hold: whole words that fire, those first that a reader
-    would call words.
+    """Return the first new tokens that a text can contain: reachable whole words, likely ones
+    first.
     """
     silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
     words = [str(word[0]) for word in plan["added_tokens"]]
@@ -144,15 +144,15 @@ def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
 
 
 def _changed(record: Mapping[str, Any]) -> str:
-    """What of the network is not as it was."""
+    """Describe what changed in the network."""
     if record.get("pretraining"):
         return TRAINED
     return WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY
 
 
 def _rows(provenance: Mapping[str, Any]) -> str:
-    """What the new rows are made of; of many ways the most frequent ones, each with how many
-    rows.
+    """Describe how the new embeddings were made; if in many ways, the most frequent ones with their
+    numbers.
     """
     ways, tokens = provenance["how"], provenance["tokens"]
     if len(ways) < 2:
@@ -165,7 +165,7 @@ def _rows(provenance: Mapping[str, Any]) -> str:
 
 
 def _trained(told: Mapping[str, Any]) -> str:
-    """One further pretraining in a line."""
+    """Describe one continued pretraining in a line."""
     loss = told.get("loss_per_character")
     became = (
         f"; loss per character on held-out lines {loss['before']:.3f}, then {loss['after']:.3f}"
@@ -178,7 +178,7 @@ def _trained(told: Mapping[str, Any]) -> str:
 
 
 def _appends(plan: Mapping[str, Any]) -> bool:
-    """Whether all it did is to add tokens behind the old ones."""
+    """Return whether the plan only appends tokens."""
     return bool(plan["added"]) and not plan.get("dropped", 0) and not KINDS[plan["kind"]].rearranges
 
 
@@ -204,7 +204,7 @@ def _title(plan: Mapping[str, Any]) -> str:
 
 
 def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
-    """What became of the vocabulary, in a sentence or two."""
+    """Describe the change of the vocabulary in a sentence or two."""
     renewed = f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else ""
     examples = ", ".join(map(code, new_words(plan, FEW)))
     shown = f" Examples: {examples}." if examples else ""
@@ -223,7 +223,7 @@ def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
 
 
 def _limits(record: Mapping[str, Any]) -> list[str]:
-    """What to bear in mind, as far as it holds of this plan."""
+    """List the limits that apply to this plan."""
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
         limits += [
@@ -251,7 +251,7 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
 
 
 def code(text: str) -> str:
-    """Markdown that shows a text as it is, backticks included."""
+    """Return Markdown that shows a text literally, backticks included."""
     fence = "`" * (max((len(run) for run in _backticks(text)), default=0) + 1)
     room = " " if "`" in text else ""
     return f"{fence}{room}{text}{room}{fence}"
@@ -262,7 +262,9 @@ def _backticks(text: str) -> list[str]:
 
 
 def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
-    """The verdict in a sentence; `when` it was found, where the model was trained since."""
+    """Return the certificate's verdict in a sentence; `when`: when it was made, if the model was
+    trained since.
+    """
     if found is None:
         return (
             "\nNo certificate was made: `python -m vocadapt certify` checks that everything else"
@@ -300,7 +302,7 @@ def _data(data: Mapping[str, Any] | None) -> str:
 
 
 def _quality(quality: Mapping[str, Any] | None) -> str:
-    """How good the map behind the rows is on words it has not seen."""
+    """Describe the quality of the alignment on held-out words."""
     if not quality:
         return ""
     if "p@5" not in quality:
@@ -312,7 +314,7 @@ def _quality(quality: Mapping[str, Any] | None) -> str:
 
 
 def _settings(recipe: Mapping[str, Any] | None) -> str:
-    """The recipe as the TOML that `--recipe` reads."""
+    """Return the recipe as TOML, as `--recipe` reads it."""
     if recipe is None:
         return ""
     import tomli_w
@@ -321,7 +323,7 @@ def _settings(recipe: Mapping[str, Any] | None) -> str:
 
 
 def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
-    """Where the tokenizer does not do what its mode says."""
+    """Describe when the tokenizer departs from its mode."""
     if mode != "exact-word":
         return (
             "A new word also fires as the beginning of longer words, which are then cut otherwise"

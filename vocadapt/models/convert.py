@@ -36,8 +36,8 @@ print(len(tensors))
 
 
 def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
-    """Copy a model folder (or hub model) with its .bin weights turned into model.safetensors; gives
-    the number of tensors.
+    """Copy a model folder (or hub model) and convert its .bin weights to model.safetensors;
+    return the number of tensors.
 
     Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) become today's. Raises
     InputError when there is no .bin, or when it holds anything but tensors.

@@ -1,5 +1,5 @@
-"""How large an extension module is beside a layer of BERT (exBERT, Tai et al. 2020, 4.1), and how
-it starts. No torch.
+"""Size of the extension module of an exBERT layer (Tai et al. 2020, section 4.1), and its settings.
+Does not import torch.
 
 Sizes are shares of the layer that the module stands beside. At the width of BERT-base they are the
 published ones, exactly.
@@ -44,7 +44,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class ModuleSettings:
-    """Which extension module every layer gets ("": none), and how it starts.
+    """Settings of the extension module of every layer (size "": none), and of its initialization.
 
     `gate`: how much of a layer's output is the original's at the start, .5 as published; .98 starts
     near the original model. `seed` draws its weights. Raises InputError for an unknown size and a
@@ -65,8 +65,8 @@ class ModuleSettings:
 
 @dataclass(frozen=True)
 class ModuleSize:
-    """An extension module of so many units beside a layer (0: none): hidden and intermediate, of
-    the module and of the layer.
+    """Size of an extension module (0: none): hidden and intermediate units, of the
+    module and of the layer.
     """
 
     hidden: int

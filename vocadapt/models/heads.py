@@ -1,5 +1,5 @@
-"""A model's network under a fresh head for a task: the body as it is stored, the head random by a
-seed.
+"""Put a new task head on a model: the body keeps its stored weights, the head is random by
+a seed.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,7 @@ MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 def with_fresh_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
-    """The network of a model in float32 with a new head of this kind, one output for each name, and
-    its body as stored.
+    """Return a model's network in float32 with a new head, one output for each name.
 
     A stored head for questions, which is the same for every task, is kept. The new weights (and
     those of a pooler that the folder lacks) are drawn by the seed; the global random state is left
@@ -76,8 +75,8 @@ def with_fresh_head(
 
 
 def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
-    """Let each output of a fresh head begin at its share (outputs,) of the examples, in place of
-    one half.
+    """Initialize the biases of a new head so that each output starts at its fraction (outputs,) of
+    the examples.
 
     Where labels are rare, some hundred steps would else go into nothing but making them rare (Lin
     et al. 2017, Focal loss for dense object detection, section 4.1).
@@ -112,8 +111,8 @@ def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
 
 
 def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
-    """Draw the head (`keep`: unless it is stored), and a pooler that is not stored: normal weights
-    as BERT's own, biases 0.
+    """Initialize the head (with `keep`: unless it is stored), and a pooler that is not stored, with
+    normal weights.
     """
     import torch
 

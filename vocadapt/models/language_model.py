@@ -46,7 +46,7 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A model on this machine: its files, and its parts, each read when first asked for.
+    """A local model: its files and its parts, each loaded on first use.
 
     `path` is a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no rows and
     no network.
@@ -128,9 +128,7 @@ class LanguageModel:
 
     @cached_property
     def reader(self) -> "transformers.PreTrainedModel":
-        """The same in float32, to read text with: a CPU takes some six times as long in float16,
-        and rounds more.
-        """
+        """The network in float32, to run on text: a CPU takes six times as long in float16."""
         from vocadapt.models.loading import load_network
 
         network = load_network(self).network
@@ -139,8 +137,8 @@ class LanguageModel:
 
 
 def name_of(path: Path) -> str:
-    """How a model in a folder is called: as the folder, or as the one round it where its own name
-    tells nothing ("model").
+    """Return the name of a model folder: its own, or that of the folder around it if its own is not
+    telling.
 
     The folder of all models tells no more than such a name.
     """
@@ -185,8 +183,8 @@ def _exists(path: Path) -> bool:
 
 
 def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
-    """The local folder of a hub model; raises InputError when it is neither cached nor to be
-    had.
+    """Return the local folder of a hub model; raises InputError if it is not cached and may not be
+    downloaded.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

@@ -1,6 +1,4 @@
-"""Where a network keeps what depends on the vocabulary: its input rows, its output layer, its
-output bias.
-"""
+"""The parts of a network that depend on the vocabulary: embeddings, output layer, output bias."""
 
 from typing import TYPE_CHECKING, Any, cast
 

@@ -1,5 +1,5 @@
-"""A model folder → the transformers network and tokenizer, refusing what transformers would only
-warn about.
+"""Load the transformers network and tokenizer of a model folder, and raise errors for what
+transformers would only warn about.
 """
 
 import json
@@ -32,8 +32,8 @@ class Loaded:
 
 
 def load_network(model: LanguageModel) -> Loaded:
-    """The network of the class named in the folder's `architectures`, in evaluation mode, stored
-    dtype, fully loaded.
+    """Load the network of the class in the folder's `architectures`, in evaluation mode and its
+    stored dtype.
 
     Raises InputError for an architecture transformers does not have, and when weights of its class
     are missing from the
@@ -111,8 +111,8 @@ def convert_library_errors(problem: str) -> Iterator[None]:
 
 
 def network_class(model: LanguageModel) -> Any:
-    """The transformers class that config.json names; raises InputError for an unknown or unfit
-    one.
+    """Return the transformers class that config.json names; raises InputError for an unknown or
+    unsuitable one.
     """
     import transformers
 
@@ -158,7 +158,7 @@ def auto(model: LanguageModel, name: str) -> Any:
 
 
 def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFast":
-    """The folder's tokenizer, of its own class wherever that class cuts as the stored tokenizer
+    """Load the folder's tokenizer, with its own class if that tokenizes as the stored tokenizer
     does.
     """
     from transformers import AutoTokenizer
@@ -180,8 +180,8 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
 
 
 def _generic(tokenizer: Any, backend: Any) -> Any:
-    """A tokenizer of the class that keeps every part of `backend`, where the folder's own class
-    would rebuild it otherwise.
+    """Return a tokenizer that keeps every part of `backend`, for a folder whose own class
+    does not.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -194,8 +194,8 @@ def _generic(tokenizer: Any, backend: Any) -> Any:
 
 
 def quietly(work: Any) -> Any:
-    """Run something of transformers without its progress bars and warnings; what matters is checked
-    by the caller.
+    """Run a function of transformers without progress bars and warnings; the caller
+    checks what matters.
     """
     from transformers.utils import logging
 

@@ -1,5 +1,5 @@
-"""Writing a model folder again after its weights were trained: its tokenizers, its record and its
-card go with it.
+"""Write a model folder again after its weights were trained, with its tokenizers, record
+and card.
 """
 
 import json
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def save_tokenizers(model: LanguageModel, folder: Path) -> None:
-    """The tokenizer that the model has, and where it was adapted its original one with the record
-    of what was done.
+    """Write the tokenizer of a model; of an adapted one also the original tokenizer and the
+    record.
     """
     model.tokenizer.save_pretrained(folder)
     model.fast_tokenizer.save(str(folder / "tokenizer.json"))
@@ -68,8 +68,8 @@ def save_again(
 def _weights(
     network: "transformers.PreTrainedModel", dtype: "torch.dtype"
 ) -> "dict[str, torch.Tensor]":
-    """The weights in `dtype`; those that share memory still do, as transformers looks for when it
-    saves them once.
+    """Return the weights in `dtype`; those that share memory still do, because transformers relies
+    on it.
     """
     changed: dict[tuple[int, Any], torch.Tensor] = {}
     weights = {}

@@ -1,5 +1,5 @@
-"""What a saved model gives in a process that does not know vocadapt: transformers and the folder,
-nothing else.
+"""Load a saved model in a process that does not know vocadapt, with transformers alone, and compare
+its outputs.
 """
 
 import json
@@ -82,8 +82,8 @@ def tensors_of(output: Any) -> "list[torch.Tensor]":
 
 
 def _ask(folder: str, texts: list[str], module: str) -> Any:
-    """The other process's answer, or why it gave none; `module` is imported there first, where one
-    is named.
+    """Return the outputs of the other process, or why it gave none; `module` is imported there
+    first if given.
     """
     import torch
 

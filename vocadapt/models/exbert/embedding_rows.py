@@ -1,5 +1,5 @@
-"""The rows of some tokens apart from the others, so that only they are trained: the rest of the
-table needs no gradient.
+"""Train the embeddings of some tokens only: they are separate parameters, and the rest of the
+matrix is fixed.
 
 While they are apart the network gives what it gave; put together again, the others are bit for bit
 what they were.
@@ -21,9 +21,7 @@ Tensor = torch.Tensor
 
 
 class ApartRows(nn.Module):
-    """An embedding matrix that does not move (`fixed`), and the rows of some ids that do
-    (`weight`).
-    """
+    """An embedding matrix that is not trained (`fixed`), with trained embeddings for some ids."""
 
     def __init__(self, whole: Tensor, ids: Tensor) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""A layer of exBERT: BERT's layer, a smaller one beside it that reads the same vectors, and a gate
-that mixes what both give.
+"""A layer of exBERT: BERT's layer, a smaller extension layer with the same input, and a gate that
+mixes both.
 
     H' = g · T_ofs(H) + (1 − g) · T_ext(H),   g = σ(w · H + b), a number for each token       (Tai et al. 2020, 3.2)
 
@@ -30,9 +30,7 @@ Tensor = torch.Tensor
 
 
 class ExtensionAttention(nn.Module):
-    """Self-attention that reads vectors of the model's width and attends in fewer units, with as
-    many heads as BERT's.
-    """
+    """Self-attention with inputs of the model's width, fewer units, and as many heads as BERT."""
 
     def __init__(self, config: ExBertConfig) -> None:
         super().__init__()
