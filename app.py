@@ -1,4 +1,6 @@
-"""The frame of the lab: the pages in walk order, the workspace and the running job beside them."""
+"""Entry point of the app: the navigation with all pages in the order of work, the workspace picker
+and the job status.
+"""
 
 from pathlib import Path
 

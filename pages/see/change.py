@@ -1,5 +1,5 @@
-"""Neighborhood change: which words have other neighbors in one space than in another, and whether
-luck explains it.
+"""Page Neighborhood change: words whose nearest neighbors differ between two spaces, compared with
+a noise baseline.
 """
 
 import streamlit as st
@@ -13,9 +13,9 @@ from vocadapt.ui.vectors import contextual
 workspace = frame.workspace()
 st.title("Neighborhood change")
 st.markdown(
-    "Which words have :violet[**other neighbors**] in one space than in another: before and after"
-    " adapting or fine-tuning, in two models, in two texts? Told in the original spaces, and held"
-    " against what luck does."
+    "Find words whose :violet[**neighbors differ**] between two spaces: before and after"
+    " adapting or fine-tuning, in two models, in two texts. Measured in the original spaces"
+    " and compared with a noise baseline."
 )
 panel.job_panel(workspace, ["vectors", "contextual"])
 
@@ -28,8 +28,10 @@ with asked:
 if not (before and after):
     pickers.nothing_yet(
         "There are no two spaces to compare yet.",
-        "Make word vectors or adapt a model, or name any two models above: a folder on this"
-        " machine, or a hub name that was used here before.",
+        (
+            "Make word vectors or adapt a model, or select any two models above: a folder on this"
+            " machine, or a hub name that was used here before."
+        ),
         "pages/words/vectors.py",
         "Make word vectors",
     )

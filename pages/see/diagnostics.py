@@ -1,5 +1,5 @@
-"""Diagnostics: mean cosines within and between spaces, the shape of each, and where the words of a
-relation lie.
+"""Page Diagnostics: mean cosines within and between spaces, the geometry of each, and the
+similarity of related words.
 """
 
 import streamlit as st
@@ -11,16 +11,18 @@ from vocadapt.ui.frame import frame, mistakes
 workspace = frame.workspace()
 st.title("Diagnostics")
 st.markdown(
-    "What does a cosine mean in these spaces? How near two tokens are on average, how evenly the"
-    " rows fill the space, and where words of a relation lie."
+    "Measure the geometry of embedding spaces: mean cosine of two tokens, isotropy, norms,"
+    " and how similar related words are."
 )
 spaces = view.choose_spaces(workspace)
 if not spaces:
     pickers.nothing_yet(
-        "There is no space to look at yet.",
-        "Name one under *Spaces*: the folder of a model on this machine, or a hub name that was"
-        " used here before. Word vectors and models that you make in this workspace are offered"
-        " there by themselves.",
+        "There is no space to diagnose yet.",
+        (
+            "Select one under *Spaces*, or type the folder of a model on this machine, or a hub"
+            " name that was used here before. Word vectors and models that you make in this"
+            " workspace are listed there."
+        ),
         "pages/words/vectors.py",
         "Make word vectors",
     )

@@ -1,5 +1,5 @@
-"""Map: the tokens of a space, or of two, in the plane; what is near a token, what a region holds,
-what moved.
+"""Page Projection: the tokens of one or two spaces in two dimensions, the neighbors of a token,
+regions, and what moved.
 """
 
 import streamlit as st
@@ -11,10 +11,10 @@ from vocadapt.ui.projection import controls, form, sources
 from vocadapt.ui.projection import view as projection_view
 
 workspace = frame.workspace()
-st.title("Map")
+st.title("Projection")
 st.markdown(
-    "Every point is a token; tokens that the space holds alike lie together, as far as a plane can"
-    " show it. **What is near is asked of the space itself**, never of the picture."
+    "Every point is a token; similar tokens are close together, as far as two dimensions"
+    " allow. **Neighbors are computed in the original space**, not in the projection."
 )
 with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
     panel.job_panel(workspace, ["map"])
@@ -35,9 +35,11 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         )
 if not spaces:
     pickers.nothing_yet(
-        "There is no space to map yet.",
-        "A map needs word vectors of your domain, or a language model: make vectors, or type a"
-        " model above.",
+        "There is no space to project yet.",
+        (
+            "A projection needs word vectors of your domain or a language model: make vectors, or"
+            " type a model above."
+        ),
         "pages/words/vectors.py",
         "Make word vectors",
     )

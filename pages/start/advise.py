@@ -1,4 +1,6 @@
-"""Advise: from word counts alone, is a new vocabulary worth a run on this text, and which."""
+"""Page Advise: recommend from word counts alone whether and how to extend the vocabulary for a
+text.
+"""
 
 import streamlit as st
 
@@ -9,18 +11,20 @@ from vocadapt.ui.frame import count_cache, frame
 workspace = frame.workspace()
 st.title("Advise")
 st.markdown(
-    "What to do with your text: whether :green[**new words**] are worth a run, which ones, and why,"
-    " from counts alone."
+    "Recommends whether to add :green[**new words**] for your text, how many, and why. Uses"
+    " word counts only."
 )
 
 corpora = workspace.artifacts("corpora")
 if not corpora:
     pickers.nothing_yet(
         "There is no text in this workspace yet.",
-        "Take in a text of your domain and choose a model: the advice looks at how the model cuts"
-        " its words. Nothing is trained.",
+        (
+            "Import a text of your domain and choose a model: the advice is based on how the"
+            " model tokenizes its words. Nothing is trained."
+        ),
         "pages/words/vectors.py",
-        "Take in a text",
+        "Import a text",
     )
     st.stop()
 

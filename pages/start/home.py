@@ -1,4 +1,4 @@
-"""Home: what this is, how far the workspace has come, what to do next."""
+"""Page Home: introduction, state of the workspace, and next steps."""
 
 import streamlit as st
 
@@ -10,8 +10,8 @@ from vocadapt.ui.jobs import panel
 workspace = frame.workspace()
 st.title("vocadapt")
 st.markdown(
-    "Teach a language model the words of your domain: from a text to an ordinary model folder,"
-    " every step in the open."
+    "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"
+    " folder, with every step open to inspection."
 )
 walk.strip(workspace)
 panel.job_panel(
@@ -20,7 +20,7 @@ panel.job_panel(
 
 recent = walk.recent(workspace)
 if recent:
-    st.subheader("Made here lately")
+    st.subheader("Recent")
     st.dataframe(recent, hide_index=True, width="stretch")
     if is_demo_installed() and not workspace.artifacts("corpora"):
         start.bring_a_text(workspace)

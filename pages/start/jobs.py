@@ -1,4 +1,4 @@
-"""Jobs: the long steps of a workspace, whether this page was open or not."""
+"""Page Jobs: progress, logs and results of the long steps of a workspace."""
 
 import streamlit as st
 
@@ -8,7 +8,7 @@ from vocadapt.ui.jobs import view
 workspace = frame.workspace()
 st.title("Jobs")
 st.markdown(
-    "Long steps run beside the pages and go on without them: see how far each is, stop it, or let"
-    " it go on."
+    "Long steps run in the background and continue when you leave the page. Check their"
+    " progress, cancel or resume them here."
 )
 view.board(workspace)

@@ -1,5 +1,5 @@
-"""Error analysis: where two runs disagree on the same examples, and how the words they disagree on
-were cut.
+"""Page Error analysis: examples on which two runs disagree, and how the affected words are
+tokenized.
 """
 
 import streamlit as st
@@ -12,7 +12,8 @@ from vocadapt.ui.jobs import panel
 workspace = frame.workspace()
 st.title("Error analysis")
 st.markdown(
-    "Where two runs disagree on the same examples, and how the words they disagree on were cut."
+    "Compare two runs on the same examples: where they disagree, and how the affected words"
+    " are tokenized."
 )
 panel.job_panel(workspace, ["finetune"])
 
@@ -21,8 +22,11 @@ there = comparable.of_workspace(workspace)
 if not there:
     pickers.nothing_yet(
         "There is no run with predictions in this workspace yet.",
-        "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its"
-        " cuts are compared. Or bring in the predictions of other programs, below.",
+        (
+            "Fine-tune a model on a task with a test file. For an adapted model one run is"
+            " enough: its tokenizations are compared. Or import predictions of other programs"
+            " below."
+        ),
         "pages/train/finetune.py",
         "Fine-tune a model",
     )
@@ -43,9 +47,7 @@ else:
             notes.contexts(workspace, shown)
             notes.details(workspace, found, sliced)
 with (
-    st.expander(
-        "Bring in predictions of another program", icon=":material/add:", expanded=not there
-    ),
+    st.expander("Import predictions", icon=":material/add:", expanded=not there),
     mistakes.shown(),
 ):
     comparable.bring(workspace)

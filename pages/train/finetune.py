@@ -1,6 +1,4 @@
-"""Fine-tune: models × a task × seeds, as jobs in a queue, watched while they run; the last result
-at once.
-"""
+"""Page Fine-tune: queue models × task × seeds as jobs, show the running one and the latest result."""
 
 import streamlit as st
 
@@ -11,8 +9,9 @@ from vocadapt.ui.frame import frame, mistakes, run_cache
 workspace = frame.workspace()
 st.title("Fine-tune")
 st.markdown(
-    "Train models on a task, under :blue[**the base cut**], :green[**the adapted cut**] or both,"
-    " with as many seeds as you like: each run is scored under every cut, and pooled."
+    "Train models on a task with :blue[**base tokenization**], :green[**adapted"
+    " tokenization**] or both, and any number of seeds. Each run is scored with every"
+    " tokenization, and pooled."
 )
 with st.container():
     live.running(workspace)
@@ -20,13 +19,14 @@ runs = run_cache.runs_in(workspace)
 if runs:
     result.last(workspace, runs)
 
-st.subheader("Which models, on what" if not runs else "Fine-tune others")
+st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
 if not workspace.artifacts("tasks"):
     pickers.nothing_yet(
         "There is no task in this workspace yet.",
-        "Fine-tuning needs labeled examples: download a benchmark or bring files of your own,"
-        " below; or type the path of a task's .toml. Then choose models and press Start: nothing"
-        " starts before.",
+        (
+            "Fine-tuning needs labeled examples: download a benchmark or import your own files"
+            " below, or type the path of a task's .toml. Then select models and press Start."
+        ),
     )
 wanted = None
 with mistakes.shown():
@@ -35,7 +35,7 @@ with mistakes.shown():
         view.about_task(wanted)
         view.cost(workspace, wanted, runs)
         view.start(workspace, wanted)
-with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
+with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.bring(workspace)
 if wanted:
     result.command(workspace, wanted)

@@ -1,6 +1,4 @@
-"""Pretraining: a model reads more text, stage by stage; the held-out loss as it falls, and the
-gates of an exBERT.
-"""
+"""Page Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
 
 import streamlit as st
 
@@ -12,8 +10,9 @@ from vocadapt.ui.pretraining import gates, live, result, view
 workspace = frame.workspace()
 st.title("Pretraining")
 st.markdown(
-    "Let a model read more text with masked words: only its :green[**extension**], only its rows,"
-    " or all of it. What it gains shows in how well it guesses words of lines that it never read."
+    "Continue masked-language-model pretraining on your text: only the :green[**extension**],"
+    " only the embeddings, or the whole model. Progress is measured by the masked-token loss"
+    " on held-out lines."
 )
 with st.container():
     live.running(workspace)
@@ -30,10 +29,12 @@ st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:
     pickers.nothing_yet(
         "There is no text to pretrain on yet.",
-        "Take in a text of your domain first. For an exBERT, adapt a model with a preset `exbert-…`"
-        " before: then its stage *extension* is offered here.",
+        (
+            "Import a text of your domain first. For an exBERT, first adapt a model with a"
+            " preset `exbert-…`: then the stage *extension* is available here."
+        ),
         "pages/words/vectors.py",
-        "Take in a text",
+        "Import a text",
     )
     st.stop()
 with mistakes.shown():

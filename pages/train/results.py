@@ -1,5 +1,5 @@
-"""Results: the runs of a task beside each other, against a pinned baseline, with what may be
-claimed of the difference.
+"""Page Results: the runs of a task compared with a selected baseline, and what can be claimed of
+the difference.
 """
 
 import streamlit as st
@@ -11,16 +11,18 @@ from vocadapt.ui.results import confusion, view
 workspace = frame.workspace()
 st.title("Results")
 st.markdown(
-    "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each"
-    " cut, and a paired test against a baseline that you pin."
+    "Compare models on a task: mean ± sd over seeds for each tokenization, and a paired test"
+    " against a selected baseline."
 )
 pickers.passed_over(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
 if not runs:
     pickers.nothing_yet(
         "There is no scored run in this workspace yet.",
-        "Fine-tune a model on a task whose test split holds labels, best with three seeds: its"
-        " scores stand here, and as soon as there are two models, the difference between them.",
+        (
+            "Fine-tune a model on a task with a labeled test split, best with three seeds. Its"
+            " scores are shown here, and with two models their difference."
+        ),
         "pages/train/finetune.py",
         "Fine-tune a model",
     )

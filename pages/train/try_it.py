@@ -1,5 +1,5 @@
-"""Try it: a sentence, or a question on a text, under each cut of a fine-tuned model, and what both
-together say.
+"""Page Try it: predictions of a fine-tuned model for typed text, under each tokenization and
+pooled.
 """
 
 import streamlit as st
@@ -11,8 +11,8 @@ from vocadapt.ui.try_it import file, view
 workspace = frame.workspace()
 st.title("Try it")
 st.markdown(
-    "Type a text and see what a fine-tuned model makes of it: cut into its old"
-    " :blue[**wordpieces**], with the :green[**added words**], and with both votes pooled."
+    "Type a text and see the predictions of a fine-tuned model: with base"
+    " :blue[**wordpieces**], with the :green[**added words**], and with both pooled."
 )
 pickers.passed_over(workspace)
 left, right = st.columns([1.7, 1], gap="large")
@@ -21,7 +21,7 @@ with right:
 if not folder:
     pickers.nothing_yet(
         "There is no fine-tuned model to try yet.",
-        "Fine-tune one, or type the folder of a model with a task's head under *Another folder*.",
+        ("Fine-tune one, or type the folder of a model with a task head under *Another folder*."),
         "pages/train/finetune.py",
         "Fine-tune",
     )
@@ -34,7 +34,7 @@ with mistakes.shown():
     if example is not None:
         view.answer_to(folder, run, example)
     else:
-        st.markdown("Type something above, or click an example.")
+        st.markdown("Type a text above, or click an example.")
     st.divider()
     file.on_a_file(folder, run)
     file.details(folder, run, example)

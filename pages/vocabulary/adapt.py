@@ -1,4 +1,4 @@
-"""Adapt: a model gets another vocabulary by a recipe; out comes an ordinary model folder."""
+"""Page Adapt: adapt the vocabulary of a model by a recipe; the result is a standard model folder."""
 
 import streamlit as st
 
@@ -12,8 +12,9 @@ from vocadapt.ui.jobs import panel
 workspace = frame.workspace()
 st.title("Adapt")
 st.markdown(
-    "Change what a model's vocabulary holds: :green[**new tokens**] come in, each with a row of its"
-    " own, others go. A certificate proves that all else is as it was."
+    "Adapt the vocabulary of a model: add :green[**new tokens**], each with an initialized"
+    " embedding, and remove others. A certificate lists the checks that everything else is"
+    " unchanged."
 )
 panel.job_panel(workspace, ["model"])
 

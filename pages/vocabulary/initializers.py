@@ -1,5 +1,5 @@
-"""Initializers: which rows new tokens start from, compared before any training, and one token under
-each of them.
+"""Page Initializers: compare initializers of new embeddings before any training, and show one token
+under each.
 """
 
 import streamlit as st
@@ -11,15 +11,16 @@ from vocadapt.ui.initializers import leaderboard, view
 workspace = frame.workspace()
 st.title("Initializers")
 st.markdown(
-    "Which row should a :green[**new token**] start from? See what each initializer makes of it,"
-    " and judge all of them before any training, on tokens whose true rows are known."
+    "How should the embedding of a :green[**new token**] be initialized? Compare the"
+    " initializers on one token, and evaluate all of them before any training on tokens whose"
+    " true embeddings are known."
 )
 
 targets = view.targets(workspace)
 with st.container(horizontal=True):
     shown = pickers.pick_open(
         workspace,
-        "Target: where new tokens come from",
+        "Target",
         {label: str(one.folder) for label, one in targets.items()},
         "initializers_target",
         next(iter(targets), ""),
@@ -35,7 +36,7 @@ with st.container(horizontal=True):
     )
 if not shown:
     pickers.nothing_yet(
-        "There is nothing to transfer rows from yet.",
+        "There is no target yet.",
         "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors"
         " from a text of your domain.",
         "pages/words/vectors.py",

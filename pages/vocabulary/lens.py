@@ -1,5 +1,5 @@
-"""Tokenizer lens: one text, the cuts of several models under each other, and what that means on a
-whole text.
+"""Page Tokenizer lens: the tokenizations of a text by several models, and statistics on a whole
+corpus.
 """
 
 import streamlit as st
@@ -12,8 +12,8 @@ from vocadapt.ui.lens import corpus, view
 workspace = frame.workspace()
 st.title("Tokenizer lens")
 st.markdown(
-    "A model reads no words: it reads :blue[**wordpieces**]. See how each model cuts a text, and"
-    " which words a new vocabulary keeps whole."
+    "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"
+    " and which words a new vocabulary keeps whole."
 )
 panel.job_panel(workspace, ["corpus"])
 
@@ -24,10 +24,12 @@ with left:
     text = view.ask_for_text()
 if not models:
     pickers.nothing_yet(
-        "There is no model to look through yet.",
-        "Name one under *Models* (a folder on this machine, or a hub name that was used here"
-        " before), or add a `vocab.txt`: a vocabulary is enough. Models that you adapt in this"
-        " workspace stand there by themselves, before and after.",
+        "There is no model to compare yet.",
+        (
+            "Add one under *Models*: a folder on this machine, a hub name that was used here"
+            " before, or a `vocab.txt` file. Models that you adapt are listed automatically,"
+            " before and after."
+        ),
     )
     st.stop()
 

@@ -1,6 +1,4 @@
-"""Vocabulary: what it holds, what others have in common with it, and what happens when it is made
-smaller.
-"""
+"""Page Vocabulary: statistics and overlap of vocabularies, and the effect of reducing one."""
 
 import streamlit as st
 
@@ -15,8 +13,8 @@ from vocadapt.ui.vocabulary import view as vocabulary_view
 workspace = frame.workspace()
 st.title("Vocabulary")
 st.markdown(
-    "Which :blue[**wordpieces**] does a model need? Take some away, see at once how much longer"
-    " your text becomes, and compare with other vocabularies."
+    "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
+    " and compare vocabularies."
 )
 panel.job_panel(workspace, ["corpus"])
 
@@ -25,15 +23,15 @@ with left:
     models = lens_view.choose_models(workspace, "vocabulary_models")
 corpora = workspace.artifacts("corpora")
 with right:
-    corpus = (
-        pickers.pick("Text of the workspace", corpora, "vocabulary_corpus") if corpora else None
-    )
+    corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
 if not models:
     pickers.nothing_yet(
-        "There is no model to look into yet.",
-        "Name one under *Models* (a folder on this machine, or a hub name that was used here"
-        " before), or add a `vocab.txt`: a vocabulary is enough. The first one is the one that is"
-        " made smaller, the others stand beside it.",
+        "There is no model to analyze yet.",
+        (
+            "Add one under *Models*: a folder on this machine, a hub name that was used here"
+            " before, or a `vocab.txt` file. The first one can be reduced; the others are"
+            " compared with it."
+        ),
     )
     st.stop()
 
@@ -41,9 +39,9 @@ reducer = None
 if corpus is None:
     pickers.nothing_yet(
         "There is no text in this workspace yet.",
-        "Take one in, and see here how much longer it gets as the vocabulary shrinks.",
+        "Import one to see how much longer it gets as the vocabulary shrinks.",
         "pages/words/vectors.py",
-        "Take in a text",
+        "Import a text",
     )
 else:
     with mistakes.shown():

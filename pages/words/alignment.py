@@ -1,5 +1,5 @@
-"""Alignment: a map from the domain's words into the model's wordpieces, judged on held-out words,
-and its neighbors.
+"""Page Alignment: an alignment of domain words with the model's wordpieces, evaluated on held-out
+words, and its neighbors.
 """
 
 import streamlit as st
@@ -14,8 +14,8 @@ from vocadapt.ui.jobs import panel
 workspace = frame.workspace()
 st.title("Alignment")
 st.markdown(
-    "Fit a map from your :orange[**domain words**] into the model's :blue[**wordpieces**], "
-    "and see what each new word lands next to."
+    "Fit an alignment that maps your :orange[**domain words**] to the model's"
+    " :blue[**wordpieces**], and see the nearest neighbors of each word."
 )
 panel.job_panel(workspace, ["alignment"])
 
@@ -56,7 +56,7 @@ pickers.stale_note(vectors, workspace)
 
 
 def judge(which: AlignmentSettings, compare: bool) -> None:
-    """Start a job that judges a map in detail, and all others beside it where asked."""
+    """Start a job that evaluates an alignment method in detail, or with `compare` all methods."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
     name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
     panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)

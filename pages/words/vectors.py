@@ -1,4 +1,4 @@
-"""Word vectors: text of the domain in, vectors out; or ready vectors brought in."""
+"""Page Word vectors: import a text, train word vectors on it, or import existing vectors."""
 
 import streamlit as st
 
@@ -10,8 +10,7 @@ from vocadapt.ui.vectors import forms, view
 workspace = frame.workspace()
 st.title("Word vectors")
 st.markdown(
-    "Learn what the :orange[**words of your domain**] mean from a text of it, or bring vectors that"
-    " are ready."
+    "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."
 )
 panel.job_panel(workspace, ["corpus", "vectors", "import"])
 
@@ -21,23 +20,25 @@ if found:
     space = cache.space_of(vectors)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        st.subheader("What is near a word")
+        st.subheader("Nearest words")
         view.near_words(vectors, workspace, pickers.model_behind(vectors, workspace))
     with right:
-        st.subheader("How often words occur")
+        st.subheader("Word frequencies")
         view.frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))
         view.judgment(vectors, space)
 else:
     pickers.nothing_yet(
         "There are no word vectors in this workspace yet.",
-        "Take in a text of your domain, then train on it: a few million words make useful vectors,"
-        " in minutes. Nothing starts before you press a button.",
+        (
+            "Import a text of your domain, then train on it: a few million words give useful"
+            " vectors within minutes."
+        ),
     )
 
-st.subheader("Make word vectors" if not found else "Make others")
+st.subheader("Make word vectors" if not found else "Make more word vectors")
 model = pickers.pick_model(workspace, "vectors_model")
 text, train, ready = st.tabs(
-    ["1 · Take in text", "2 · Train", "Import ready vectors"],
+    ["1 · Import text", "2 · Train", "Import existing vectors"],
     default="2 · Train" if corpora else None,
 )
 with text:
@@ -46,7 +47,7 @@ with train:
     if corpora:
         forms.train(workspace, model, corpora)
     else:
-        st.markdown("Take in a text first.")
+        st.markdown("Import a text first.")
 with ready:
     forms.bring_vectors(workspace, model, corpora)
 

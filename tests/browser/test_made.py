@@ -47,7 +47,7 @@ def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, 
         if page.get_by_role("heading", name=re.compile(about)).count() == 0:
             page.get_by_role("button", name="Show", exact=True).last.click()
         page.get_by_role("heading", name=re.compile(about)).wait_for()
-        made_here = page.get_by_role("link", name="See what it made")
+        made_here = page.get_by_role("link", name="Show result")
         expect(made_here).to_have_attribute(
             "href", re.compile(f"{key}={name}")
         )  # no longer the link of another job

@@ -104,7 +104,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
 
     lasso_everything(page)
     page.get_by_role("heading", name=re.compile(r"Selected · \d")).wait_for()
-    name = page.get_by_role("textbox", name="Keep them as a slice")
+    name = page.get_by_role("textbox", name="Slice name")
     name.fill("All of <them>")
     name.press("Enter")
     page.get_by_role("button", name="Save slice").click()
@@ -138,8 +138,8 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.goto(f"{serve(root)}/projection?projection_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
-    page.get_by_role("button", name="Make a map").click()
-    page.get_by_role("button", name="Make the map").click()
+    page.get_by_role("button", name="New projection").click()
+    page.get_by_role("button", name="Create projection").click()
     page.get_by_test_id("stSidebar").get_by_text(re.compile("Draw a map")).wait_for()
     page.locator(".js-plotly-plot").wait_for()  # the old one
     page.wait_for_url(re.compile("view=trials-vectors-tsne"), timeout=JOB)

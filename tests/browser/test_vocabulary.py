@@ -48,20 +48,20 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     from playwright.sync_api import expect
 
     page.goto(f"{serve(root)}/vocabulary?vocabulary_keep=100")
-    expect(figure(page, "Tokens dropped")).to_have_text("0")
-    expect(figure(page, "The text grows by")).to_have_text("0.00 %")
+    expect(figure(page, "Tokens removed")).to_have_text("0")
+    expect(figure(page, "Text growth")).to_have_text("0.00 %")
     drawn(page)
     for _ in range(5):
         page.get_by_role("slider").press("ArrowLeft")
     expect(figure(page, "Tokens kept")).to_have_text(str(KEPT))
-    expect(figure(page, "The text grows by")).not_to_have_text("0.00 %")
+    expect(figure(page, "Text growth")).not_to_have_text("0.00 %")
     page.wait_for_url(re.compile("keep=95"))
     page.reload()
     expect(figure(page, "Tokens kept")).to_have_text(str(KEPT))
     drawn(page)
 
     select_first_row(
-        page, page.get_by_test_id("cuts").get_by_text("cut without it")
+        page, page.get_by_test_id("cuts").get_by_text("tokenized without it")
     )  # what goes stands first
     page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
 
@@ -73,8 +73,8 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     token.press("Enter")
     page.get_by_text(re.compile(f"{NEW[1]} = 1/")).first.wait_for()
     page.wait_for_url(re.compile(f"token={NEW[1]}"))
-    page.get_by_role("button", name="Compare the initializers").click()
-    page.get_by_text(re.compile("common tokens hidden")).wait_for(timeout=JOB)
+    page.get_by_role("button", name="Compare initializers").click()
+    page.get_by_text(re.compile("common tokens held out")).wait_for(timeout=JOB)
     page.reload()
     expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
 
@@ -97,7 +97,7 @@ def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, 
     box.click()
     box.fill(str(target))
     box.press("Enter")
-    page.get_by_role("button", name="Train vectors of its tokens").click()
+    page.get_by_role("button", name="Train token vectors").click()
     page.get_by_test_id("neighbors").wait_for(timeout=JOB)
     page.get_by_text(re.compile(f"{NEW[0]} = 1/")).first.wait_for()
     assert page.get_by_test_id("stException").count() == 0

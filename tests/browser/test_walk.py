@@ -55,16 +55,16 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     choose_model(page, tiny_bert)
     page.locator("input[type=file]").first.set_input_files(text)
     page.get_by_text(re.compile(r"trials\.txt · \d")).wait_for()
-    page.get_by_role("button", name="Take in and count").click()
+    page.get_by_role("button", name="Import and count").click()
     page.get_by_role("tab", name="2 · Train").click()
-    page.get_by_text(re.compile("different words occur")).wait_for(timeout=JOB)
+    page.get_by_text(re.compile("distinct words occur")).wait_for(timeout=JOB)
 
     page.get_by_role("button", name="Train word vectors").click()
-    page.get_by_role("heading", name="What is near a word").wait_for(timeout=JOB)
+    page.get_by_role("heading", name="Nearest words").wait_for(timeout=JOB)
     page.get_by_test_id("neighbors").wait_for()
 
     go(page, "Alignment")
-    page.get_by_role("button", name="Judge every map").click()
+    page.get_by_role("button", name="Evaluate all methods").click()
     page.get_by_text("Best on this data").wait_for(timeout=JOB)
     # the result is there at once, and no panel of the ended job draws the page again while a word
     # is typed

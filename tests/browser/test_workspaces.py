@@ -58,7 +58,7 @@ def check(page):
 
 @pytest.mark.parametrize("by_address", [True, False], ids=["by address", "typed"])
 @pytest.mark.parametrize(
-    ("button", "title"), [("Open the demo", "Alignment"), ("Take in the news", "Word vectors")]
+    ("button", "title"), [("Open the demo", "Alignment"), ("Import the news", "Word vectors")]
 )
 def test_both_start_buttons_in_a_second_workspace(serve, page, tmp_path, by_address, button, title):
     enter(page, serve(tmp_path / "first"), by_address)

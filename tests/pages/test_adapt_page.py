@@ -46,7 +46,7 @@ def metrics(app):
 def test_a_reduction_needs_a_model_only(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-last-25")
     assert not app.exception and not app.error
-    assert metrics(app)["Tokens dropped"] == "163" and metrics(app)["Parameters saved"] == count(
+    assert metrics(app)["Tokens removed"] == "163" and metrics(app)["Parameters saved"] == count(
         163 * 16
     )
     assert any(button.key == "adapt" for button in app.button)
@@ -56,7 +56,7 @@ def test_a_transfer_asks_for_the_target(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert not app.exception and not app.error
-    assert (metrics(app)["Tokens added"], metrics(app)["Tokens dropped"]) == ("500", "500")
+    assert (metrics(app)["Tokens added"], metrics(app)["Tokens removed"]) == ("500", "500")
     tables = [table for table in app.dataframe if "new token" in table.value.columns]
     assert (
         tables[0].value["new token"][0] == "xword0" and "occurrences" not in tables[0].value.columns
@@ -101,7 +101,7 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     assert any(button.key == "adapt" for button in app.button)
     said = cost_of(app)
     assert (
-        said.startswith("Then training, about **")
+        said.startswith("Continued pretraining, about **")
         and "by its size: its words were not counted" in said
     )
     other = open_page(
@@ -110,7 +110,7 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
         pretraining_model=pickers.shown_model(str(pair[0])),
         pretraining_stage="embeddings",
     )
-    assert cost_of(other).removeprefix("About") == said.removeprefix("Then training, about")
+    assert cost_of(other).removeprefix("About") == said.removeprefix("Continued pretraining, about")
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert not any("wordpieces in" in text for text in texts(app))
@@ -137,7 +137,9 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     app.selectbox(key="adapt_target").set_value(
         pickers.shown_model(pickers.models_in_use(uncounted)[1])
     ).run()
-    assert not app.exception and any("has no masked-word head" in text for text in texts(app))
+    assert not app.exception and any(
+        "has no masked-language-model head" in text for text in texts(app)
+    )
     assert not any(button.key == "adapt" for button in app.button)
 
 
@@ -148,7 +150,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
         ({"departures": 0, "added_occurrences": 900}, "All 900 occurrences"),
         (
             {"departures_not_counted": "the text is not known"},
-            "was not counted: the text is not known",
+            "were not counted: the text is not known",
         ),
         ({}, ""),
     ],

@@ -40,7 +40,7 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
     )
     app = open_page(ADVISE, workspace)
     assert not app.exception and not app.error and not app.metric
-    assert any("was not counted in the words of" in text for text in texts(app))
+    assert any("has no word counts for" in text for text in texts(app))
     assert not counted
     app.button(key="count").click().run()
     assert not app.exception and not app.error and counted == [1]
@@ -54,9 +54,9 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     assert app.warning[0].value.startswith("**Do not change the vocabulary")
     assert sum(":material/block:" in text for text in texts(app)) >= 2
     assert [metric.label for metric in app.metric] == [
-        "Words cut",
-        "Entity words cut",
-        "Anchors at hand",
+        "Split words",
+        "Split entity words",
+        "Anchors",
         "Expected held-out P@5",
         "Tokens saved",
     ]
@@ -70,7 +70,7 @@ def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
     shutil.copytree(seeded.root, root)
     app = open_page(ADVISE, root)
     assert not app.exception and app.success[0].value.startswith("**Worth a run")
-    assert "Worth a run" in [heading.value for heading in app.subheader]
+    assert "Recommended recipes" in [heading.value for heading in app.subheader]
     links = [link.proto for link in app.get("page_link")]
     queries = [
         link.query_string for link in links if "adapt" in link.page.lower() and link.query_string
@@ -88,7 +88,7 @@ def test_without_vectors_the_way_leads_to_them(open_page, seeded, lenient, tmp_p
     shutil.rmtree(root / "vectors")
     app = open_page(ADVISE, root)
     assert not app.exception
-    assert any("need word vectors of this text first" in text for text in texts(app))
+    assert any("need word vectors of this text" in text for text in texts(app))
 
 
 def test_a_task_file_by_path(open_page, seeded, tmp_path):
@@ -96,7 +96,7 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
     app = open_page(ADVISE, seeded)
     app.text_input(key="task_path").set_value(str(tmp_path / "task.tsv")).run()
     assert not app.exception and not app.error
-    assert (app.metric[1].value, app.metric[1].delta) == ("1.000", "n = 1, different 1.000")
+    assert (app.metric[1].value, app.metric[1].delta) == ("1.000", "n = 1, distinct 1.000")
     assert "in entities" in app.dataframe[0].value.columns
     app.button(key="no_task").click().run()
     assert not app.exception and app.metric[1].value == "–"

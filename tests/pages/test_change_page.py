@@ -65,7 +65,7 @@ def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
     assert any("No null: overlap cannot be called change" in text for text in texts(app))
-    assert figures(app)["Words compared"] == "39" and figures(app)["Changed beyond luck"] == "–"
+    assert figures(app)["Words compared"] == "39" and figures(app)["Changed"] == "–"
     assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
     assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
     assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)
@@ -113,12 +113,12 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
         len(picker.options) == 3
         and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
     )
-    assert figures(app)["Changed beyond luck"] != "–"
-    assert any("the null" in text and "quantile" in text for text in texts(app))
+    assert figures(app)["Changed"] != "–"
+    assert any("the noise baseline" in text and "quantile" in text for text in texts(app))
     assert any("--noise-baseline" in block.value for block in app.code)
-    assert {"null", "quantile", "changed"} <= set(app.dataframe[0].value)
+    assert {"noise baseline", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
-    assert figures(app)["Changed beyond luck"] == "–" and any(
+    assert figures(app)["Changed"] == "–" and any(
         "cannot be called change" in text for text in texts(app)
     )
     app.selectbox(key="change_null").select(picker.options[1]).run()
@@ -141,7 +141,7 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
         and app.number_input(key="change_k").value == 4
     )
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
-    assert any("Among all words" in text for text in texts(app))
+    assert any("among all words" in text for text in texts(app))
 
 
 def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
@@ -184,13 +184,15 @@ def test_hostile_words_are_shown_as_they_are(open_page, hostile, word):
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
     if word in HOSTILE:
         assert not app.error and any("keeps **10 of 10**" in text for text in texts(app))
-    assert any("Neither side can be trained a second time" in text for text in texts(app))
+    assert any("Neither space can be retrained" in text for text in texts(app))
 
 
 def test_what_is_costly_waits_for_a_click(open_page, seeded, monkeypatch):
     monkeypatch.setattr("vocadapt.ui.change.view.AT_ONCE", 0.0)
     app = open_page(PAGE, seeded, **SAME)
-    assert not app.metric and any("Every word against every other" in text for text in texts(app))
+    assert not app.metric and any(
+        "Compares every word with every other" in text for text in texts(app)
+    )
     app.button(key="compare").click().run()
     assert not app.exception and figures(app)["Words compared"] == "39"
     app.run()

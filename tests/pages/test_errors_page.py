@@ -64,8 +64,8 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
     assert app.selectbox(key="errors_compared").value == "green · seed 1 · pooled"
     assert [heading.value for heading in app.subheader] == [
-        "Where the change comes from",
-        "Which cut was right",
+        "Change by slice",
+        "Score by tokenization",
     ]
     body = markup(app)
     assert (
@@ -127,7 +127,7 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
     app.text_input(key="errors_find").set_value("nothing like it").run()
     assert not app.exception and any(
-        "Nothing fixed matches the search" in text and "Nothing under the other tabs does" in text
+        "Nothing fixed matches the search" in text and "Nothing under the other tabs either" in text
         for text in texts(app)
     )
     app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
@@ -176,7 +176,7 @@ def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
         errors_baseline="green · seed 1 · base",
         errors_compared="green · seed 1 · pooled",
     )
-    assert not app.exception and "Which cut was right" in [
+    assert not app.exception and "Score by tokenization" in [
         heading.value for heading in app.subheader
     ]
     app = open_page(
@@ -185,14 +185,14 @@ def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
         errors_baseline="plain · seed 1 · base",
         errors_compared="plain · seed 1 · base",
     )
-    assert not app.exception and any("Choose two runs" in info.value for info in app.info)
+    assert not app.exception and any("Select two runs" in info.value for info in app.info)
 
 
 def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
     app = open_page(PAGE, workspace, errors_slice="suffix")
     assert not app.exception and not app.error
     assert any("Entries of this slice only: ends in" in text for text in texts(app))
-    table = markup(app).split("Which cut was right")[-1]
+    table = markup(app).split("Score by tokenization")[-1]
     # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is
     # .900
     assert ".900" not in table and "1.000" in table
@@ -213,7 +213,7 @@ def test_other_settings_of_slices(open_page, workspace):
 def test_runs_on_other_examples_and_one_alone_are_messages(open_page, tmp_path):
     root = Workspace(tmp_path / "odd")
     write_runs(root, "a", GOLD[:2], {1: {"base": RIGHT[:2]}})
-    assert any("Choose two runs" in info.value for info in open_page(PAGE, root).info)
+    assert any("Select two runs" in info.value for info in open_page(PAGE, root).info)
     write_runs(root, "b", GOLD[:3], {1: {"base": RIGHT[:3]}})
     app = open_page(PAGE, root)
     assert not app.exception and app.error
@@ -380,7 +380,7 @@ def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp
         and not app.error
         and app.selectbox(key="errors_baseline").value == "predictions · gold"
     )
-    assert any("Choose two runs" in info.value for info in app.info)
+    assert any("Select two runs" in info.value for info in app.info)
 
 
 def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):

@@ -25,7 +25,7 @@ def texts(app):
 
 def test_an_empty_workspace_says_what_to_do(open_page):
     app = open_page(PAGE)
-    assert not app.exception and any("nothing to transfer" in text for text in texts(app))
+    assert not app.exception and any("There is no target" in text for text in texts(app))
 
 
 def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load(

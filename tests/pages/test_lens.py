@@ -78,8 +78,7 @@ def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_pa
     app.text_area(key="lens_text").set_value("heart " * 5000).run()
     assert not app.exception and "text" not in app.query_params
     assert (
-        any("Not drawn piece by piece" in text for text in texts(app))
-        and app.metric[0].value == "1.00"
+        any("Tokens are not drawn" in text for text in texts(app)) and app.metric[0].value == "1.00"
     )
 
 
@@ -87,7 +86,7 @@ def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, voca
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value(["trials-model", str(vocab)]).run()
     assert not app.exception and not app.error
-    assert any("was not counted in the words" in text for text in texts(app))
+    assert any("has no word counts" in text for text in texts(app))
     assert any(button.key == "lens_count" for button in app.button)
     assert "<small>cased" in markup(app)
 

@@ -135,7 +135,7 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
             return Status("running", fraction=0.25, started=0.0, updated=1.0)
 
     links = []
-    monkeypatch.setattr(strip.jobs, "list_jobs", lambda *_: [Running()])
+    monkeypatch.setattr(strip.queue, "list_jobs", lambda *_: [Running()])
     monkeypatch.setattr(strip, "sort_by_urgency", lambda found, _: found)
     monkeypatch.setattr(
         strip.st, "page_link", lambda page, **given: links.append(given["query_params"])

@@ -57,43 +57,43 @@ EMPTY = {
     RESULTS: "There is no scored run in this workspace yet.",
     ERRORS: "There is no run with predictions in this workspace yet.",
     TRY: "There is no fine-tuned model to try yet.",
-    DIAGNOSTICS: "There is no space to look at yet.",
+    DIAGNOSTICS: "There is no space to diagnose yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
     JOBS: "There are no jobs in this workspace yet.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
-    LENS: "There is no model to look through yet.",
-    VOCABULARY: "There is no model to look into yet.",
+    LENS: "There is no model to compare yet.",
+    VOCABULARY: "There is no model to analyze yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
-    PROJECTION: "There is no space to map yet.",
+    PROJECTION: "There is no space to project yet.",
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
     PRETRAINING: ["Pretrain a model"],
-    FINETUNE: ["Which models, on what"],
+    FINETUNE: ["Fine-tune models"],
     RESULTS: [],  # nothing was fine-tuned in it
     ERRORS: [],  # nothing was fine-tuned in it
     TRY: [],  # nothing was fine-tuned in it
-    DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
-    HOME: ["Made here lately"],
+    DIAGNOSTICS: ["Each space", "Norm by frequency", "Lexical relations"],
+    HOME: ["Recent"],
     ADVISE: [
-        "Into how many pieces are words cut?",
-        "Cut most often",
-        "What adding words would bring, and cost",
+        "Tokens per word",
+        "Most frequent split words",
+        "Gains and costs of adding words",
     ],
     JOBS: [],  # every step of it was run from a command line
-    VECTORS: ["What is near a word", "How often words occur", "Make others"],
+    VECTORS: ["Nearest words", "Word frequencies", "Make more word vectors"],
     ALIGNMENT: [
-        "Every map on the same held-out anchors",
-        "Do true pairs stand out?",
-        "Words that land far from their own wordpiece",
+        "Alignment methods compared",
+        "Held-out pairs against random pairs",
+        "Worst-aligned words",
     ],
-    LENS: ["On a whole text", "Words that changed most"],
-    VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
+    LENS: ["On a corpus", "Most changed words"],
+    VOCABULARY: ["Reduce the vocabulary", "Removed and kept tokens", "Vocabularies compared"],
     ADAPT: ["Adapt another"],
     PROJECTION: ["Selected tokens"],
-    CHANGE: ["Words, most changed first", "Against how often a word occurs"],
+    CHANGE: ["Most changed words", "Overlap by word frequency"],
 }
 
 
@@ -227,12 +227,12 @@ def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
     ).run()
     assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
     assert any(
-        "words to this model" in text or "does not stand in the text" in text for text in texts(app)
+        "words to this model" in text or "does not occur in the text" in text for text in texts(app)
     )
 
 
 def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path):
-    root = tmp_path / "moved"
+    root = tmp_path / "trained"
     shutil.copytree(seeded.root, root)
     manifest = root / "corpora" / "trials" / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -268,7 +268,7 @@ def test_another_map_is_fitted_when_chosen(open_page, seeded):
     first = markup(app)
     app.selectbox(key="alignment_method").select("Procrustes").run()
     assert not app.exception and markup(app) != first
-    assert any(button.label.startswith("Judge Procrustes") for button in app.button)
+    assert any(button.label.startswith("Evaluate Procrustes") for button in app.button)
 
 
 def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
@@ -278,7 +278,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     assert not app.exception and not app.error
     assert any("Kernel ridge** is not fitted yet" in text for text in texts(app))
     assert [button.label for button in app.button if button.key == "judge_one"] == [
-        "Judge Kernel ridge in detail"
+        "Evaluate Kernel ridge in detail"
     ]
     # Neither lists nor figures: those of another map stood here under this one's name.
     assert 'data-testid="neighbors"' not in markup(app)
@@ -352,7 +352,7 @@ def test_the_certificate_is_shown_line_by_line(open_page, seeded):
 def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(
     open_page, seeded, tmp_path
 ):
-    root = tmp_path / "moved"
+    root = tmp_path / "trained"
     shutil.copytree(seeded.root, root)
     shutil.copytree(root / "models" / "trials-model", root / "models" / "converted")
     for name, numbers in (("trials-model", {}), ("converted", {"numbers": {"tensors": 5}})):

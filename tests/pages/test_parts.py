@@ -107,7 +107,7 @@ def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
     said = forms.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
     assert said.startswith(
-        "**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·"
+        "**2** of 3 distinct words occur at least 5 times · 19 running words · dimension 100 ·"
     )
     assert "about **3 s**" in said  # of which learning 19 words takes nothing
     assert said.endswith("0.8 kB") or said.endswith("1 kB")

@@ -79,7 +79,7 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     assert not app.exception and not app.error
     one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
     metrics = {metric.label: metric.value for metric in app.metric}
-    moved = metrics["Parameters that moved"].replace("\u202f", "")
+    moved = metrics["Trained parameters"].replace("\u202f", "")
     assert metrics["Stage"] == "extension" and moved == str(one.numbers["trainable"])
     assert len(app.get("plotly_chart")) == 1
     board = next(frame.value for frame in app.dataframe if "before" in frame.value)
@@ -87,7 +87,7 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
         "continued",
         "extension",
     ]
-    assert any("6 models saved on the way" in expander.label for expander in app.expander)
+    assert any("6 models saved during training" in expander.label for expander in app.expander)
     commands = [code.value for code in app.code if "pretrain --model" in code.value]
     assert any("--stage extension" in command for command in commands)
 
@@ -151,14 +151,15 @@ def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained
     """A text given as a file and the same taken into the workspace have other stamps and the same
     held-out words.
     """
-    root = tmp_path / "moved"
+    root = tmp_path / "trained"
     shutil.copytree(pretrained.root, root)
     manifest = root / "models" / "x-cont" / "manifest.json"
     told = json.loads(manifest.read_text(encoding="utf-8"))
     told["inputs"]["text"]["stamp"] = "another"
     manifest.write_text(json.dumps(told), encoding="utf-8")
     assert not any(
-        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+        "evaluated on different words" in warning.value
+        for warning in open_page(PRETRAINING, root).warning
     )
     models = {one.name: one for one in list_pretrained_models(Workspace(root))}
     assert (
@@ -168,7 +169,8 @@ def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained
     told["numbers"]["held_out_asked"] = ""  # made before it was kept
     manifest.write_text(json.dumps(told), encoding="utf-8")
     assert any(
-        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+        "evaluated on different words" in warning.value
+        for warning in open_page(PRETRAINING, root).warning
     )
 
 
@@ -180,11 +182,12 @@ def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
     told["numbers"]["held_out_asked"] = "0" * 64
     manifest.write_text(json.dumps(told), encoding="utf-8")
     assert not any(
-        "not asked the same" in warning.value
+        "evaluated on different words" in warning.value
         for warning in open_page(PRETRAINING, pretrained).warning
     )
     assert any(
-        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+        "evaluated on different words" in warning.value
+        for warning in open_page(PRETRAINING, root).warning
     )
 
 
@@ -193,7 +196,9 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     charts = len(app.get("plotly_chart"))
     app.button(key="read_gates").click().run()
     assert not app.exception and len(app.get("plotly_chart")) == charts + 1
-    assert any("extension's share is" in text and "for added tokens" in text for text in texts(app))
+    assert any(
+        "extension's weight is" in text and "for added tokens" in text for text in texts(app)
+    )
     assert any("40 of 600 lines" in text for text in texts(app))
     assert any("vocadapt gates --model" in code.value for code in app.code)
 
@@ -203,13 +208,15 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     [(0.6, "more"), (0.4, "less"), (0.5, "about as much"), (0.513, "about as much")],
 )
 def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
-    assert listening(added, 0.5).endswith(f"listen to it {listens}.")
+    assert listening(added, 0.5).endswith(f"use the extension {listens}.")
 
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
     app = open_page(PRETRAINING, pretrained, typed={"pretraining_model": str(bare)})
-    assert not app.exception and any("has no masked-word head" in text for text in texts(app))
+    assert not app.exception and any(
+        "has no masked-language-model head" in text for text in texts(app)
+    )
     assert not any(button.key == "start_pretraining" for button in app.button)
 
 
@@ -251,8 +258,8 @@ def test_a_job_is_started_canceled_and_resumed_from_the_page(
     app.number_input(key="length_quick").set_value(16).run()
     app.number_input(key="epochs_quick").set_value(30.0).run()
     app.number_input(key="save_minutes_quick").set_value(0.1).run()
-    told = next(text for text in plain_texts(app) if "passes over the text" in text)
-    assert float(told.split(" passes")[0].split()[-1]) == pytest.approx(30, abs=0.2)
+    told = next(text for text in plain_texts(app) if "epochs" in text)
+    assert float(told.split(" epochs")[0].split()[-1]) == pytest.approx(30, abs=0.2)
     app.button(key="start_pretraining").click().run()
     job = list_jobs(workspace)[0]
     try:

@@ -133,7 +133,7 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
 
 def test_a_word_of_no_space_is_said(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="nosuchword")
-    assert not app.exception and "nosuchword is none of its tokens" in markup(app)
+    assert not app.exception and "nosuchword is not one of its tokens" in markup(app)
 
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
@@ -188,8 +188,8 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
     assert any(
         "vocadapt project" in code.value and "--method tsne" in code.value for code in app.code
     )
-    app.selectbox(key="projection_view").select("PCA, at once").run()
-    assert not app.exception and app.selectbox(key="projection_view").value == "PCA, at once"
+    app.selectbox(key="projection_view").select("PCA (not saved)").run()
+    assert not app.exception and app.selectbox(key="projection_view").value == "PCA (not saved)"
     assert any("vocadapt project" in code.value and "tsne" not in code.value for code in app.code)
 
 
@@ -208,12 +208,10 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
         app.selectbox(key="projection_space").value == VECTORS
         and app.selectbox(key="projection_view").value == "mine"
     )
-    assert app.selectbox(key="projection_other").value == (
-        f"model · {model}" if others else "no other"
-    )
-    app.selectbox(key="projection_other").select("no other").run()
+    assert app.selectbox(key="projection_other").value == (f"model · {model}" if others else "none")
+    app.selectbox(key="projection_other").select("none").run()
     assert (
-        app.selectbox(key="projection_other").value == "no other"
+        app.selectbox(key="projection_other").value == "none"
         and app.selectbox(key="projection_space").value == VECTORS
     )
 
@@ -265,7 +263,7 @@ def test_colors(color, open_page, own):
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_color").value == color
     if color.startswith("table"):
-        assert any("tokens on the map have a value" in text for text in texts(app))
+        assert any("tokens on the projection have a value" in text for text in texts(app))
 
 
 def test_origin_colors_the_adapted_model(open_page, seeded):

@@ -90,7 +90,7 @@ def test_without_a_baseline_nothing_is_compared(open_page, runs):
     app = open_page(RESULTS, runs)
     assert not app.exception
     assert "verdict" not in table(app, "95 % interval") and any(
-        "pin a baseline" in text for text in texts(app)
+        "select a baseline" in text for text in texts(app)
     )
 
 
@@ -174,7 +174,7 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
-    assert not app.exception and "Means over groups of tasks" in [
+    assert not app.exception and "Means by task group" in [
         heading.value for heading in app.subheader
     ]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
@@ -193,7 +193,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.jobs.start",
+        "vocadapt.ui.jobs.panel.queue.start",
         lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(FINETUNE, tasked)

@@ -148,7 +148,7 @@ def test_hostile_text_is_shown_and_never_read(kind, text, open_page, tried):
 def test_nothing_typed_is_an_invitation_and_no_word_a_message(open_page, tried):
     app = opened(open_page, tried, "ner")
     app.text_area(key="try_sentence").set_value(" ").run()
-    assert not app.exception and any("Type something" in text for text in said(app))
+    assert not app.exception and any("Type a text" in text for text in said(app))
     app.text_area(key="try_sentence").set_value("\u200b").run()
     assert not app.exception and any("no word" in text for text in said(app))
 
@@ -239,7 +239,7 @@ def test_the_words_of_the_context_are_those_of_the_chosen_rule(open_page, tried)
         try_question="Which receptor?",
         try_context="SARS-CoV-2: ACE2(human)",
     )
-    (rule,) = [box for box in app.selectbox if box.label == "Words of the context"]
+    (rule,) = [box for box in app.selectbox if box.label == "Word rule"]
     assert rule.value == "code" and "whitespace" in rule.help
     rule.set_value("paper").run()
     assert not app.exception and not app.error
@@ -257,14 +257,10 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
         st.text(all_settings("quick", st.session_state.get("questions", False)).word_rule)
 
     app = AppTest.from_function(page).run()
-    assert app.text[0].value == "code" and "Words of the context" not in [
-        box.label for box in app.selectbox
-    ]
+    assert app.text[0].value == "code" and "Word rule" not in [box.label for box in app.selectbox]
     app.session_state["questions"] = True
     app.run()
-    next(box for box in app.selectbox if box.label == "Words of the context").set_value(
-        "paper"
-    ).run()
+    next(box for box in app.selectbox if box.label == "Word rule").set_value("paper").run()
     assert not app.exception and app.text[0].value == "paper"
 
 

@@ -35,13 +35,13 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert not app.exception and not app.error
     shown = figures_of(app)
     kept = round(0.95 * len(TINY_TOKENS))
-    assert shown["Tokens kept"] == count(kept) and shown["Tokens dropped"] == count(
+    assert shown["Tokens kept"] == count(kept) and shown["Tokens removed"] == count(
         len(TINY_TOKENS) - kept
     )
     assert shown["Parameters saved"] == count((len(TINY_TOKENS) - kept) * 16)
-    assert shown["The text grows by"].endswith(" %")
+    assert shown["Text growth"].endswith(" %")
     app.selectbox(key="vocabulary_heuristic").set_value("random").run()
-    assert not app.exception and "±" in figures_of(app)["The text grows by"]
+    assert not app.exception and "±" in figures_of(app)["Text growth"]
 
 
 def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
@@ -53,10 +53,7 @@ def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
         vocabulary_heuristic="cost",
     )
     assert not app.exception and not app.error
-    assert (
-        figures_of(app)["The text grows by"] == "0.00 %"
-        and figures_of(app)["Tokens dropped"] == "0"
-    )
+    assert figures_of(app)["Text growth"] == "0.00 %" and figures_of(app)["Tokens removed"] == "0"
 
 
 def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):
@@ -89,7 +86,7 @@ def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     app = open_page(VOCABULARY, seeded)
     app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt")]).run()
     assert not app.exception
-    assert any("was not counted in the words" in text for text in texts(app))
+    assert any("has no word counts" in text for text in texts(app))
     assert any(button.key == "lens_count" for button in app.button)
 
 

@@ -1,6 +1,4 @@
-"""Parts of the Adapt page for exBERT: the extension's size and its module, the curve to choose by,
-what is next.
-"""
+"""Parts of the page Adapt for exBERT: extension size, module, frequency curve, and next step."""
 
 import shlex
 from dataclasses import replace
@@ -21,15 +19,13 @@ from vocadapt.vocabulary.growth.extension_size import SELDOM
 
 PRETRAINING = "pages/train/pretraining.py"
 GATES = {
-    0.5: "as published: half of each layer is the untrained module",
-    0.98: "near one: the model starts as it was",
+    0.5: "as published: each layer starts as half untrained module",
+    0.98: "near one: the model starts almost unchanged",
 }
 
 
 def options(recipe: Recipe, model: str) -> Recipe:
-    """The recipe with the extension size and the start of the gates as chosen, where it has them;
-    says the module's share.
-    """
+    """Draw the extension size and initial gate if the recipe has them; return the changed recipe."""
     if recipe.vocabulary.kind == "extend":
         size = int(
             st.number_input(
@@ -41,15 +37,15 @@ def options(recipe: Recipe, model: str) -> Recipe:
                 key="adapt_extension",
                 bind="query-params",
                 help=(
-                    "Wordpieces trained on the text that come in behind the old ones. Published: 17"
-                    " 748."
+                    "Number of wordpieces to train on the text and add. Published (Tai et al."
+                    " 2020): 17 748."
                 ),
             )
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:
         gate = st.radio(
-            "Gates start at",
+            "Initial gate",
             list(GATES),
             key="adapt_gate",
             captions=list(GATES.values()),
@@ -61,25 +57,23 @@ def options(recipe: Recipe, model: str) -> Recipe:
 
 
 def module_line(recipe: Recipe, model: str) -> None:
-    """The module that every layer gets, and its realized share."""
+    """Show the size of the module of each layer."""
     found = cache.model_of(model)
     size = ModuleSize.of(recipe.module, found.config)
     parameters = size.to_dict(layers_of(found))["parameters"]
     st.markdown(
-        f":small[Beside every layer a module of {count(size.hidden)} units and"
-        f" {count(size.intermediate)} inside: **{100 * size.share:.1f} %** of the layer,"
-        f" {count(parameters)} parameters in all.]"
+        f":small[Each layer gets a module with {count(size.hidden)} hidden and"
+        f" {count(size.intermediate)} intermediate units: **{100 * size.share:.1f} %** of the"
+        f" layer, {count(parameters)} parameters in all.]"
     )
 
 
 def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) -> None:
-    """The curve to choose the extension size by: drawn on the press, for what the size chosen and
-    the published one would add.
-    """
+    """Draw, on click, the frequency curve for choosing the extension size."""
     size = recipe.vocabulary.max_added
     largest = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=max(size, EXTENSION)))
     key = (model, corpus.stamp, largest.vocabulary.max_added)
-    if st.button("Draw the frequency curve", icon=":material/show_chart:", key="draw_extension"):
+    if st.button("Draw frequency curve", icon=":material/show_chart:", key="draw_extension"):
         st.session_state["extension_curve"] = key
     if st.session_state.get("extension_curve") != key:
         return
@@ -100,9 +94,9 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
     last = found.sizes[-1]
     st.markdown(
         f":small[:gray[{'Dashed: the size chosen. ' if size <= last.size else ''}With all"
-        f" {count(last.size)}, {count(last.seldom)} stand in the text less than {SELDOM} times, and"
-        f" it gets {100 * found.shorter(last):.1f} % shorter. A row that is seldom met is hardly"
-        " trained.]]"
+        f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {SELDOM}"
+        f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
+        " rare tokens are hardly trained.]]"
     )
     command = [
         *PROGRAM,
@@ -117,7 +111,7 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
 
 
 def next_step(artifact: Artifact) -> None:
-    """After an exBERT was made: what is to be pretrained, and the way there."""
+    """Link to the pretraining stage that a new exBERT needs."""
     numbers = artifact.manifest.numbers
     if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
         return

@@ -1,4 +1,4 @@
-"""Parts of the adapt page: a model that was made, its certificate, and how it cuts a text now."""
+"""Parts of the page Adapt: an adapted model, its certificate, and its tokenization of a text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,15 +26,15 @@ VERDICT = {
 
 
 def adapted(workspace: Workspace, made: list[Artifact]) -> None:
-    """Draw one adapted model: figures, certificate, cut before and after, how to use it
-    elsewhere.
+    """Draw one adapted model: figures, certificate, tokenization before and after, and code to use
+    it.
     """
     columns = st.columns([1, 1, 1, 1.8])
     with columns[3]:
         artifact = pickers.pick("Adapted model", made, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
     columns[0].metric("Tokens added", count(numbers["added"]))
-    columns[1].metric("Tokens now", count(numbers["tokens_after"]))
+    columns[1].metric("Tokens in total", count(numbers["tokens_after"]))
     columns[2].metric(
         "Made in",
         duration(artifact.manifest.seconds),
@@ -46,7 +46,10 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     extension.next_step(artifact)
     if numbers.get("verdict") == "chance":
         st.warning(
-            "**At chance.** The map behind these rows knows no more than luck: train on more text.",
+            (
+                "**At chance.** The alignment behind the new embeddings is no better than chance:"
+                " train on more text."
+            ),
             icon=":material/casino:",
         )
     record = record_of(str(artifact.folder), artifact.stamp)
@@ -54,12 +57,8 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         before_and_after(artifact, " ".join(words))
-        needed = (
-            "transformers knows its modules from vocadapt"
-            if numbers.get("module")
-            else "no vocadapt needed"
-        )
-        st.markdown(f"**Use it anywhere**: an ordinary model folder, {needed}")
+        needed = "its modules need vocadapt" if numbers.get("module") else "no vocadapt needed"
+        st.markdown(f"**Use the model**: a standard model folder, {needed}")
         st.code(snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
         _download(workspace, artifact)
     with right:
@@ -71,9 +70,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
 
 
 def _download(workspace: Workspace, artifact: Artifact) -> None:
-    """The folder as one file: packed on the click, in a temporary file beside the models, and gone
-    again when it was sent.
-    """
+    """Offer the folder as a zip file, packed on click."""
     folder = artifact.folder
     st.download_button(
         f"Download as zip · {megabytes(packed_size(folder))}",
@@ -83,16 +80,16 @@ def _download(workspace: Workspace, artifact: Artifact) -> None:
         on_click="ignore",
         icon=":material/folder_zip:",
         key="get_zip",
-        help="Weights, both tokenizers, record and model card; packed when you click.",
+        help=("Downloads weights, both tokenizers, record and model card; packed when you click."),
     )
 
 
 def certificate(found: dict[str, Any] | None, when: str = "") -> None:
-    """The checks that everything else was kept, one line each; `when` they were made, where the
-    model has changed since.
+    """Draw the checks of a certificate, one line each; `when`: when they were made, if the model
+    has changed since.
     """
     if not found:
-        st.markdown("No certificate was made: `python -m vocadapt certify` makes one.")
+        st.markdown("There is no certificate: `python -m vocadapt certify` creates one.")
         return
     st.markdown(VERDICT[bool(found["passed"])])
     if when:
@@ -106,19 +103,14 @@ def certificate(found: dict[str, Any] | None, when: str = "") -> None:
 
 
 def departures(numbers: Mapping[str, Any]) -> None:
-    """How often the tokenizer departs from the exact-word rule on the text, where that was
-    counted.
-    """
+    """Show how often the tokenizer departs from the exact-word rule, if it was counted."""
     of = numbers.get("added_occurrences")
     if why := numbers.get(NOT_COUNTED):
-        st.markdown(
-            ":small[How often words are cut otherwise than the exact-word rule says was not"
-            f" counted: {plain(why)}.]"
-        )
+        st.markdown(f":small[Departures from the exact-word rule were not counted: {plain(why)}.]")
     if of and not numbers["departures"]:
         st.markdown(
-            f":small[All {count(of)} occurrences of added words in the text are cut as the"
-            " exact-word rule says.]"
+            f":small[All {count(of)} occurrences of added words in the text are tokenized by"
+            " the exact-word rule.]"
         )
     elif of:
         share = fraction(numbers["departures"] / of)
@@ -127,17 +119,15 @@ def departures(numbers: Mapping[str, Any]) -> None:
             f" ({share})"
         )
         st.markdown(
-            ":small[Pieces of the text, between blanks, that are cut otherwise than the exact-word"
-            f" rule says: {beside}. There an added word is not one token, as beside `_`, or fires"
-            " inside a word, as beside ®.]"
+            ":small[Whitespace-separated strings tokenized differently from the exact-word"
+            f" rule: {beside}. There an added word is not a single token (for example, next to"
+            " `_`) or is produced inside a word (next to ®).]"
         )
 
 
 def before_and_after(artifact: Artifact, example: str) -> None:
-    """How the model cut a typed text until now, by the tokenizer kept in base/, and how it does
-    with the new words.
-    """
-    text = st.text_input("Cut a text", value=example, key=f"cut_{artifact.name}")
+    """Draw the tokenization of a text before and after adaptation."""
+    text = st.text_input("Tokenize a text", value=example, key=f"cut_{artifact.name}")
     before, after = (
         cache.model_of(str(folder)) for folder in (artifact.folder / BASE, artifact.folder)
     )
@@ -153,5 +143,5 @@ def before_and_after(artifact: Artifact, example: str) -> None:
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def record_of(folder: str, stamp: str) -> dict[str, Any]:
-    """What vocadapt wrote beside the weights: plan, provenance, certificate."""
+    """Return the record of an adapted model: plan, provenance, certificate."""
     return strict_json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"), RECORD)

@@ -1,6 +1,4 @@
-"""Parts of the adapt page: the recipe to be followed, what it draws on, the plan it gives before
-anything is made.
-"""
+"""Parts of the page Adapt: the recipe form, its inputs, and the plan before anything is made."""
 
 from dataclasses import dataclass, replace
 
@@ -27,7 +25,7 @@ FLOAT32 = 4  # bytes
 
 @dataclass(frozen=True)
 class Chosen:
-    """A recipe, the model it is for, and what it draws on."""
+    """A recipe, its model and its inputs."""
 
     recipe: Recipe
     model: str
@@ -47,14 +45,14 @@ class Chosen:
 
     @property
     def wish(self) -> str:
-        """A name for what comes out."""
+        """The suggested name of the result."""
         made_with = self.vectors.name if self.vectors else self.recipe.name
         return f"{pickers.shown_model(self.model).rpartition('/')[2]}-{made_with}"
 
 
 def recipe_form(workspace: Workspace) -> Chosen | None:
-    """Widgets of a recipe and of what it draws on; None where something it needs is not there yet,
-    and the page says so.
+    """Draw the form of a recipe and its inputs; return None, with a message, if an input is
+    missing.
     """
     name = st.selectbox("Preset", list(PRESETS), key="adapt_preset", bind="query-params")
     recipe = PRESETS[name]
@@ -76,8 +74,8 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
         target = pickers.pick_target(workspace, model, "adapt_target")
         if not target:
             pickers.nothing_yet(
-                "No target is chosen yet.",
-                "This preset takes over another model's vocabulary: name it above.",
+                "No target is selected yet.",
+                "This preset adopts another model's vocabulary: select it above.",
             )
             return None
     recipe = _with_options(recipe, vectors, model) if vectors else extension.options(recipe, model)
@@ -95,8 +93,8 @@ NEEDED = {  # need → kind of artifact, its widget, and what to say where there
         "Word vectors",
         "There are no word vectors to make new words from yet.",
         (
-            "A new word gets its place in the model from its word vector: make some from a text of"
-            " your domain first. Or choose a preset that needs none: `reduced-…`, `reinit-…`,"
+            "New words are initialized from their word vectors: make some from a text of your"
+            " domain first. Or choose a preset that needs none: `reduced-…`, `reinit-…`,"
             " `transfer-…`."
         ),
     ),
@@ -104,22 +102,19 @@ NEEDED = {  # need → kind of artifact, its widget, and what to say where there
         "corpora",
         "Text",
         "There is no text to count tokens in yet.",
-        (
-            "This preset looks at how often each token stands in a text of your domain: take one in"
-            " first."
-        ),
+        ("This preset uses token frequencies in a text of your domain: import one first."),
     ),
     "text": (
         "corpora",
         "Text",
         "There is no text to train on yet.",
-        "This preset trains on a text of your domain: take one in first.",
+        "This preset trains on a text of your domain: import one first.",
     ),
 }
 
 
 def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
-    """Pick what a recipe needs of the workspace; where there is none, say what to do."""
+    """Show the picker of an input, or a message if there is none."""
     if need not in recipe.needs:
         return None
     kind, label, what, how = NEEDED[need]
@@ -131,15 +126,18 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
 
 
 def _with_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
-    """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors
-    leave them open.
+    """Draw the options for word vectors: maximum number of words, tokenizer mode and alignment;
+    return the recipe.
     """
     bounds, help = (
         limits(recipe.vocabulary, "max_added"),
-        "The most frequent ones; empty: all that the model lacks.",
+        (
+            "Maximum number of words to add, most frequent first. Empty: all words that the model"
+            " lacks."
+        ),
     )
     cap = optional_number(
-        "Words to add at most",
+        "Max added words",
         bounds,
         0,
         "all",
@@ -159,7 +157,7 @@ def _with_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
 
 
 def plan(workspace: Workspace, chosen: Chosen) -> None:
-    """The plan of a chosen recipe: figures, then what comes in and what goes."""
+    """Draw the plan of a recipe: figures, added and removed tokens."""
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
@@ -168,11 +166,11 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
         extension.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     added_words(found)
     if found.dropped:
-        with st.expander(f"{count(len(found.dropped))} tokens that go", expanded=not found.added):
+        with st.expander(f"{count(len(found.dropped))} removed tokens", expanded=not found.added):
             st.dataframe(
                 {
                     "token": list(found.dropped),
-                    "id until now": [found.base.ids[token] for token in found.dropped],
+                    "old id": [found.base.ids[token] for token in found.dropped],
                 },
                 height=240,
                 hide_index=True,
@@ -182,17 +180,17 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
 
 
 def training_cost(workspace: Workspace, chosen: Chosen) -> None:
-    """Of a recipe that ends in masked-word training, what that will take; the text as the model
-    cuts it now.
-    """
+    """Show the cost of continued pretraining, if the recipe includes it."""
     if chosen.recipe.further.stage and chosen.corpus:
         label = pickers.shown_model(chosen.model)
         wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
-        view.cost(workspace, wanted, list_pretrained_models(workspace), "Then training, about")
+        view.cost(
+            workspace, wanted, list_pretrained_models(workspace), "Continued pretraining, about"
+        )
 
 
 def plan_figures(plan: VocabularyPlan, dim: int) -> None:
-    """The plan in figures: what comes in, what goes, what is left out and why, what it costs."""
+    """Draw the figures of a plan: added, removed and left-out tokens, and parameters."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
     columns[0].metric(
@@ -200,7 +198,7 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
     )
     if plan.dropped:
         columns[1].metric(
-            "Tokens dropped",
+            "Tokens removed",
             count(len(plan.dropped)),
             f"{count(len(plan.tokens))} tokens after",
             delta_color="off",
@@ -211,12 +209,12 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
         columns[1].metric(
             "Left out",
             count(left_out),
-            help="Candidates that the model lacks, and still does not get.",
+            help="Number of candidates that the model lacks and that are not added.",
         )
     columns[2].metric(
-        "Rows made anew",
+        "Embeddings replaced",
         count(len(plan.replaced)),
-        help="Old tokens that stay and get another row.",
+        help="Number of old tokens that are kept and get a new embedding.",
     )
     parameters, size = growth(plan, dim)
     said = "Parameters added" if parameters >= 0 else "Parameters saved"
@@ -229,23 +227,21 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
         st.warning(plain(plan.note), icon=":material/info:")
     if plan.unreachable:
         st.markdown(
-            f":small[:gray[{count(len(plan.unreachable))} of the new tokens can never fire: they come"
-            " with the target]]"
+            f":small[:gray[{count(len(plan.unreachable))} of the new tokens can never be"
+            " produced by the tokenizer (inherited from the target)]]"
         )
 
 
 def growth(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Parameters and bytes (float32) that the new input rows bring, below 0 where more go; a tied
-    output layer shares them.
+    """Return parameters and bytes (float32) of the added input embeddings, negative if more are
+    removed.
     """
     parameters = (len(plan.tokens) - len(plan.base)) * dim
     return parameters, parameters * FLOAT32
 
 
 def added_words(plan: VocabularyPlan) -> None:
-    """The words that come in, with what they were cut into until now, and their counts where they
-    are known.
-    """
+    """Draw the added words, their wordpieces before, and their counts if known."""
     if not plan.added:
         return
     known = any(word.count is not None for word in plan.added)
@@ -255,7 +251,7 @@ def added_words(plan: VocabularyPlan) -> None:
     st.dataframe(
         {
             "new token": [word.token for word in plan.added],
-            "cut until now": [" ".join(word.pieces) for word in plan.added],
+            "wordpieces before": [" ".join(word.pieces) for word in plan.added],
             "pieces": [len(word.pieces) for word in plan.added],
             **({occurrences: [word.count for word in plan.added]} if known else {}),
         },
@@ -264,15 +260,13 @@ def added_words(plan: VocabularyPlan) -> None:
         key="added",
         column_config={
             "new token": st.column_config.TextColumn(),
-            "cut until now": st.column_config.TextColumn(width="medium"),
+            "wordpieces before": st.column_config.TextColumn(width="medium"),
         },
     )
 
 
 def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
-    """The map, of those that the anchors can carry; the paper's, with what is wrong, where there is
-    no anchor at all.
-    """
+    """Show the picker of alignment methods that the number of anchors allows."""
     offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
     with mistakes.shown():
         offered = methods.offered(
@@ -283,9 +277,12 @@ def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
         )
     few = AlignmentSettings() not in offered.values()
     about = (
-        "Too few anchors for the paper's map, Least squares."
+        (
+            "Selects the alignment method. There are too few anchors for the default, least"
+            " squares (Poerner et al. 2020)."
+        )
         if few
-        else "The default is the paper's."
+        else "Selects the alignment method. The default is that of Poerner et al. 2020."
     )
     return offered[
         pickers.pick_name("Method", list(offered), "adapt_method", next(iter(offered)), help=about)

@@ -1,6 +1,4 @@
-"""Parts of the advise page: the verdict with its reasons, the figures, what to run, how words are
-cut.
-"""
+"""Parts of the page Advise: verdict and reasons, figures, recipes, and split words."""
 
 import re
 from pathlib import Path
@@ -29,20 +27,22 @@ TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 SPEED = 17e6  # bytes of text a second on a 2.5 GHz core
 COLUMNS = {
-    "seen at least": "Occurrences in the text from which a word is added.",
-    "words added": "Words the model lacks, and could be given.",
-    "tokens saved": "Share of the text's tokens that go.",
-    "pieces a word": "Tokens for each running word after.",
-    "mended": "Share of the cut running words that become one token.",
-    "mended in the task": "The same of the task's entity words.",
-    "under 20": (
-        "Share of the added words that occur under 20 times: their rows are hardly better than"
-        " chance."
+    "min count": "Minimum number of occurrences of an added word.",
+    "words added": "Number of words that the model lacks and that would be added.",
+    "tokens saved": "Fraction of the text's tokens saved.",
+    "tokens per word": "Mean number of tokens per running word after the addition.",
+    "made whole": "Fraction of split running words that become a single token.",
+    "made whole in the task": (
+        "Fraction of split entity words of the task that become a single token."
     ),
-    "under 50": "Share of the added words that occur under 50 times.",
-    "parameters": "Of the new rows.",
-    "size": "Of the new rows, in float32.",
-    "of the model": "New parameters against the model's.",
+    "under 20": (
+        "Fraction of added words that occur fewer than 20 times: their embeddings are hardly"
+        " better than chance."
+    ),
+    "under 50": "Fraction of added words that occur fewer than 50 times.",
+    "parameters": "Parameters of the new embeddings.",
+    "size": "Size of the new embeddings in float32.",
+    "of the model": "New parameters relative to the model's.",
 }
 
 
@@ -53,14 +53,16 @@ def pick_task(workspace: Workspace) -> Path | None:
     )
     label = f"Task: {plain(Path(chosen).name[:30])}" if str(chosen).strip() else "Task file"
     with st.popover(
-        label, icon=":material/label:", help="Optional: its entity words are looked at too."
+        label,
+        icon=":material/label:",
+        help=("Optional: also reports how the entity words are tokenized."),
     ):
         st.markdown(
             ":small[A word, a tab and a tag (O, B, I, or typed) on each line; a blank line between"
             " sentences.]"
         )
         files = intake.files_from(workspace, "task", TASK_TYPES, several=False)
-        if files and st.button("Take it out again", key="no_task"):
+        if files and st.button("Remove", key="no_task"):
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
             st.rerun()
@@ -68,8 +70,8 @@ def pick_task(workspace: Workspace) -> Path | None:
 
 
 def not_counted(corpus: Artifact, name: str) -> bool:
-    """Say that the text was not counted for this model, how long it takes; whether it was asked
-    for.
+    """Show that the text has no counts for this model and a time estimate; return whether counting
+    was requested.
     """
     text = read_corpus([corpus.folder])
     size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
@@ -77,18 +79,20 @@ def not_counted(corpus: Artifact, name: str) -> bool:
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
         st.markdown(
-            f"**{plain(corpus.name)} was not counted in the words of"
-            f" {plain(pickers.shown_model(name))} yet.**"
+            f"**{plain(corpus.name)} has no word counts for {plain(pickers.shown_model(name))}"
+            " yet.**"
         )
         share = (
-            f" It is large: a seeded sample of {fraction(part.settings.sample)} of its lines is"
-            " counted."
+            (
+                f" It is large: a random sample of {fraction(part.settings.sample)} of its lines"
+                " is counted."
+            )
             if sampled
             else ""
         )
         about = format_estimate_bold(seconds)
         st.markdown(
-            f"About {megabytes(size)} of text, about {about}, here on the page; then it is"
+            f"About {megabytes(size)} of text, about {about}, on this page; the counts are"
             f" kept.{share}"
         )
         return st.button(
@@ -97,7 +101,7 @@ def not_counted(corpus: Artifact, name: str) -> bool:
 
 
 def verdict(asked: AdviceReport) -> None:
-    """The verdict in a sentence, and the findings that led to it."""
+    """Draw the verdict and the findings behind it."""
     if asked.advice.verdict == "adapt":
         st.success(f"**{_said(asked.advice.sentence)}**", icon=":material/check_circle:")
     else:
@@ -108,12 +112,12 @@ def verdict(asked: AdviceReport) -> None:
 
 
 def _said(text: str) -> str:
-    """A sentence of the advice as the pages write numbers."""
+    """Format the numbers of a sentence as the pages do."""
     return plain(THOUSANDS.sub(NARROW, text))
 
 
 def headline(asked: AdviceReport) -> None:
-    """What is cut, in the text and in the task; anchors, expected quality, tokens saved."""
+    """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
     shown, columns = asked.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW)
     interval = (
@@ -121,24 +125,24 @@ def headline(asked: AdviceReport) -> None:
     )
     figures_shown: tuple[tuple[str, str | float | None, str, str], ...] = (
         (
-            "Words cut",
+            "Split words",
             shown.corpus.share,
             _of(shown.corpus),
-            "Running words with a letter that the model cuts into pieces.",
+            ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
         (
-            "Entity words cut",
+            "Split entity words",
             shown.task.share if shown.task else None,
             _of(shown.task),
-            "Words inside the entities of the task file.",
+            "Fraction of the words inside entities of the task file that the model splits.",
         ),
         (
-            "Anchors at hand",
+            "Anchors",
             count(shown.anchors),
-            f"model width {shown.width or '–'}",
+            f"dimension {shown.width or '–'}",
             (
-                f"Words seen {shown.min_count} times or more that are wordpieces too: a map is"
-                " fitted on them."
+                f"Words with at least {shown.min_count} occurrences that are also wordpieces:"
+                " the alignment is fitted on them."
             ),
         ),
         (
@@ -146,15 +150,16 @@ def headline(asked: AdviceReport) -> None:
             expected.p5,
             interval,
             (
-                f"Of the paper's map, from {count(expected.words)} words alone; from–to: 95 % on"
-                " texts that the fit had not seen."
+                "Forecast for the alignment of Poerner et al. 2020, from"
+                f" {count(expected.words)} word counts; range: 95 % interval on held-out"
+                " texts."
             ),
         ),
         (
             "Tokens saved",
             gain.saved,
             f"{count(gain.words)} words seen {gain.floor}+ times",
-            f"Pieces a word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after.",
+            (f"Tokens per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."),
         ),
     )
     for column, (label, value, note, help_) in zip(columns, figures_shown, strict=True):
@@ -163,16 +168,16 @@ def headline(asked: AdviceReport) -> None:
 
 
 def _of(cuts: TokenizationStatistics | None) -> str:
-    """How many words a share is of, and the share of the different ones."""
+    """Format the number of words behind a fraction, and the fraction of distinct ones."""
     return (
-        f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}"
+        f"n = {count(cuts.words)}, distinct {fraction(cuts.share_distinct)}"
         if cuts
         else "no task file given"
     )
 
 
 def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
-    """Count a text, show how far it is, keep the counts, and draw the page again."""
+    """Count a text with a progress bar, save the counts, and rerun the page."""
     bar = st.progress(0.0, text="counting …")
 
     def step(fraction: float | None, message: str = "") -> None:
@@ -190,7 +195,7 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
 
 def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
     """A card for each recipe, with its command line and the way to the Adapt page."""
-    st.subheader("Worth a run")
+    st.subheader("Recommended recipes")
     vectors = _vectors_of(corpus, workspace, model)
     for column, recipe in zip(
         st.columns(len(asked.advice.recipes)), asked.advice.recipes, strict=True
@@ -201,7 +206,7 @@ def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: 
                 f" :green[**{count(recipe.max_added)} words**]"
             )
             st.markdown(
-                f":small[{f'Map: {methods.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]"
+                f":small[{f'Alignment: {methods.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]"
             )
             if vectors:
                 st.page_link(
@@ -214,11 +219,11 @@ def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: 
     first = lab.build_training_command([corpus.folder], model)
     if vectors:
         st.markdown(
-            f":small[:gray[The vectors are there: {plain(vectors.name)}. In a terminal they are"
-            " trained first:]]"
+            f":small[:gray[Word vectors exist: {plain(vectors.name)}. In a terminal, train"
+            " them first:]]"
         )
     else:
-        st.markdown("All of them need word vectors of this text first: here, or in a terminal.")
+        st.markdown("All recipes need word vectors of this text: train them here or in a terminal.")
         st.page_link(
             "pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:"
         )
@@ -226,8 +231,8 @@ def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: 
 
 
 def pieces_chart(asked: AdviceReport) -> None:
-    """Pieces a word, of the text and of the task's entities."""
-    st.subheader("Into how many pieces are words cut?")
+    """Draw the distribution of tokens per word, for text and task entities."""
+    st.subheader("Tokens per word")
     shown = asked.advice.figures
     shares = {"words of the text": shown.corpus.shares()}
     if shown.task:
@@ -243,14 +248,14 @@ def pieces_chart(asked: AdviceReport) -> None:
 
 
 def most_cut(asked: AdviceReport) -> None:
-    """The most frequent words that are cut."""
+    """Draw the most frequent split words."""
     cut = asked.advice.cut
-    st.subheader("Cut most often")
+    st.subheader("Most frequent split words")
     table: dict[str, list[object]] = {
         "word": [markup.escape_invisible(word.word) for word in cut],
         "occurrences": [word.count for word in cut],
         "pieces": [len(word.pieces) for word in cut],
-        "cut into": [markup.escape_invisible(" ".join(word.pieces)) for word in cut],
+        "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in cut],
     }
     if asked.task:
         table["in entities"] = [word.task_count for word in cut]
@@ -260,13 +265,13 @@ def most_cut(asked: AdviceReport) -> None:
         height=330,
         hide_index=True,
         key="cut",
-        column_config={"word": text, "cut into": text},
+        column_config={"word": text, "wordpieces": text},
     )
 
 
 def gains(asked: AdviceReport) -> None:
-    """What adding words would bring and cost, by floor."""
-    st.subheader("What adding words would bring, and cost")
+    """Draw the gains and costs of adding words by minimum count."""
+    st.subheader("Gains and costs of adding words")
     rows = [
         (
             count(g.floor),
@@ -292,7 +297,7 @@ def gains(asked: AdviceReport) -> None:
 
 
 def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
-    """The advice as a command line and as data."""
+    """Draw Details & export of the advice."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same advice in a terminal")
         st.code(
@@ -321,7 +326,7 @@ def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None
 
 
 def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
-    """The newest word vectors that were trained on this text for this model."""
+    """Return the newest word vectors trained on this text for this model."""
     fitting = (
         found
         for found in workspace.artifacts("vectors")

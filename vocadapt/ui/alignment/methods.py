@@ -1,6 +1,4 @@
-"""The maps that the alignment page offers, their names, and what is known of each from the
-artifacts of the workspace.
-"""
+"""Alignment methods of the page Alignment: their names, and their saved evaluations."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -33,8 +31,8 @@ BARS = ("P@5", "P@5 · CSLS")
 
 @dataclass(frozen=True)
 class Row:
-    """What held-out words say of one map, whether it was the best of a table, and how it compares
-    with the paper's.
+    """Evaluation of one alignment method, whether it is the best of its table, and its comparison
+    with Poerner et al. 2020.
     """
 
     settings: AlignmentSettings
@@ -58,17 +56,17 @@ class Row:
 
     @property
     def basis(self) -> tuple[AnchorFilter, int, int]:
-        """What it was judged on: only maps of one basis are compared in one table."""
+        """Anchors and folds of the evaluation: only methods with equal ones are compared."""
         return self.settings.anchors, self.anchors, self.held_out["folds"]
 
     @property
     def at_chance(self) -> bool:
-        """Whether the map finds no more than luck would."""
+        """Whether the alignment is no better than chance."""
         return bool(self.held_out["verdict"] == "chance")
 
 
 def label(settings: AlignmentSettings) -> str:
-    """A map's name for people: its method and all that differs from the defaults."""
+    """Return the display name of an alignment: its method and all non-default settings."""
     anchors = settings.anchors
     named = {
         "unit rows": settings.unit,
@@ -88,9 +86,7 @@ def label(settings: AlignmentSettings) -> str:
 def offered(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, judged: Mapping[str, Row]
 ) -> dict[str, AlignmentSettings]:
-    """Every map that so many anchors can carry, by its name: the paper's first, those of the
-    catalog, what else was judged.
-    """
+    """Return every method that the number of anchors allows, by name; the default first."""
     cannot = find_infeasible_methods(source, target, anchors)
     known = {
         label(settings): settings
@@ -101,9 +97,7 @@ def offered(
 
 
 def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel) -> list[Artifact]:
-    """The alignments that follow from these vectors, as they are now, and this model; newest
-    first.
-    """
+    """Return the alignments of these vectors, unchanged, and this model, newest first."""
     return [
         found
         for found in workspace.artifacts("alignments")
@@ -112,8 +106,8 @@ def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel)
 
 
 def judged_maps(alignments: list[Artifact]) -> dict[str, Row]:
-    """The held-out result of every map, by the map's name: of the newest table of all maps, else
-    its newest own.
+    """Return the held-out results by method name: of the newest comparison, otherwise the newest
+    own.
     """
     rows: dict[str, Row] = {}
     for lines in sorted(
@@ -133,7 +127,7 @@ def judged_maps(alignments: list[Artifact]) -> dict[str, Row]:
 
 
 def detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
-    """The newest alignment whose kept map has these settings: the one that knows every anchor."""
+    """Return the newest saved alignment with these settings."""
     kept = (
         found for found in alignments if judged_of(found).maps[0]["settings"] == asdict(settings)
     )
@@ -141,12 +135,12 @@ def detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifac
 
 
 def slow(settings: AlignmentSettings) -> bool:
-    """Whether fitting this map takes too long for a page that someone waits for."""
+    """Return whether fitting takes too long for a page."""
     return METHODS[settings.method].kernel
 
 
 def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
-    """The maps that can be judged on the anchors there are, the paper's first."""
+    """Return the methods that can be evaluated on the available anchors, the default first."""
     cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
     return [
         settings
@@ -156,9 +150,7 @@ def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
 
 
 def judging_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
-    """About how long judging every map takes: each fold compares all anchors with all wordpieces
-    (two cores, 2.5 GHz).
-    """
+    """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz)."""
     maps = len(to_judge(spaces, folds))
     return (
         SECONDS * maps * folds * spaces.alignment.anchors * len(spaces.pieces) * spaces.pieces.dim
@@ -166,7 +158,7 @@ def judging_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
 
 
 def best(rows: Mapping[str, Row]) -> str | None:
-    """The name of the map that was best in the newest table of all; None before there is one."""
+    """Return the name of the best method of the newest comparison; None if there is none."""
     return next((name for name, row in rows.items() if row.best), None)
 
 
@@ -179,7 +171,7 @@ def comparable(rows: Mapping[str, Row]) -> dict[str, Row]:
 
 
 def table(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
-    """The lines of the table of all maps, the highest P@5 by CSLS first."""
+    """Return the table rows of all methods, highest P@5 with CSLS first."""
     ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
     return [Scores(name, rows[name].values, name == chosen) for name in ordered]
 

@@ -1,4 +1,4 @@
-"""Parts of the alignment page: the figures at its top, and what held-out words say of the maps."""
+"""Parts of the page Alignment: figures, neighbor lists, and held-out evaluation of the methods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
@@ -25,18 +25,22 @@ PAPER = methods.label(AlignmentSettings())
 JudgeMaps = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: brackets and "of" are far for another reason
 HELP = {
-    "anchors": "Words that stand in both spaces: the map is fitted and judged on them.",
+    "anchors": ("Number of words in both spaces: the alignment is fitted and evaluated on them."),
     "p@5": (
-        "Share of held-out anchors whose own wordpiece is among the five nearest, of the wordpieces"
-        " of all anchors."
+        "Fraction of held-out anchors whose own wordpiece is among the five nearest, out of"
+        " the wordpieces of all anchors."
     ),
-    "csls": "The same, with hubs (wordpieces near everything) counted less.",
-    "lists by csls": "Order the lists across by CSLS: hubs count less. It is made of cosines.",
-    "chance": "What a map that knows nothing would reach.",
+    "csls": (
+        "P@5 with CSLS retrieval, which penalizes hubs (wordpieces that are near everything)."
+    ),
+    "lists by csls": (
+        "Ranks cross-space neighbors by CSLS, which penalizes hubs. Requires cosine."
+    ),
+    "chance": "P@5 of random guessing.",
 }
 NOT_JUDGED = (
-    "{} not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it"
-    " has not seen."
+    "{} not evaluated yet. Each alignment is fitted on nine tenths of the anchors and"
+    " evaluated on the held-out tenth."
 )
 
 
@@ -63,26 +67,27 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
     if row and row.at_chance:
         st.warning(
-            "**At chance.** This map finds the right wordpiece no more often than luck would, on"
-            f" {count(row.anchors)} anchors. What a word lands next to means nothing yet. Most"
-            " often that is too little text: each anchor is seen too seldom for a map that carries"
-            " over to other words, and a few million words of one domain are enough. Else the text"
-            " is not of the model's language.",
+            (
+                "**At chance.** This alignment finds the right wordpiece no more often than"
+                f" chance, on {count(row.anchors)} anchors, so its neighbors mean nothing yet. The"
+                " usual cause is too little text: a few million words of one domain are enough."
+                " Otherwise the text may not be in the model's language."
+            ),
             icon=":material/casino:",
         )
 
 
 def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> None:
-    """Say in a line why the page opens on another map than the paper's."""
+    """Show why the default alignment is not available."""
     st.markdown(
-        f":material/info: Opened on **{methods.label(first)}**: the paper's map, {PAPER}, needs an"
-        f" anchor for each dimension, and there are {count(anchors)} anchors for {count(dim)}. More"
-        " text gives more anchors."
+        f":material/info: Showing **{methods.label(first)}**: the default, {PAPER} (Poerner et"
+        f" al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
+        f" anchors for {count(dim)}. More text gives more anchors."
     )
 
 
 def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
-    """Say that the map is not fitted yet, and offer to fit it."""
+    """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{methods.label(settings)}** is not fitted yet: its scores and neighbor lists appear here"
         " when it is. It takes minutes to fit, in the background."
@@ -94,8 +99,8 @@ def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
 def neighbors(
     spaces: CrossSpace, model: LanguageModel, vectors: Artifact, workspace: Workspace
 ) -> None:
-    """A word to type, its four lists and its lines; a fragment, so that a question does not draw
-    the whole page again.
+    """Draw the search field, the four neighbor lists and the lines of the word; a fragment of its
+    own.
     """
     words, options = st.columns([2, 1], gap="large")
     with words:
@@ -137,7 +142,7 @@ def neighbors(
 
 
 def _list_settings(k: int) -> ListSettings:
-    """What orders the lists; CSLS is made of cosines."""
+    """Draw the controls of the neighbor ranking; CSLS requires cosine."""
     metric = st.segmented_control(
         "Measure",
         METRICS,
@@ -166,20 +171,22 @@ def held_out(
     detail: Artifact | None,
     judge: JudgeMaps,
 ) -> None:
-    """Every map on the same held-out anchors, beside it true pairs against random ones, and each
-    anchor of the chosen one.
+    """Draw the comparison of all methods, true against random pairs, and the anchors of the
+    selected method.
     """
     chosen = methods.label(settings)
     left, right = st.columns([1.7, 1], gap="large")
     with left:
-        st.subheader("Every map on the same held-out anchors")
+        st.subheader("Alignment methods compared")
         _all_maps(judged, spaces, chosen, judge)
     with right:
-        st.subheader("Do true pairs stand out?")
+        st.subheader("Held-out pairs against random pairs")
         if detail:
             _pairs(judged_of(detail))
         else:
-            st.markdown("Each anchor's cosine is kept for maps that were judged one by one.")
+            st.markdown(
+                "Run the detailed evaluation of this method to see the cosine of each anchor."
+            )
             if not methods.slow(settings):  # else the button stands further up
                 _judge_one(settings, judge)
     if detail:
@@ -194,25 +201,27 @@ def held_out(
 
 def _judge_one(settings: AlignmentSettings, judge: JudgeMaps) -> None:
     if st.button(
-        f"Judge {methods.label(settings)} in detail", key="judge_one", icon=":material/balance:"
+        f"Evaluate {methods.label(settings)} in detail", key="judge_one", icon=":material/balance:"
     ):
         judge(settings, False)
 
 
 def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge: JudgeMaps) -> None:
-    """The table, and the button that makes it."""
+    """Draw the comparison table and the button that starts it."""
     shown = methods.comparable(judged)
     if shown:
         markup.score_table(methods.COLUMNS, methods.table(shown, chosen), methods.BARS)
         _best(shown)
     if not methods.best(judged):
         seconds = methods.judging_seconds(spaces)
-        which = "The others are" if shown else "The maps are"
+        which = "The others are" if shown else "The alignments are"
         st.markdown(
             f"{NOT_JUDGED.format(which)} All of them take about {format_estimate(seconds)}, in the"
             " background."
         )
-        if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
+        if st.button(
+            "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
+        ):
             judge(methods.to_judge(spaces)[0], True)
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
@@ -221,14 +230,12 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
 
 
 def _best(judged: Mapping[str, Row]) -> None:
-    """Which map is best on this data, whether that is more than luck, and what the scores are
-    over.
-    """
+    """Show the best method, its significance, and the basis of the scores."""
     name = methods.best(judged)
     if name:
         against = judged[name].against
         more = f" :small[{_against(against, len(judged))}]" if against else ""
-        default = f" The default stays the paper's, {PAPER}." if PAPER in judged else ""
+        default = f" The default stays {PAPER} (Poerner et al. 2020)." if PAPER in judged else ""
         st.markdown(f"Best on this data: :green[**{name}**]{more}.{default}")
     row = next(iter(judged.values()))
     held = (
@@ -247,11 +254,11 @@ def _best(judged: Mapping[str, Row]) -> None:
 
 
 def _against(against: Mapping[str, Any], among: int) -> str:
-    """A paired difference to the paper's map in words."""
+    """Describe the paired difference to Poerner et al. 2020."""
     ahead = f"ahead of it in {against['won']} of {against['folds']} folds"
-    picked = f"picked among {among} maps on the same folds, so p is optimistic"
+    picked = f"selected among {among} methods on the same folds, so p is optimistic"
     return (
-        f"P@5 · CSLS {signed(against['difference'])} to the paper's, {ahead}, p ="
+        f"P@5 · CSLS {signed(against['difference'])} to Poerner et al. 2020, {ahead}, p ="
         f" {against['p']:.2g}; {picked}"
     )
 
@@ -266,19 +273,18 @@ def _pairs(judged: AlignmentEvaluation) -> None:
 
 
 def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
-    """The anchors with their residual, worst first."""
+    """Draw the anchors with their residuals, worst first."""
     words = [
         anchor
         for anchor in judged.anchors
         if len(anchor.word) >= SHORTEST and anchor.word.isalpha()
     ]
     ordered = sorted(words, key=lambda anchor: anchor.cosine)
-    st.subheader("Words that land far from their own wordpiece")
+    st.subheader("Worst-aligned words")
     st.markdown(
-        f"{count(len(words))} of {count(len(judged.anchors))} anchors, those of {SHORTEST} letters"
-        f" or more, under {chosen.lower()}, by the fold that had not seen them; worst first. A far"
-        " word often means another thing in your domain than in general text, or is too rare to be"
-        " placed."
+        f"{count(len(words))} of {count(len(judged.anchors))} anchors, of {SHORTEST} letters"
+        f" or more, aligned by {chosen.lower()} while held out; worst first. A badly aligned"
+        " word often has another meaning in your domain, or is too rare."
     )
     st.dataframe(
         {

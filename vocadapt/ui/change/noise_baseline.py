@@ -1,6 +1,4 @@
-"""Choosing the null of a comparison: what the workspace holds, else the sentence, and a second
-training as a job.
-"""
+"""Noise baseline of a comparison: the picker, and jobs that create one."""
 
 from dataclasses import dataclass
 
@@ -25,24 +23,23 @@ from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.jobs import panel
 
 HELP = (
-    "Two spaces between which nothing changed but the seed, or the lines that happened to be drawn:"
-    " how little they agree is what luck does. Only what changed more than that can be called"
-    " change."
+    "Selects the noise baseline: two spaces that differ only in the seed or in the sampled"
+    " lines. Only words that change more than between these two count as changed."
 )
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The null's two vectors, and how they came about; None where there is no null."""
+    """Two word vectors that differ only by noise, and their description; None without a noise
+    baseline.
+    """
 
     pair: tuple[Artifact, Artifact] | None = None
     about: str = ""
 
 
 def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeSettings) -> Chosen:
-    """The null that is compared with: of those the workspace holds for either side, the first
-    unless another was chosen.
-    """
+    """Show the picker of noise baselines of either side; return the selected one."""
     ours = [
         artifact
         for artifact in (open_vectors_artifact(before), open_vectors_artifact(after))
@@ -55,14 +52,16 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
     }
     if settings.among != "shared":
         st.markdown(
-            f":gray[{NONE.capitalize()}. Among all words of each space there is none: their"
-            " candidates differ.]"
+            f":gray[{NONE.capitalize()}. It is not available among all words of each space:"
+            " their candidates differ.]"
         )
         return Chosen()
     if not found:
         _none_yet(workspace, ours)
         return Chosen()
-    name = st.selectbox("Null", [*found, "none"], key="change_null", bind="query-params", help=HELP)
+    name = st.selectbox(
+        "Noise baseline", [*found, "none"], key="change_null", bind="query-params", help=HELP
+    )
     if name not in found:
         st.markdown(f":violet[{NONE.capitalize()}.]")
         return Chosen()
@@ -70,7 +69,7 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
 
 
 def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
-    """The sentence, and where a side was trained here, the way to a null."""
+    """Show that there is no noise baseline, and how to create one if a side can be retrained."""
     st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
     for artifact in ours:
         try:
@@ -80,22 +79,22 @@ def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
         _make_one(workspace, artifact, spec)
         return
     st.markdown(
-        ":small[:gray[Neither side can be trained a second time here. On the command line: `change"
-        " --noise-baseline X Y`.]]"
+        ":small[:gray[Neither space can be retrained here. The command line takes two other spaces:"
+        " `change --noise-baseline X Y`.]]"
     )
 
 
 def _make_one(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
-    """Buttons that make a null as jobs: another seed, or the lines drawn anew, twice."""
+    """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
     about = duration(artifact.manifest.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":small[Make **{plain(artifact.name)}** a second time: about {about}]")
+        st.markdown(f":small[Train **{plain(artifact.name)}** a second time: about {about}]")
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
             _start(workspace, with_next_seed(spec), f"{artifact.name}-seed")
         if isinstance(spec.settings, VectorsStep):
-            help = "Two trainings, on two draws of the lines: they are the null."
+            help = "Trains on two bootstrap resamples of the lines; they form the noise baseline."
             if st.button(
-                "On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help
+                "Two bootstrap resamples", key="null_lines", icon=":material/shuffle:", help=help
             ):
                 used = {
                     one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)

@@ -1,6 +1,4 @@
-"""Parts of the neighborhood change page: the figures and the null, the histogram, the ranked list,
-the cards of a word.
-"""
+"""Parts of the page Neighborhood change: figures, histogram, ranked list, and cards of a word."""
 
 import shlex
 from collections.abc import Sequence
@@ -32,35 +30,30 @@ from vocadapt.ui.frame import cache, mistakes
 AT_ONCE = 3.0  # seconds that a page may take to open
 KINDS = {"special": "special tokens", "continuation": "##continuations", "unused": "[unusedN]"}
 HELP = {
-    "compared": "Words that both spaces have, less those left out.",
+    "compared": "Number of words in both spaces, without those left out.",
     "mean": (
-        "Of the k nearest of a word in the one space, the share that is among its k nearest in the"
-        " other; its mean."
+        "Mean fraction of a word's k nearest neighbors in one space that are among its k"
+        " nearest in the other."
     ),
-    "chance": "The overlap of two spaces that know nothing of each other.",
+    "chance": "Expected overlap of two unrelated spaces.",
     "changed": (
-        "Share of words that keep fewer neighbors than 95 % of the words of their frequency do in"
-        " the null."
+        "Fraction of words that keep fewer neighbors than 95 % of the words of similar"
+        " frequency in the noise baseline."
     ),
     "among": (
-        "The words both have, or all words of each space: then words that only one has count as"
-        " changed neighbors."
+        "Selects the candidate neighbors: words in both spaces, or all words of each space;"
+        " then words in only one space count as changed neighbors."
     ),
     "without": (
-        "Kinds of tokens that are neither asked nor anybody's neighbor: special tokens,"
+        "Excludes kinds of tokens from queries and neighbors: special tokens,"
         " ##continuations, [unusedN]."
     ),
-    "kept": (
-        "How many of its k nearest neighbors a word keeps: the bars and the list below show the"
-        " words in this range."
-    ),
+    "kept": ("Filters words by the number of neighbors kept, in the bars and in the list below."),
 }
 
 
 def ask(k: int = 10) -> ChangeSettings:
-    """How many neighbors, among which words, and what is left out; all of it stands in the
-    address.
-    """
+    """Draw the settings: number of neighbors, candidates, and excluded tokens."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         k = int(
             st.number_input("Neighbors", 1, 100, k, key="change_k", bind="query-params", width=140)
@@ -92,9 +85,7 @@ def compared(
     null: tuple[Artifact, Artifact] | None,
     about: str,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
-    """The comparison: at once where it is cheap, else behind a button that says how long it takes;
-    None until it is pressed.
-    """
+    """Return the comparison, after a click if it is slow; None until then."""
     first, second = cache.opened(before), cache.opened(after)
     seconds = estimate_seconds(first.space, second.space, settings) * (2 if null else 1)
     key = (
@@ -107,11 +98,11 @@ def compared(
     if seconds > AT_ONCE and key not in done:
         with st.container(border=True):
             st.markdown(
-                "Every word against every other, in both spaces: about"
+                "Compares every word with every other in both spaces: about"
                 f" {format_estimate_bold(seconds)}."
             )
             if st.button(
-                "Compare the neighbors",
+                "Compare neighbors",
                 type="primary",
                 icon=":material/compare_arrows:",
                 key="compare",
@@ -123,7 +114,7 @@ def compared(
 
 
 def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
-    """The comparison in figures."""
+    """Draw the figures of the comparison."""
     k, columns = change.settings.k, st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
     columns[0].metric(
@@ -137,7 +128,7 @@ def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
     against = (
         None
         if null is None
-        else f"{signed(change.mean - null.mean)} to the null's {fraction(null.mean)}"
+        else f"{signed(change.mean - null.mean)} to the noise baseline's {fraction(null.mean)}"
     )
     columns[1].metric(
         f"Mean overlap@{k}",
@@ -147,13 +138,13 @@ def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
         delta_arrow="off",
         help=HELP["mean"],
     )
-    columns[2].metric("By chance", fraction(change.chance), help=HELP["chance"])
+    columns[2].metric("Chance", fraction(change.chance), help=HELP["chance"])
     if null is None:
-        columns[3].metric("Changed beyond luck", "–", help=HELP["changed"])
+        columns[3].metric("Changed", "–", help=HELP["changed"])
     else:
-        luck = f"luck alone: {fraction(null.own_share_below)}"
+        luck = f"noise alone: {fraction(null.own_share_below)}"
         columns[3].metric(
-            "Changed beyond luck",
+            "Changed",
             fraction(null.share_below),
             luck,
             delta_color="off",
@@ -168,7 +159,7 @@ def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
         st.markdown(f":small[:gray[Not compared: {plain(said)}]]")
     if null is not None and null.same:
         st.warning(
-            "The null's two spaces agree on everything: they say nothing of luck.",
+            "The two spaces of the noise baseline are identical: they do not measure noise.",
             icon=":material/content_copy:",
         )
 
@@ -177,12 +168,10 @@ def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
 def pictures_and_list(
     workspace: Workspace, change: NeighborhoodChange, null: NoiseBaseline | None
 ) -> None:
-    """The histogram with its range and the ranked list, beside them the cards of one word; the
-    frequencies below.
-    """
+    """Draw the histogram, the ranked list, the cards of one word, and overlap by frequency."""
     left, right = st.columns([1, 1.4], gap="large")
     with left:
-        st.subheader("Words, most changed first")
+        st.subheader("Most changed words")
         held, brush = st.container(), st.container()
         with brush:
             kept = _range(change.settings.k)
@@ -197,15 +186,15 @@ def pictures_and_list(
 
 
 def within(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
-    """Rows of the words that keep so many neighbors, most changed first."""
+    """Return the rows of the words that keep a number of neighbors in the range, most changed
+    first.
+    """
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
     return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
 
 
 def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
-    """Frequent longer words among the most changed fifth, where counts are known, else the first
-    ones.
-    """
+    """Return example words: frequent longer ones among the most changed fifth."""
     fitting = [
         row
         for row in rows[: max(len(rows) // 5, 200)]
@@ -218,7 +207,7 @@ def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
 
 
 def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
-    """Only before, both, only after."""
+    """Build three cards: neighbors only before, in both, only after."""
     before, after = map(escape_invisible, names)
     both = [(word, (one + two) / 2) for word, one, two in found.both]
     return [
@@ -245,15 +234,15 @@ def details(
         st.markdown("The same in a terminal")
         st.code(shlex.join(command), language="bash", wrap_lines=True)
         st.markdown(
-            "Neighbors by cosine in the spaces as they are, nothing projected or aligned first;"
-            f" among {AMONG[settings.among]}. Words whose vector is zero are left out. A word is"
-            " called changed when its overlap is below the null's 5 % quantile among words of its"
-            " own frequency."
+            "Neighbors by cosine in the original spaces, without projection or alignment;"
+            f" among {AMONG[settings.among]}. Words whose vector is zero are left out. A word"
+            " counts as changed if its overlap is below the 5 % quantile of the noise"
+            " baseline among words of similar frequency."
         )
         if null is not None:
             st.text(
-                f"Null: {null.about} ({null.names[0]}; {null.names[1]}), {null.bands} bands of"
-                " frequency"
+                f"Noise baseline: {null.about} ({null.names[0]}; {null.names[1]}),"
+                f" {null.bands} frequency bands"
             )
         st.download_button(
             "changes.tsv",
@@ -266,7 +255,9 @@ def details(
 
 
 def whole_list(change: NeighborhoodChange, null: NoiseBaseline | None) -> str:
-    """Every word with its overlap, count, place in the null, and its three lists."""
+    """Format every word as TSV: overlap, count, position in the noise baseline, and its neighbor
+    lists.
+    """
     header = ["word", "overlap", *(["occurrences"] if change.counts is not None else [])]
     header += ["null overlap", "null quantile", "z", "changed"] if null else []
     rows: list[tuple[object, ...]] = []
@@ -288,7 +279,7 @@ def whole_list(change: NeighborhoodChange, null: NoiseBaseline | None) -> str:
 
 
 def _range(k: int) -> tuple[int, int]:
-    """The brush on the histogram, in the address; it is all of it again where k has changed."""
+    """Draw the range slider of neighbors kept; it is reset if k changes."""
     held = st.session_state.get("change_kept")
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
         st.session_state.pop("change_kept", None)
@@ -315,13 +306,13 @@ def _histogram(
 
 
 def _frequencies(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
-    st.subheader("Against how often a word occurs")
+    st.subheader("Overlap by word frequency")
     if change.counts is None:
-        st.markdown("Neither space knows how often its words occur.")
+        st.markdown("Neither space has word counts.")
         return
-    lines = {"these two": average_by_frequency(change.counts, change.overlap)}
+    lines = {"compared spaces": average_by_frequency(change.counts, change.overlap)}
     if null is not None:
-        lines["null"] = average_by_frequency(change.counts, null.overlap)
+        lines["noise baseline"] = average_by_frequency(change.counts, null.overlap)
     changed = null.below if null is not None else np.zeros(len(change.words), dtype=bool)
     spread = (
         np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
@@ -336,17 +327,13 @@ def _frequencies(change: NeighborhoodChange, null: NoiseBaseline | None) -> None
 def _ranked(
     change: NeighborhoodChange, null: NoiseBaseline | None, rows: list[int], kept: tuple[int, int]
 ) -> None:
-    """The list as a table; a selected row becomes the word of the cards."""
-    ties = (
-        "in the order of the alphabet: no counts are known"
-        if change.counts is None
-        else "the most frequent first"
-    )
+    """Draw the ranked list; selecting a row searches its word."""
+    ties = "alphabetical, no counts are known" if change.counts is None else "most frequent first"
     how_many = (
         f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
         " neighbors"
     )
-    st.markdown(f":small[:gray[{how_many}; of equal ones {ties}]]")
+    st.markdown(f":small[:gray[{how_many}; ties: {ties}]]")
     chosen = np.array(rows, dtype=np.int64)
     columns: dict[str, object] = {
         "word": [escape_invisible(change.words[row]) for row in rows],
@@ -356,7 +343,7 @@ def _ranked(
         columns["occurrences"] = change.counts[chosen]
     if null is not None:
         columns |= {
-            "null": null.overlap[chosen],
+            "noise baseline": null.overlap[chosen],
             "quantile": null.quantile[chosen],
             "changed": null.below[chosen],
         }
@@ -372,14 +359,15 @@ def _ranked(
         column_config={
             "word": st.column_config.TextColumn(),
             "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
-            "null": st.column_config.NumberColumn(
-                format="%.2f", help="The overlap of this word between the null's two spaces."
+            "noise baseline": st.column_config.NumberColumn(
+                format="%.2f",
+                help=("Overlap of this word between the two spaces of the noise baseline."),
             ),
             "quantile": st.column_config.NumberColumn(
                 format="%.3f",
                 help=(
-                    "The share of words of its frequency that keep fewer in the null; equal ones"
-                    " counted half."
+                    "Fraction of words of similar frequency that keep fewer neighbors in the"
+                    " noise baseline; ties count half."
                 ),
             ),
         },
@@ -389,12 +377,12 @@ def _ranked(
 def _keep(
     workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
 ) -> None:
-    """Form: the words of the list as a named slice, to be looked at on the map."""
+    """Form: save the listed words as a named slice."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
-            "Keep these words as a slice",
+            "Slice name",
             key="slice_name",
-            placeholder="Its name",
+            placeholder="name",
             max_chars=LONGEST,
         )
         if st.button(
@@ -409,7 +397,9 @@ def _keep(
                 "neighbors kept": f"{kept[0]} to {kept[1]}",
             }
             made = save_slice(workspace, name, [change.words[row] for row in rows], between)
-            st.toast(f"Kept {count(len(rows))} words as {plain(made.name)}: color a map by it.")
+            st.toast(
+                f"Kept {count(len(rows))} words as {plain(made.name)}: color a projection by it."
+            )
 
 
 def _take_selected(key: str, words: list[str]) -> None:
@@ -419,10 +409,8 @@ def _take_selected(key: str, words: list[str]) -> None:
 
 
 def _word(change: NeighborhoodChange, null: NoiseBaseline | None, examples: list[str]) -> None:
-    """The three cards of the word that was typed or selected."""
-    word = word_query.ask_for_word(
-        "change_word", "Select a word on the left, or type one", examples, change.index
-    )
+    """Draw the three cards of the searched word."""
+    word = word_query.ask_for_word("change_word", "Select or type a word", examples, change.index)
     if not word:
         return
     with mistakes.shown():
@@ -435,11 +423,11 @@ def _word(change: NeighborhoodChange, null: NoiseBaseline | None, examples: list
 
 
 def _luck(null: NoiseBaseline | None, row: int) -> str:
-    """Where a word lies in the null."""
+    """Describe the position of a word in the noise baseline."""
     if null is None:
         return ""
-    verdict = ":violet[**changed**]" if null.below[row] else "no more than luck does"
+    verdict = ":violet[**changed**]" if null.below[row] else "within noise"
     return (
-        f" · {fraction(null.overlap[row])} in the null · quantile {fraction(null.quantile[row])}:"
-        f" {verdict}"
+        f" · {fraction(null.overlap[row])} in the noise baseline · quantile"
+        f" {fraction(null.quantile[row])}: {verdict}"
     )

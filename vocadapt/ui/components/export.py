@@ -1,6 +1,4 @@
-"""Details & export: the block at the foot of every page. What was done, as settings and as a
-command, and its data.
-"""
+"""Details & export: the folded block at the end of every page, with settings, command and data."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,15 +13,15 @@ Download = Callable[[], str | bytes]
 
 
 def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None) -> None:
-    """Draw the folded block; `downloads` gives for each file name what makes its content, called on
-    the click.
+    """Draw the folded block; `downloads` maps file names to functions that create the content on
+    click.
     """
     manifest = artifact.manifest
     with st.expander("Details & export", icon=":material/data_object:"):
         if manifest.command:
             st.markdown("The same step in a terminal")
             st.code(build_artifact_command(artifact), language="bash", wrap_lines=True)
-        st.markdown("Its folder")
+        st.markdown("Folder")
         st.code(str(artifact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)
         left.markdown("Settings")

@@ -1,6 +1,4 @@
-"""How text and ready vectors enter the workspace: uploads written to the disk at once, or a path on
-this machine.
-"""
+"""Intake of texts and vectors: uploads, written to disk at once, or a path on this machine."""
 
 import re
 import shutil
@@ -34,7 +32,7 @@ LONGEST_NAME = 80  # characters of an upload's name
 def files_from(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
-    """Ask for files, by upload or by path, and give where they lie; empty until there are any."""
+    """Ask for files, by upload or by path; return their paths, empty until there are any."""
     upload, path = st.tabs(["Upload", "A path on this machine"])
     with upload:
         turn = st.session_state.setdefault(f"{key}_turn", 0)
@@ -62,7 +60,10 @@ def files_from(
             key=f"{key}_path",
             persist_state="session",
             placeholder="/home/me/articles.txt.gz",
-            help="Larger texts go this way: an upload ends at 200 MB a file.",
+            help=(
+                "Reads a file or folder on this machine. For texts over 200 MB, the limit of"
+                " an upload."
+            ),
         ).strip()
     return [resolve_allowed_path(typed)] if typed else kept
 
@@ -70,8 +71,7 @@ def files_from(
 def save_uploads(
     uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS
 ) -> list[Path]:
-    """Write uploads into a folder of the workspace under names of our own making; a name that is
-    taken gets a number.
+    """Save uploads in a folder of the workspace under safe, free names.
 
     Uploads that were never taken in make room first.
     """
@@ -88,7 +88,7 @@ def save_uploads(
 
 
 def _save(upload: BinaryIO, target: Path) -> None:
-    """Write one upload, or nothing of it; raises InputError where it cannot be written."""
+    """Save one upload completely or not at all; raise InputError if it cannot be written."""
     with convert_write_errors(target):
         try:
             with target.open("xb") as file:
@@ -119,18 +119,16 @@ def safe_name(name: str) -> str:
 
 
 def free_file(folder: Path, name: str) -> Path:
-    """A path in `folder` that is not taken: text.txt, 2-text.txt …"""
+    """Return a free path in `folder`: text.txt, 2-text.txt …"""
     names = (name if number == 1 else f"{number}-{name}" for number in range(1, 10_000))
     return next(folder / free for free in names if not (folder / free).exists())
 
 
 def hand_over(key: str) -> None:
-    """Forget the uploads of a form: the job that was started has them now, and removes them when it
-    is done.
-    """
+    """Forget the uploads of a form: the job that was started owns and removes them."""
     st.session_state.pop(f"{key}_files", None)
 
 
 def stem(files: Sequence[Path]) -> str:
-    """A name for what was made from these files."""
+    """Return a name for an artifact made from these files."""
     return re.split(r"\.", files[0].name)[0] if files else "text"

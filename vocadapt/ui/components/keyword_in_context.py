@@ -1,6 +1,4 @@
-"""Keyword in context, for any page: the lines of a text in which a word stands, under each other,
-aligned on the word.
-"""
+"""Keyword in context: the lines of a text that contain a word, aligned on the word."""
 
 from dataclasses import asdict, replace
 
@@ -27,14 +25,14 @@ COLUMNS = ("file", "line", "left", "match", "right")
 
 
 def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | None) -> None:
-    """Draw the lines of a word in the text that word vectors were trained on, where that text is
-    still there, unchanged.
+    """Draw the lines of a word in the training text of word vectors, if it is available and
+    unchanged.
     """
     text = cache.text_of(vectors, workspace) if model else None
     if text is None or model is None:
         st.markdown(
-            ":small[:gray[No lines to show: the text behind these vectors is not known, or was"
-            " changed since.]]"
+            ":small[:gray[No lines to show: the training text of these vectors is unknown or"
+            " has changed.]]"
         )
         return
     manifest = vectors.manifest
@@ -58,8 +56,7 @@ def in_context(
     command: str = "",
     key: str = "context",
 ) -> None:
-    """Draw the lines of a word, or of a wordpiece such as ##chy, with how many of how many and a
-    download.
+    """Draw the lines of a word or wordpiece, such as ##chy, with their number and a download.
 
     A text that takes more than a few seconds waits for a click; for one of more than two minutes
     the command line is shown: `command`, where the text was not named by its files.
@@ -78,7 +75,7 @@ def in_context(
         return
     if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:
         if not st.button(
-            f"Show its lines: about {format_estimate(seconds)}",
+            f"Show lines: about {format_estimate(seconds)}",
             key=f"{key}_show",
             icon=":material/manage_search:",
         ):
@@ -103,7 +100,7 @@ def in_context(
 
 
 def estimate_seconds(text: Corpus) -> float:
-    """About how long one look through a text takes, from its size on disk."""
+    """Estimate the seconds of one search through a text from its size on disk."""
     return (
         sum(path.stat().st_size * (UNPACKED if path.suffix in PACKED else 1) for path in text.files)
         / SPEED
@@ -111,7 +108,7 @@ def estimate_seconds(text: Corpus) -> float:
 
 
 def table(found: Context, settings: ContextSettings) -> str:
-    """The lines as a tab-separated table; its first line says how many of how many they are."""
+    """Format the lines as TSV; the first line states how many of how many they are."""
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
     ]
@@ -119,10 +116,10 @@ def table(found: Context, settings: ContextSettings) -> str:
 
 
 def _draw(found: Context) -> None:
-    """How many of how many, and the lines."""
+    """Draw the number of lines and the lines."""
     word = plain(found.word[:LONGEST_SHOWN])
     if not found.of:
-        st.markdown(f"**{word}** does not stand in the text.")
+        st.markdown(f"**{word}** does not occur in the text.")
         return
     st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")
     markup.concordance([_line(hit) for hit in found.hits])

@@ -1,4 +1,4 @@
-"""Numbers as the pages write them: fractions as .235, counts as 9 881, times and sizes in words."""
+"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units."""
 
 import math
 
@@ -8,8 +8,8 @@ __all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
 
 
 def fraction(value: float | None, digits: int = 3) -> str:
-    """A share or a cosine without its leading zero: .235, -.047, 1.000; small ones by two digits:
-    .00051; none as –.
+    """Format a fraction or cosine without leading zero: .235, -.047, 1.000; small ones with two
+    digits: .00051; None as –.
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -20,12 +20,12 @@ def fraction(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference of two shares, with its sign: +.047."""
+    """Format a difference of two fractions with its sign: +.047."""
     return ("+" if value >= 0 else "") + fraction(value)
 
 
 def megabytes(size: float) -> str:
-    """A size in bytes, with one digit under 10 MB."""
+    """Format a size in bytes as MB or kB, with one decimal below 10 MB."""
     mega = size / 1e6
     return (
         f"{mega:.0f} MB"

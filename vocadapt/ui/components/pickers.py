@@ -55,22 +55,21 @@ __all__ = [
 
 CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
 MODEL_HELP = (
-    "A folder on this machine, or the name of a model on the hub: pick one, or type it. A hub model"
-    " that is not on this machine yet, such as bert-base-uncased, is downloaded when it is first"
-    " used."
+    "Selects a model; or type a folder on this machine or a hub name. A hub model that is not"
+    " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
 )
 SPACE_HELP = (
-    "Word vectors or a model of this workspace, or type the folder or hub name of a model that is"
-    " on this machine."
+    "Selects word vectors or a model of this workspace; or type the folder or hub name of a"
+    " model on this machine."
 )
 T = TypeVar("T")
 RUN_HELP = (
-    "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it"
-    " together."
+    "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
+    " combined."
 )
 TARGET_HELP = (
-    "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a"
-    " bare vocab.txt."
+    "Selects the model whose vocabulary is adopted: a folder, a hub name that was used here"
+    " before, or a bare vocab.txt."
 )
 
 
@@ -212,8 +211,8 @@ def pick_model(
 def pick_target(
     workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP
 ) -> str:
-    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as
-    none is: never `model` itself.
+    """Show a picker of the model or bare vocabulary to adopt; return "" if none is selected. Never
+    offers `model` itself.
     """
     offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
     return pick_open(
@@ -250,9 +249,7 @@ def pick_space(
 
 @dataclass(frozen=True, eq=False)
 class ChosenRun:
-    """One seed of a set of runs, and the cut that it is looked at under ("" where it was not asked
-    for).
-    """
+    """One seed of a set of runs, and its tokenization ("" if not requested)."""
 
     of: RunSet
     run: SavedRun
@@ -260,7 +257,7 @@ class ChosenRun:
 
     @property
     def name(self) -> str:
-        """As it stands in pickers and in the address: ncbi-green · seed 1 · pooled."""
+        """Display name in pickers and in the address: ncbi-green · seed 1 · pooled."""
         return " · ".join(filter(None, (self.of.name, self.run.called, self.cut)))
 
 
@@ -273,8 +270,7 @@ def pick_run(
     cuts: bool = False,
     help: str = RUN_HELP,
 ) -> ChosenRun | None:
-    """Choose one run of the workspace (of a task), with `cuts` under one of its cuts, too; None
-    where there is none.
+    """Show a picker of runs; with `cuts` one entry per tokenization. Return None if there are none.
 
     The newest come first, and of each the cut that counts. What stands in the address is the name
     that is shown.
@@ -300,8 +296,8 @@ def pick_named(
 
 
 def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
-    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut,
-    the one that counts first.
+    """Return every run of a workspace, newest first; with `cuts` one per tokenization, the default
+    one first.
 
     Those that cannot be read are not among them: `passed_over` names them, once on a page.
     """
@@ -314,30 +310,29 @@ def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> li
 
 
 def passed_over(workspace: Workspace) -> None:
-    """Name the runs of a workspace that cannot be read, and are offered by no picker, where there
-    are any.
-    """
+    """Show which runs of a workspace cannot be read, if any."""
     runs, unreadable = run_cache.runs_and_unreadable(workspace)
     if found := told_of(unreadable, len(runs) + len(unreadable)):
         st.warning(plain(found), icon=":material/warning:")
 
 
 def crowded_note(*names: str) -> None:
-    """Say where the tokens of a space all point the same way: what is near there means little."""
+    """Warn if the tokens of a space all point in nearly the same direction."""
     for name in dict.fromkeys(names):
         mean = cache.mean_cosine_of(name)
         if mean is not None and mean > CROWDED:
             st.warning(
-                f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
-                f" {fraction(mean)}: everything is near everything, and neighbors mean little."
-                " Vectors of too little text look like this.",
+                (
+                    f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
+                    f" {fraction(mean)}: all vectors point in nearly the same direction, so"
+                    " neighbors mean little. A common cause is too little training text."
+                ),
                 icon=":material/compress:",
             )
 
 
 def models_to_train(workspace: Workspace) -> dict[str, str]:
-    """Models by the name they are shown under, their folder or hub name; where there is none yet,
-    the demo's first.
+    """Return the models to train by display name; if there is none yet, the demo's first.
 
     Those made of another model come first, the newest before all, then the one used last: that is
     where one goes on.
@@ -351,9 +346,7 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
 def name_for(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
-    """The name of an artifact to be made; by default one that is free, none of `taken`, and that no
-    living job is to take.
-    """
+    """Show the name field of a new artifact; the default is free and not promised to a job."""
     free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
     place = plain(str(workspace.root / kind))
     return str(
@@ -362,17 +355,17 @@ def name_for(
 
 
 def stale_note(artifact: Artifact, workspace: Workspace) -> None:
-    """Say when what an artifact was made from has changed since."""
+    """Warn if the inputs of an artifact have changed."""
     reasons = artifact.stale(workspace)
     if reasons:
         st.warning(
-            f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.",
+            f"Out of date: {plain('; '.join(reasons))}. Create it again to include the change.",
             icon=":material/update:",
         )
 
 
 def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") -> None:
-    """What a page shows before there is anything to show."""
+    """Show why a page is empty, what to do, and a link."""
     with st.container(border=True):
         st.markdown(f"**{what}**")
         st.markdown(how)

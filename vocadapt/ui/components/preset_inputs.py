@@ -1,6 +1,4 @@
-"""Inputs for the settings of a training: each begins with what the chosen preset says, and
-remembers what was typed for it.
-"""
+"""Inputs for training settings: initialized from the preset, and remembered per preset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +11,7 @@ from vocadapt.ui.components.optional_input import optional_number
 
 
 class PresetNumbers:
-    """Number inputs in two columns, for the settings `usual` of a preset."""
+    """Number inputs in two columns for the settings of a preset."""
 
     def __init__(self, usual: Any, preset: str, helps: Mapping[str, str]) -> None:
         self.usual, self.preset, self.helps = usual, preset, helps
@@ -50,10 +48,10 @@ class PresetNumbers:
 
 
 def pick_schedule(usual: Any, preset: str) -> str:
-    """How the learning rate goes over the steps."""
+    """Show the picker of the learning rate scheduler; return its name."""
     names = list(SCHEDULES)
     return st.selectbox(
-        "Learning rate over time",
+        "LR scheduler",
         names,
         names.index(usual.schedule),
         key=f"schedule_{preset}",

@@ -1,4 +1,4 @@
-"""Questions put to spaces by a typed word: what is near it, within one space and across two."""
+"""Neighbor queries for a typed word, within one space and across two."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
 
 @dataclass(frozen=True)
 class Answer:
-    """The four lists of a word, and the pieces that stood in for it where the model has no piece of
-    that name.
+    """Answer to a query: the four neighbor lists of a word, and the wordpieces that represent it in
+    the model.
     """
 
     word: str
@@ -37,7 +37,7 @@ class Answer:
 
 
 def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
-    """A text field with examples to click under it; what is asked for stands in the address.
+    """Show a text field with clickable examples; return the word, which is kept in the address.
 
     words: the words of the space. An example of another space that this one lacks gives way to an
     example of this one.
@@ -67,8 +67,8 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
 
 
 def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
-    """The most frequent longer words of a space that the model would cut (all of its words without
-    a model).
+    """Return the most frequent longer words of a space that the model splits (all words without a
+    model).
     """
     known = model.vocabulary if model else ()
     fitting = (
@@ -80,14 +80,12 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
 
 
 def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
-    """Of the most frequent longer words that the model would cut, those that land most firmly: they
-    show what a map can do.
-    """
+    """Return the frequent words, split by the model, that are aligned most reliably."""
     return spaces.select_best_aligned(examples_of(spaces.words, model, FREQUENT), n)
 
 
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
-    """The k nearest words of a word of the space; raises InputError for one it lacks."""
+    """Return the k nearest words of a word; raise InputError if the space lacks it."""
     if word not in space:
         raise InputError(
             f"{word!r} is not among the {len(space)} words with a vector.",
@@ -101,8 +99,8 @@ def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
 
 
 def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings) -> Answer:
-    """The four lists of a typed word; where the model has no piece for it, the mean of its pieces
-    is asked.
+    """Return the four neighbor lists of a word; a word that is no wordpiece is represented by the
+    mean of its wordpieces.
 
     Raises InputError, with near spellings, for a word of which no space knows anything.
     """
@@ -118,7 +116,7 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
 
 
 def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
-    """The four lists as cards, side by side: words, across, back, wordpieces."""
+    """Build the cards of the four neighbor lists."""
     both = find_shared_neighbors(answer.lists)
     asked = (
         f"mean of {' '.join(answer.pieces)}"
@@ -131,18 +129,18 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
             "within the domain space",
             "domain",
             "within_words",
-            "no vector: not in the text, or too rarely",
+            "no vector: too rare or not in the text",
         ),
         (
             "Words → wordpieces",
-            "its vector, through the map",
+            "its vector, aligned",
             "source",
             "to_pieces",
-            "no vector: not in the text, or too rarely",
+            "no vector: too rare or not in the text",
         ),
         (
             "Wordpieces → words",
-            f"{asked}, back through the map",
+            f"{asked}, aligned back",
             "domain",
             "to_words",
             "no wordpiece",
@@ -164,7 +162,7 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
 
 
 def four_lists_table(answer: Answer, settings: ListSettings) -> str:
-    """The four lists as tab-separated lines, one for each neighbor, with what its score is."""
+    """Format the four neighbor lists as TSV, one line per neighbor."""
     across = {"to_pieces", "to_words"}
     lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
     rows: list[tuple[object, ...]] = [

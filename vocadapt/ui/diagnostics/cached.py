@@ -1,6 +1,4 @@
-"""What the diagnostics page keeps between reruns: figures of spaces, keyed by the stamps of what
-they were computed from.
-"""
+"""Cached figures of spaces for the page Diagnostics, keyed by the stamps of their inputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,9 +41,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A space on the page: the label it goes by, where it lies, which of its tokens count, and its
-    color.
-    """
+    """A space on the page: display name, folder or hub name, selected tokens, and color."""
 
     label: str
     name: str
@@ -87,17 +83,17 @@ class NormView:
 
 
 def tables(spaces: list[Seen]) -> CosineTables:
-    """Tables 3.2 and 3.3."""
+    """Return the mean cosine tables (Fast 2023, tables 3.2 and 3.3)."""
     return _tables(tuple(seen.key for seen in spaces), [seen.space for seen in spaces])
 
 
 def diagnosis(seen: Seen) -> Diagnosis:
-    """The figures of a space that cost a breath."""
+    """Return the fast figures of a space."""
     return _diagnosis(seen.key, seen.space, seen.opened)
 
 
 def hubness(seen: Seen) -> Hubness | None:
-    """The figures of its hubs, which cost seconds."""
+    """Return the hubness of a space, which takes seconds."""
     return _hubness(seen.key, seen.space)
 
 

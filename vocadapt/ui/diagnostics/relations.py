@@ -22,7 +22,7 @@ from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import Seen, short
 from vocadapt.ui.frame import mistakes
 
-AT_HAND, OWN = "Lists at hand", "A file of my own"
+AT_HAND, OWN = "Bundled lists", "Own file"
 TYPES = ("txt", "tsv", "csv")
 SHAPES = (
     "Two words on each line, and if you like a score or the name of their relation after them;"
@@ -38,8 +38,8 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
     """
     st.subheader("Lexical relations")
     st.markdown(
-        "How near are the words of a pair, beyond what two random tokens of the space are? Gray:"
-        " the same words in random pairs."
+        "Compares the cosine of related words with the mean cosine of the space. Gray: the"
+        " same words, randomly paired."
     )
     source = st.segmented_control(
         "Word pairs",
@@ -113,10 +113,10 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
             placeholder="–",
         )
         st.markdown(
-            ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired:"
-            " mean over 200 random pairings of the same words · z and p: against these · a pair"
-            " counts where the space has both words as one token each · lacks: how many words are"
-            " not there, and the first ones]]"
+            ":small[:gray[corrected: mean cosine of the pairs minus the space's own ·"
+            " re-paired: mean over 200 random pairings of the same words · z and p: against"
+            " these · a pair is used if the space has both words as single tokens · lacks:"
+            " number of missing words, and the first ones]]"
         )
         _similarity(names, lists, file)
 
@@ -150,7 +150,9 @@ def _similarity(
     ]
     if not rows:
         return
-    st.markdown("**Agreement with people**: Spearman's correlation of cosine and human score")
+    st.markdown(
+        "**Agreement with human judgment**: Spearman's correlation of cosine and human score"
+    )
     columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
     st.dataframe(
         dict(columns),

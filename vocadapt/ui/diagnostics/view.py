@@ -46,24 +46,23 @@ UNEVEN = 3.0  # times that the median is longer than the 5th percentile, from wh
 HUBBY = 5.0  # skewness of N_k from which it does
 HELP = {
     "spaces": (
-        f"Up to {MOST}. Word vectors or models of this workspace, or type the folder or hub name of"
-        " a model that is on this machine."
+        f"Selects up to {MOST} word vectors or models of this workspace; or type the folder or"
+        " hub name of a model on this machine."
     ),
     "tokens": (
-        "The thesis counts every token. Hundreds of [unusedN] rows that were never trained can move"
-        " a mean."
+        "Selects the tokens to include. Fast 2023 includes all; hundreds of untrained"
+        " [unusedN] embeddings can shift a mean."
     ),
     "isotropy": (
-        "min Z / max Z of the partition function over the principal directions, on rows of length 1"
-        " (Mu and Viswanath 2018). 1: the rows fill all directions evenly; 0: they crowd into one."
+        "Evenness of directions: min Z / max Z of the partition function over the principal"
+        " directions, on unit-length embeddings (Mu and Viswanath 2018). 1: all directions"
+        " are used evenly; 0: all embeddings point in one direction."
     ),
-    "first": (
-        "Share of the rows' squared length that lies along one direction, the first principal one."
-    ),
-    "norm": "Mean length of a row ± standard deviation.",
+    "first": ("Fraction of the squared norm along the first principal direction."),
+    "norm": "Mean norm of the embeddings ± standard deviation.",
     "bias": (
-        "Spearman's correlation of frequency with the length of a token's row, and with its cosine"
-        " to the mean direction, over the tokens that came with the model."
+        "Spearman's correlation of frequency with the norm of a token's embedding, and with"
+        " its cosine to the mean direction, over the original tokens of the model."
     ),
     "hubness": (
         f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et"
@@ -91,7 +90,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
         HELP["spaces"],
     )
     tokens = right.selectbox(
-        "Tokens that count",
+        "Tokens",
         list(TOKENS),
         key="diagnostics_tokens",
         bind="query-params",
@@ -131,8 +130,8 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
     pairs, common = st.columns(2, gap="large")
     with pairs:
         st.markdown(
-            "**All pairs of tokens**: mean cosine, no token with itself :small[:gray[(thesis, table"
-            " 3.2)]]"
+            "**All pairs of tokens**: mean cosine, no token with itself :small[:gray[(Fast"
+            " 2023, table 3.2)]]"
         )
         cells = [[Heat(value) for value in row] for row in tables.mean_cosine]
         counted = [f"{count(n)} tokens" for n in tables.counted]
@@ -143,8 +142,8 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
         )
     with common:
         st.markdown(
-            "**The same tokens**: mean cosine of a token's two rows :small[:gray[(thesis, table"
-            " 3.3)]]"
+            "**The same tokens**: mean cosine of a token's two embeddings :small[:gray[(Fast"
+            " 2023, table 3.3)]]"
         )
         twins = [
             [Heat(value, f"n = {count(n)}") for value, n in zip(values, row, strict=True)]
@@ -156,8 +155,8 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
             "mean cosine of common tokens",
         )
     st.markdown(
-        ":small[:gray[Exact, over every token that counts. –: vectors of different width have no"
-        f" cosine between them.{_zero_note(tables)}]]"
+        ":small[:gray[Exact, over all selected tokens. –: vectors of different dimension have"
+        f" no cosine.{_zero_note(tables)}]]"
     )
 
 
@@ -179,7 +178,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             else:
                 about = format_estimate(max(1.0, estimate_hubness_seconds(seen.space)))
                 if st.button(
-                    f"Look for hubs: about {about}",
+                    f"Find hubs: about {about}",
                     key=f"hubs_{place}",
                     icon=":material/hub:",
                     help=HELP["hubness"],
@@ -195,26 +194,27 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
         return "Too few tokens with a direction to say anything."
     if mean >= CONE:
         told.append(
-            f"The rows lie in a narrow cone: two random tokens have a cosine of {fraction(mean)}."
-            " Read any cosine against that."
+            "The embeddings lie in a narrow cone: two random tokens have a cosine of"
+            f" {fraction(mean)}. Compare any cosine with that."
         )
     elif mean >= LEANING:
         told.append(
-            f"The rows lean to one side: two random tokens have a cosine of {fraction(mean)}."
+            "The embeddings share a weak common direction: two random tokens have a cosine of"
+            f" {fraction(mean)}."
         )
     else:
         told.append(
-            f"No common direction to speak of: two random tokens have a cosine of {fraction(mean)}."
+            f"There is no common direction: two random tokens have a cosine of {fraction(mean)}."
         )
     bias = found.frequency_bias
-    known = "by its count" if bias.by == "counts" else "by its id, as a stand-in for frequency"
+    known = "by count" if bias.by == "counts" else "by id, as a proxy for frequency"
     if bias.norm is not None:
         way = "longer" if bias.norm > 0 else "shorter"
         strength = "hardly depends on" if abs(bias.norm) < 0.1 else f"tends to be {way} for"
         what = "frequency" if abs(bias.norm) < 0.1 else "frequent tokens"
-        whose = "an original token's row" if found.added else "a row"
+        whose = "an original token's embedding" if found.added else "an embedding"
         told.append(
-            f"The length of {whose} {strength} {what} (ρ = {fraction(bias.norm)}, n ="
+            f"The norm of {whose} {strength} {what} (ρ = {fraction(bias.norm)}, n ="
             f" {count(bias.n)}, {known})."
         )
     if found.added:
@@ -222,8 +222,8 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
     lengths = found.norms
     if lengths.low < lengths.median / UNEVEN:
         told.append(
-            f"Lengths are uneven: one row in twenty is shorter than {fraction(lengths.low)}, half"
-            f" are longer than {fraction(lengths.median)}."
+            "Norms are uneven: 5 % of the embeddings are shorter than"
+            f" {fraction(lengths.low)}, half are longer than {fraction(lengths.median)}."
         )
     return " ".join(told)
 
@@ -232,15 +232,15 @@ def added_tokens(found: AddedNorms) -> str:
     """Compare the norms of added and original embeddings in a sentence."""
     ratio = found.median / found.original_median
     return (
-        f"The rows of the {count(found.n)} added tokens are {ratio:.2g} times as long as the"
-        f" original ones: median {fraction(found.median)} against"
+        f"The embeddings of the {count(found.n)} added tokens are {ratio:.2g} times as long as"
+        f" the original ones: median {fraction(found.median)} against"
         f" {fraction(found.original_median)}."
     )
 
 
 def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     """A dot for every token: its row's length against its frequency."""
-    st.subheader("Length of rows against frequency")
+    st.subheader("Norm by frequency")
     views = [cached.norms(seen) for seen in spaces]
     drawn = figures.plot_norms(
         [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
@@ -248,11 +248,10 @@ def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     st.plotly_chart(drawn, key="norms", config={"displayModeBar": False})
     without = sum(int((view.frequency <= 0).sum()) for view in views if view.by == "counts")
     st.markdown(
-        ":small[:gray[A dot is a token, all are drawn. Lines: the median, 5 % and 95 % of groups of"
-        " equally many tokens. A space "
-        "without counts stands by id: in WordPiece vocabularies a lower id is roughly a more"
-        " frequent token."
-        f"{f' {count(without)} tokens were never counted and have no place.' if without else ''}]]"
+        ":small[:gray[One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
+        " Spaces without counts are ordered by id: in WordPiece vocabularies a lower id is"
+        " roughly a more frequent"
+        f" token.{f' {count(without)} tokens have no counts and are not drawn.' if without else ''}]]"
     )
 
 
@@ -333,7 +332,7 @@ def _hubs(found: Hubness | None) -> None:
     strong = (
         "A few tokens are neighbors of very many"
         if found.skewness > HUBBY
-        else "No token is everybody's neighbor"
+        else "No token is a neighbor of very many"
     )
     st.metric("Hubness", fraction(found.skewness, 2), help=HELP["hubness"])
     st.markdown(

@@ -1,6 +1,4 @@
-"""What can be compared on the page of errors: runs under a cut, and predictions of other programs;
-and how these come in.
-"""
+"""Sides of an error analysis: runs with a tokenization, and imported predictions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,15 +28,15 @@ FIRST, SECOND = (
     "errors_compared",
 )  # the pickers' keys, and their names in the address
 TASK, EVERY = "errors_task", "all tasks"
-USUAL = "the usual one"
+USUAL = "default"
 HELP = (
-    "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it"
-    " together. Predictions are those of another program, brought in below."
+    "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
+    " combined. Predictions of other programs can be imported below."
 )
 FORMS = (
-    "The gold file in the form of the task's own files; predictions for the same examples: for"
-    " entities the same words with the predicted tags, else JSON lines with id and label, or"
-    " answers by question id. `vocadapt score --help` tells them all."
+    "The gold file has the format of the task files. Predictions: for entities the same words"
+    " with predicted tags; otherwise JSON lines with id and label, or answers by question id."
+    " `vocadapt score --help` lists all formats."
 )
 
 
@@ -100,7 +98,7 @@ def pick_two(
         return None
     fitting = {one.name: one for one in offered if one.fits(first)}
     with places[1]:
-        second = pickers.pick_named("Compared with", SECOND, fitting, help=HELP)
+        second = pickers.pick_named("Compared run", SECOND, fitting, help=HELP)
     return None if second is None or second.name == first.name else (first, second)
 
 
@@ -109,9 +107,7 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
     names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
     if len(names) < 3:
         return list(offered)
-    task = pickers.pick_name(
-        "Task", names, TASK, EVERY, help="Only runs of this task can be selected below."
-    )
+    task = pickers.pick_name("Task", names, TASK, EVERY, help="Limits the runs below to this task.")
     return [one for one in offered if task in (EVERY, one.task)]
 
 
@@ -136,7 +132,7 @@ def bring(workspace: Workspace) -> None:
     st.markdown(f":small[:gray[{FORMS}]]")
     left, right = st.columns(2)
     kind = left.selectbox(
-        "Kind of task",
+        "Task type",
         list(KINDS),
         format_func=lambda kind: f"{kind}: {KINDS[kind]}",
         key="brought_kind",
@@ -149,8 +145,7 @@ def bring(workspace: Workspace) -> None:
     ):
         with column:
             st.markdown(
-                f"**{role}**"
-                + (" :small[:gray[may be left out]]" if role.startswith("other") else "")
+                f"**{role}**" + (" :small[:gray[optional]]" if role.startswith("other") else "")
             )
             if found := intake.files_from(
                 workspace, f"brought_{role}", intake.TASK_TYPES, several=False
@@ -166,7 +161,7 @@ def bring(workspace: Workspace) -> None:
         )
     ready = "gold file" in given and files
     if st.button(
-        "Take in and compare",
+        "Import and compare",
         type="primary",
         icon=":material/add:",
         disabled=not ready,

@@ -1,6 +1,4 @@
-"""Parts of the error analysis that are about single examples: a note, its words in context; and
-what can be exported.
-"""
+"""Parts of the page Error analysis about single examples: notes, words in context, and exports."""
 
 import shlex
 from collections import Counter
@@ -61,9 +59,7 @@ def note(workspace: Workspace, shown: Shown) -> None:
     if not shown.views:
         return
     titles = _titles(shown)
-    id = st.selectbox(
-        "Note on this example", list(titles), format_func=titles.__getitem__, key="noted"
-    )
+    id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
     with mistakes.shown():
         notes = notes_of(workspace)
         held = notes.get(id)
@@ -78,7 +74,7 @@ def note(workspace: Workspace, shown: Shown) -> None:
             height=90,
             on_change=_keep,
             args=given,
-            placeholder="kept with the workspace, exported with the report",
+            placeholder="saved in the workspace and exported with the report",
         )
         st.multiselect(
             "Tags",
@@ -100,9 +96,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
     if not shown.views:
         return
     compared = shown.compared
-    with st.expander(
-        "Its words in context: test, training, corpus", icon=":material/manage_search:"
-    ):
+    with st.expander("Words in context", icon=":material/manage_search:"):
         titles = _titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
@@ -132,13 +126,13 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         st.code(command, language="bash", wrap_lines=True)
         test = compared.test
         st.markdown(
-            f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test: approximate"
-            f" randomisation over {count(test.units)} units, {count(test.rounds)} draws, two-sided;"
-            " no claim where p ≥ .05. The difference of a slice is told without a test: it says"
-            " where a change comes from, not that it is one."
+            f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test:"
+            f" approximate randomisation over {count(test.units)} units, {count(test.rounds)}"
+            " draws, two-sided; no claim if p ≥ .05. Differences of slices are not tested:"
+            " they show where a change comes from, not that it is significant."
         )
         left, right = st.columns(2)
-        left.markdown("Kinds of errors")
+        left.markdown("Error types")
         kinds = [
             (kind, f"{n['first']:,}", f"{n['second']:,}")
             for kind, n in compared.ledger.kinds.items()
@@ -202,8 +196,8 @@ def _looked_through(compared: RunPair) -> tuple[Corpus | None, str]:
     return (
         None,
         (
-            f"which takes about {took} to look through: longer than a download may; the command"
-            " takes it as --corpus"
+            f"which takes about {took} to search, too long for a download; the command line"
+            " can search it"
         ),
     )
 
@@ -288,8 +282,8 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         keyword_in_context.in_context(word, text, str(run.folder), workspace, key="error_context")
     else:
         st.markdown(
-            ":small[:gray[No lines of a corpus: the text behind the new words is not known, or was"
-            " changed since.]]"
+            ":small[:gray[No lines from the corpus: the text of the new words is unknown or"
+            " has changed.]]"
         )
 
 

@@ -1,5 +1,5 @@
-"""Parts of the error analysis: which two, the four counts, the cards, where the change comes from,
-which cut was right.
+"""Parts of the page Error analysis: pickers, outcome counts, cards, slices, and scores by
+tokenization.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ COLORS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
 SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
     "find": (
-        "A word, a part of a sentence, a document: entries whose example or predictions hold it."
+        "Finds entries whose example or predictions contain a word, a phrase or a document name."
     ),
-    "slice": "Only units of this slice; its settings stand under the table on the right.",
+    "slice": "Limits the entries to a slice. Its settings are below the table on the right.",
     "fate": (
-        "Gold units by what became of them; false alarms, where gold has nothing, are counted"
-        " apart."
+        "Selects the outcome: gold units that were fixed, broken, right or wrong in both;"
+        " false positives are counted separately."
     ),
 }
 
@@ -64,7 +64,10 @@ def choose_two(offered: Sequence[Comparable]) -> Shown | None:
     picked = comparable.pick_two(offered, columns)
     if picked is None:
         st.info(
-            "Choose two runs, two cuts of one run, or predictions for the same examples.",
+            (
+                "Select two runs, two tokenizations of one run, or predictions for the same"
+                " examples."
+            ),
             icon=":material/compare_arrows:",
         )
         return None
@@ -117,7 +120,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     of = (
         ""
         if len(entries) == len(shown.compared.ledger.entries)
-        else "Of all, not only of what is listed: "
+        else "On all entries, not only those listed: "
     )
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
@@ -134,7 +137,7 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     )
     fate = str(
         st.segmented_control(
-            "What became of them",
+            "Outcome",
             names,
             key="errors_fate",
             persist_state="session",
@@ -173,31 +176,30 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     """Where the change comes from: each slice with its units, the difference it makes, fixed and
     broken.
     """
-    st.subheader("Where the change comes from")
+    st.subheader("Change by slice")
     scores = slicing.scores()
     names = [one.name for one in scores]
     chosen = names.index(_chosen()) if _chosen() in names else -1
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.plain_table(header, format_slices(scores), chosen)
-    with st.popover("Set the slices", icon=":material/tune:"):
-        about = "-ia: words that end so, whatever their case."
-        st.text_input("Ending of a word", key="errors_suffix", bind="query-params", help=about)
+    with st.popover("Slice settings", icon=":material/tune:"):
+        about = "Selects words with this ending, ignoring case; for example -ia."
+        st.text_input("Word ending", key="errors_suffix", bind="query-params", help=about)
         st.number_input(
-            "Cut into so many pieces before",
+            "Min wordpieces before",
             *limits(SliceSettings, "pieces"),
             key="errors_pieces",
             bind="query-params",
         )
         st.number_input(
-            "Seen in training fewer times than",
+            "Rare in training below",
             *limits(SliceSettings, "seldom"),
             key="errors_seldom",
             bind="query-params",
         )
     if shown.compared.train is None:
         st.markdown(
-            ":small[:gray[The training examples are not known: no slice by what was seen in"
-            " training.]]"
+            ":small[:gray[The training examples are unknown: no slice by occurrences in training.]]"
         )
     elif found := shown.compared.ending(slicing.settings.suffix):
         said = (
@@ -211,7 +213,7 @@ def cuts(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
     found = slicing.by_tokenization(_chosen())
     if found:
-        st.subheader("Which cut was right")
+        st.subheader("Score by tokenization")
         if _chosen() != ALL:
             st.markdown(
                 f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
@@ -225,7 +227,7 @@ def _none(fate: str, counts: Mapping[str, int]) -> None:
     """
     query = str(st.session_state.get("errors_find") or "").strip()
     if not query:
-        st.markdown(f":gray[There is nothing {plain(fate)} here.]")
+        st.markdown(f":gray[There are no entries: {plain(fate)}.]")
         return
     others = [
         f"{SHORT.get(name, name)} {count(n)}"
@@ -235,7 +237,7 @@ def _none(fate: str, counts: Mapping[str, int]) -> None:
     found = (
         f"Under the other tabs: {', '.join(others)}."
         if others
-        else "Nothing under the other tabs does, either."
+        else "Nothing under the other tabs either."
     )
     st.markdown(
         f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”."
@@ -271,7 +273,7 @@ def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
         return entries
     address.settle("errors_kind", Choice(there.__contains__))
     chosen = st.pills(
-        "Kind of error",
+        "Error type",
         there,
         key="errors_kind",
         persist_state="session",

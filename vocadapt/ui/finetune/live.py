@@ -1,6 +1,4 @@
-"""A fine-tuning that goes on: loss and dev score as they come, how fast, how long still; and the
-queue behind it.
-"""
+"""Live view of a running fine-tuning: loss, dev score, remaining time, and the queue."""
 
 import streamlit as st
 

@@ -46,7 +46,7 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             st.markdown(f":small[:gray[{plain(finding)}]]")
         if len(findings) > FINDINGS:
             st.markdown(
-                f":small[:gray[and {len(findings) - FINDINGS} more to know, under *Details &"
+                f":small[:gray[and {len(findings) - FINDINGS} more findings under *Details &"
                 " export*]]"
             )
     with dev:
@@ -89,8 +89,8 @@ def _scores(newest: RunSet) -> None:
     )
     if any(newest.collapsed):
         st.warning(
-            f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: they never left the"
-            " majority baseline."
+            f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: their"
+            " predictions stayed at the majority baseline."
         )
 
 

@@ -1,4 +1,4 @@
-"""How a task enters the workspace: a benchmark that may be downloaded, or files of one's own."""
+"""Intake of tasks: download of a benchmark, or the user's own files."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ TASK = "finetune_task"  # the picker's key, and its name in the address
 
 def bring(workspace: Workspace) -> None:
     """The two ways, each ending in a task of the workspace that is then chosen."""
-    card, files = st.tabs(["Download a benchmark", "Files of your own"])
+    card, files = st.tabs(["Download a benchmark", "Own files"])
     with card, mistakes.shown():
         _download(workspace)
     with files, mistakes.shown():
@@ -43,7 +43,7 @@ def _download(workspace: Workspace) -> None:
         return
     target = pickers.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")
     if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
-        shown = st.progress(0.0, text="asking for the files …")
+        shown = st.progress(0.0, text="requesting the files …")
 
         def report(fraction: float | None, message: str = "") -> None:
             shown.progress(fraction or 0.0, text=plain(message))
@@ -63,7 +63,7 @@ def _about(card: Card) -> str:
 
 def _own(workspace: Workspace) -> None:
     kind = st.selectbox(
-        "Kind of task",
+        "Task type",
         list(KINDS),
         format_func=lambda kind: f"{kind}: {KINDS[kind]}",
         key="own_kind",
@@ -71,9 +71,7 @@ def _own(workspace: Workspace) -> None:
     files: dict[str, Path] = {}
     for split, column in zip(SPLITS, st.columns(3), strict=True):
         with column:
-            st.markdown(
-                f"**{split}**" + ("" if split == "train" else " :small[:gray[may be left out]]")
-            )
+            st.markdown(f"**{split}**" + ("" if split == "train" else " :small[:gray[optional]]"))
             if found := intake.files_from(
                 workspace, f"task_{split}", intake.TASK_TYPES, several=False
             ):
@@ -85,7 +83,7 @@ def _own(workspace: Workspace) -> None:
         "own_name",
     )
     if st.button(
-        "Take in",
+        "Import",
         type="primary",
         icon=":material/add:",
         disabled="train" not in files,

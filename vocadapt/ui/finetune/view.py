@@ -1,6 +1,4 @@
-"""Parts of the page Fine-tune: which models, which task, which settings and seeds; what it will
-cost; the start.
-"""
+"""Form of the page Fine-tune: models, task, settings, seeds, cost estimate, and start."""
 
 import os
 import re
@@ -43,29 +41,38 @@ from vocadapt.ui.jobs import panel
 MODELS = "finetune_models"  # the picker's key, and its name in the address
 USUAL = "usual"
 HELP = {
-    "models": "Models of this workspace, or type a folder or hub name. One job each.",
-    "task": "A task of this workspace, or type the path of a task's .toml.",
-    "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
+    "models": (
+        "Selects models of this workspace, or type a folder or hub name. One job per model."
+    ),
+    "task": "Selects a task of this workspace, or type the path of a task's .toml.",
+    "seeds": (
+        "Seeds, one run each: such as 1 2 3, or 1-8. Three or more are needed for a"
+        " significance verdict."
+    ),
     "limit": (
         "Maximum number of examples per split, a random sample that is the same for every model and"
         " seed. Empty: all."
     ),
     "tokenization": (
-        "How training examples are cut. The run is scored under every cut that the model has, and"
-        " pooled."
+        "Tokenization of the training examples. The run is scored with every tokenization of"
+        " the model, and pooled."
     ),
     "chunk": (
-        "Words per chunk of a tagged sentence; empty: as many as fit. Entities are never split."
+        "Number of words per chunk of a tagged sentence; empty: as many as fit. Entities are"
+        " never split."
     ),
     "patience": (
         "Number of epochs without a better dev score after which training stops. Empty: no early"
         " stopping."
     ),
     "word_rule": (
-        "Logits are pooled over these words. "
+        "Defines the words over which logits are pooled. "
         + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items())
     ),
-    "with_dev": "Then no dev score is told, and the last epoch counts.",
+    "with_dev": (
+        "Adds the dev split to the training examples: there is no dev score, and the"
+        " last epoch is used."
+    ),
 }
 NUMBERS = re.compile(r"\d{1,9}")
 
@@ -183,7 +190,7 @@ def choose_task(workspace: Workspace) -> Path | None:
         accept_new_options=True,
         persist_state="session",
         help=HELP["task"],
-        placeholder="Get one below, or type a .toml",
+        placeholder="Add one below, or type a .toml",
     )
     address.write(TASK, [str(typed or "")], names.__contains__)
     return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
@@ -213,20 +220,20 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
     number = PresetNumbers(usual, preset, HELP)
     changed = {
         "epochs": number(0, "Epochs", "epochs"),
-        "batch": number(1, "Batch", "batch"),
+        "batch": number(1, "Batch size", "batch"),
         "lr": number(0, "Learning rate", "lr", "%.1e"),
-        "warm_up": number(1, "Warm-up, share", "warm_up"),
-        "length": number(0, "Wordpieces at once", "length"),
-        "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
+        "warm_up": number(1, "Warmup ratio", "warm_up"),
+        "length": number(0, "Max length", "length"),
+        "chunk": number(1, "Words per chunk", "chunk", empty="as many as fit"),
         "patience": number(0, "Patience", "patience", empty="no early stopping"),
-        "clip": number(1, "Longest gradient", "clip"),
+        "clip": number(1, "Max gradient norm", "clip"),
         "weight_decay": number(0, "Weight decay", "weight_decay"),
-        "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
+        "save_minutes": number(1, "Checkpoint minutes", "save_minutes"),
     }
     names = [name for name in FREEZE if name != "top-K"]
     frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
     freeze = st.selectbox(
-        "What is trained",
+        "Trained layers",
         frozen,
         frozen.index(usual.freeze),
         format_func=_freezing,
@@ -234,17 +241,20 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
     )
     schedule = pick_schedule(usual, preset)
     with_dev = st.checkbox(
-        "Train on the dev split, too",
+        "Train on dev",
         usual.with_dev,
         key=f"with_dev_{preset}",
         help=HELP["with_dev"],
     )
     ungrouped = st.checkbox(
-        "Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower."
+        "No length grouping",
+        usual.ungrouped,
+        key=f"ungrouped_{preset}",
+        help=("Forms batches without grouping examples by length; slower."),
     )
     if questions:
         rule = st.selectbox(
-            "Words of the context",
+            "Word rule",
             list(WORD_RULES),
             key="finetune_word_rule",
             help=HELP["word_rule"],
@@ -330,11 +340,11 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
             f" :small[:gray[{count(found.examples)} examples"
             f" ({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))}"
             f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
-            f" {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source};"
-            f" {duration(begin)} to begin]]"
+            f" {fraction(pace) if pace < 1 else f'{pace:.0f}'} per second, {source};"
+            f" {duration(begin)} to start]]"
         )
     if len(wanted.models) > 1:
-        st.markdown(f"Together about {format_estimate_bold(total)}, one after the other.")
+        st.markdown(f"About {format_estimate_bold(total)} in total, one after the other.")
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
@@ -368,8 +378,8 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
     if missing:
         names = ", ".join(map(plain, missing))
         st.markdown(
-            f"**Not on this machine: {names}.** Take it out under *Models*, or type the folder of a"
-            " model there instead."
+            f"**Not on this machine: {names}.** Remove it under *Models*, or type the folder"
+            " of a model there instead."
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(

@@ -1,5 +1,5 @@
-"""Readers whose results are kept between reruns, each keyed by the stamp of what it read, never by
-a matrix.
+"""Cached readers of artifacts, models and spaces, keyed by the stamps of what they read, never by a
+matrix.
 
 Streamlit hashes only a sample of a large array: a matrix as a key could give another model's
 neighbors.
@@ -49,28 +49,24 @@ FILES = (
 
 
 def space_of(artifact: Artifact) -> EmbeddingSpace:
-    """The word vectors of an artifact."""
+    """Return the word vectors of an artifact."""
     return _space(str(artifact.folder), artifact.stamp)
 
 
 def model_of(name: str) -> LanguageModel:
-    """A model that is on this machine; raises InputError for one that is not, and never
-    downloads.
-    """
+    """Return a model of this machine; raise InputError if it is not there. Never downloads."""
     return _model(name, model_stamp(name))
 
 
 def opened(name: str) -> OpenedSpace:
-    """A space by its name: a folder of word vectors, or a model on this machine; raises InputError
-    for what is neither.
+    """Return a space by its name, a folder of word vectors or a model of this machine; raise
+    InputError if it is neither.
     """
     return _opened(name, space_stamp(name))
 
 
 def space_stamp(name: str) -> str:
-    """Changes when the files behind a space do: the first part of any key for what is computed from
-    it.
-    """
+    """Return a cache key that changes with the files of a space."""
     check_model(name)
     folder = expand_path(name)
     return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
@@ -83,8 +79,8 @@ def change_of(
     null: tuple[Artifact, Artifact] | None = None,
     about: str = "",
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    """What became of the neighbors of the words that two spaces share, held against a null of two
-    word vectors.
+    """Return the neighborhood change between two spaces, and its noise baseline from two word
+    vectors.
     """
     stamps = (
         space_stamp(before),
@@ -97,30 +93,30 @@ def change_of(
 
 
 def mean_cosine_of(name: str) -> float | None:
-    """The mean cosine over all pairs of a space's tokens."""
+    """Return the mean cosine over all pairs of a space's tokens."""
     return _mean_cosine(name, space_stamp(name), opened(name).space)
 
 
 def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
-    """How the vectors agree with people on the bundled word pairs."""
+    """Return the agreement of the vectors with human judgment on the bundled word pairs."""
     return _pair_scores(str(vectors.folder), vectors.stamp, space_of(vectors))
 
 
 def judged_of(artifact: Artifact) -> AlignmentEvaluation:
-    """The held-out results of an alignment artifact."""
+    """Return the held-out results of an alignment artifact."""
     return _judged(str(artifact.folder), artifact.stamp)
 
 
 def compared_of(artifact: Artifact) -> InitializerComparison:
-    """The leaderboard of initializers that an artifact keeps."""
+    """Return the leaderboard of initializers of an artifact."""
     return _compared(str(artifact.folder), artifact.stamp)
 
 
 def crossing(
     vectors: Artifact, model: str, settings: AlignmentSettings, kept: Artifact | None = None
 ) -> CrossSpace:
-    """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept,
-    else fitted here.
+    """Return word vectors and wordpieces with their alignment: the saved one of `kept`, or one that
+    is fitted now.
     """
     key = (str(vectors.folder), vectors.stamp, model, model_stamp(model))
     saved = (str(kept.folder), kept.stamp) if kept else None
@@ -128,8 +124,8 @@ def crossing(
 
 
 def anchors_of(vectors: Artifact, model: str) -> int:
-    """How many words the vectors share with the model, its special tokens aside; raises InputError
-    where there is none.
+    """Return the number of anchors of the vectors and the model, without special tokens; raise
+    InputError if there is none.
     """
     return _anchors(
         (str(vectors.folder), vectors.stamp, model, model_stamp(model)),
@@ -139,9 +135,7 @@ def anchors_of(vectors: Artifact, model: str) -> int:
 
 
 def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
-    """The text that word vectors were trained on; None where it is not known any more, or was
-    changed since.
-    """
+    """Return the text that word vectors were trained on; None if it is unknown or has changed."""
     given = vectors.manifest.inputs.get("text")
     return (
         None
@@ -153,7 +147,7 @@ def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
 def context_of(
     corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path
 ) -> Context:
-    """The lines of a word or wordpiece in a text; raises InputError for what is neither."""
+    """Return the lines of a word or wordpiece in a text; raise InputError if it is neither."""
     key = (seen_stamp(corpus.files), str(corpus.settings), model, model_stamp(model), asked)
     return _context(key, settings, corpus, model_of(model), str(root))
 
@@ -223,7 +217,7 @@ def _compared(folder: str, stamp: str) -> InitializerComparison:
     return load_comparison(Path(folder))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Fitting the map …")
+@st.cache_resource(max_entries=4, show_spinner="Fitting the alignment …")
 def _crossing(
     key: tuple[str, ...],
     settings: AlignmentSettings,

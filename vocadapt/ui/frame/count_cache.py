@@ -1,6 +1,4 @@
-"""Readers of the words of a text under a model's cut, whose results are kept between reruns, keyed
-as those of `cache` are.
-"""
+"""Cached word counts, tokenization figures and plans of a text and a model, keyed as in `cache`."""
 
 from pathlib import Path
 
@@ -45,7 +43,7 @@ def plan_of(
     corpus: Artifact | None,
     root: Path,
 ) -> VocabularyPlan:
-    """The plan that a recipe gives for this model.
+    """Return the vocabulary plan of a recipe for a model.
 
     Raises InputError where the plan looks at counts and the words of the text are not counted yet;
     a text that is only trained on afterwards need not be.
@@ -54,8 +52,8 @@ def plan_of(
     counts = counts_of(corpus, model, root) if corpus else None
     if corpus and counts is None:
         raise InputError(
-            f"The words of {corpus.name} are not counted for {model} yet.",
-            "Count them: on Word vectors, or by words count.",
+            f"The words of {corpus.name} have no counts for {model} yet.",
+            "Import the text with this model on the page Word vectors.",
         )
     named = [f"{one.folder} {one.stamp}" for one in (vectors, corpus) if one]
     key = (*named, *(f"{name} {model_stamp(name)}" for name in (model, target) if name))
@@ -66,7 +64,7 @@ def plan_of(
 
 
 def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
-    """What more and more tokens of an extension do to a text, up to those that the recipe adds."""
+    """Return the effect of a growing extension on a text, up to the size of the recipe."""
     plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
     return _extension(
         str(corpus.folder),
@@ -80,23 +78,21 @@ def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> Ex
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
-    """The word counts that the workspace keeps of a corpus under a model's splitter; None where it
-    was not counted.
-    """
+    """Return the saved word counts of a corpus for a model's word splitter; None if there are none."""
     return _kept(corpus, model_of(model).splitter, root)
 
 
 def cutter_of(model: str, name: str) -> WordTokenizer:
-    """What of a model cuts words, under the name that a page shows; raises InputError where it has
-    no vocabulary.
+    """Return the tokenizer of a model under a display name; raise InputError if it has no
+    vocabulary.
     """
     found = model_of(model)
     return WordTokenizer(name, found.vocabulary, found.splitter)
 
 
 def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
-    """The words of a corpus and their counts, kept under this splitter or following from those kept
-    under BERT's cased one.
+    """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
+    cased splitter.
     """
     if kept := _kept(corpus, splitter, root):
         return kept.counts
@@ -108,7 +104,7 @@ def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
 def figures_of(
     corpus: Artifact, cutter: WordTokenizer, model: str, root: Path
 ) -> TokenizationFigures | None:
-    """How a model cuts a corpus; None where the corpus was not counted in such words."""
+    """Return the tokenization figures of a model on a corpus; None without matching word counts."""
     counts = words_of(corpus, cutter.splitter, root)
     return (
         _figures(
@@ -120,9 +116,7 @@ def figures_of(
 
 
 def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
-    """A model's vocabulary with the words of a corpus, ready to be reduced; None where they were
-    not counted in such words.
-    """
+    """Return the reducer of a model's vocabulary on a corpus; None without matching word counts."""
     found = model_of(model)
     counts = words_of(corpus, found.splitter, root)
     return (
@@ -135,14 +129,14 @@ def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
 
 
 def profile_of(model: str) -> Profile:
-    """A model's vocabulary in figures."""
+    """Return statistics of a model's vocabulary."""
     found = model_of(model)
     return _profile(model, model_stamp(model), found.vocabulary, found.splitter)
 
 
 def longest_half(model: str) -> NDArray[np.bool_]:
-    """Which tokens of a model, by id, leave by `longest` when half of them stay; none where so many
-    cannot go.
+    """Return a mask by id of the tokens that `longest` removes at 50 %; all False if so many cannot
+    be removed.
     """
     return _longest_half(model, model_stamp(model), model_of(model).vocabulary)
 
@@ -154,8 +148,8 @@ def changes_of(
     models: tuple[str, str],
     root: Path,
 ) -> list[Change] | None:
-    """The words of a corpus that two models cut otherwise; None where the corpus was not counted in
-    such words.
+    """Return the words of a corpus that two models tokenize differently; None without matching word
+    counts.
     """
     splitter = find_finest_splitter([before.splitter, after.splitter])
     counts, stamps = words_of(corpus, splitter, root), " ".join(map(model_stamp, models))
@@ -167,9 +161,7 @@ def changes_of(
 
 
 def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
-    """The advice on a corpus of the workspace; None where it was not counted in the model's words.
-    Never counts.
-    """
+    """Return the advice on a corpus; None without word counts for the model. Never counts."""
     key = (str(corpus.folder), corpus.stamp, model, model_stamp(model))
     if not any(path.is_file() for path in _places(key, str(root), model_of(model))):
         return None
@@ -193,7 +185,7 @@ def _plan(
     return plan_for(recipe, _model, _sources, _words)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Cutting the words of the text at each size …")
+@st.cache_resource(max_entries=8, show_spinner="Tokenizing the text at each size …")
 def _extension(
     folder: str,
     stamp: str,
@@ -207,9 +199,7 @@ def _extension(
 
 
 def _kept(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
-    """The counts that the workspace keeps; whether they are there is looked up each time: a job may
-    have counted since.
-    """
+    """Return the saved counts; looked up each time, because a job may have counted since."""
     path = _counts_file(str(corpus.folder), corpus.stamp, splitter, str(root))
     return _counts(str(path)) if path.is_file() else None
 
@@ -229,7 +219,7 @@ def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> C
     return recount_words(_finer, splitter)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Cutting the words of the text …")
+@st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …")
 def _figures(
     folder: str,
     stamp: str,
@@ -242,7 +232,7 @@ def _figures(
     return _cutter.figures(_counts)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Laying out the words of the text …")
+@st.cache_resource(max_entries=4, show_spinner="Preparing the words of the text …")
 def _reducer(
     folder: str, stamp: str, model: str, model_stamp: str, _vocabulary: Vocabulary, _counts: Counts
 ) -> Reducer:
@@ -265,7 +255,7 @@ def _longest_half(model: str, model_stamp: str, _vocabulary: Vocabulary) -> NDAr
     return np.array([token in gone for token in _vocabulary.tokens])
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking for words that are cut otherwise …")
+@st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …")
 def _changes(
     folder: str,
     stamp: str,
@@ -284,7 +274,7 @@ def _places(key: tuple[str, ...], root: str, _model: LanguageModel) -> tuple[Pat
     return list_count_paths(Path(root), read_corpus([key[0]]), _model.splitter)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking at how its words are cut …")
+@st.cache_resource(max_entries=8, show_spinner="Tokenizing the words of the text …")
 def _advice(
     key: tuple[str, ...], root: str, task: str, task_stamp: str, _model: LanguageModel
 ) -> AdviceReport:

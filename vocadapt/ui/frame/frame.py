@@ -1,4 +1,4 @@
-"""What stands round every page: the workspace, the running jobs, and mistakes shown as messages."""
+"""Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
 import os
 from pathlib import Path
@@ -16,15 +16,15 @@ from vocadapt.ui.serving.server import WORKSPACE
 
 
 def workspace() -> Workspace:
-    """The workspace that the pages work in."""
+    """Return the current workspace."""
     start = _start()
     name = st.session_state.get(HERE) or start.name
     return Workspace(start if name == start.name else start.parent / check_name(name))
 
 
 def draw(page: st.Page) -> None:
-    """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps
-    its trace in the log.
+    """Draw the sidebar and a page; user errors become messages, other exceptions keep their trace
+    in the log.
     """
     paths.warn_once()
     address.enter(page.url_path)
@@ -50,8 +50,8 @@ def sidebar() -> None:
             accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
             help=(
-                f"A project is a folder in {plain(str(start.parent))}. Type a new name to create"
-                " one."
+                f"Selects the workspace, a folder in {plain(str(start.parent))}. Type a new"
+                " name to create one."
             ),
         )
         if going:
@@ -65,7 +65,7 @@ def _start() -> Path:
 
 
 def _siblings(start: Path) -> set[str]:
-    """Names of the workspaces beside the one the lab was started with."""
+    """Return the names of the other workspaces in the folder of the initial one."""
     folders = start.parent.glob("*/")
     return {
         folder.name

@@ -1,4 +1,4 @@
-"""A mistake of the user's, as a message where it happened."""
+"""Show user errors as messages where they occurred."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,6 +1,4 @@
-"""Readers of tasks and runs whose results are kept between reruns, keyed as in `cache`: by the
-stamp of what was read.
-"""
+"""Cached readers of tasks and runs, keyed as in `cache` by the stamps of what they read."""
 
 from pathlib import Path
 
@@ -22,33 +20,31 @@ from vocadapt.ui.serving import preload
 
 
 def task_of(path: Path, fold: int = 0) -> Task:
-    """The examples of a task's folder or .toml; of a k-fold task, one fold. Raises InputError for
-    what is none.
+    """Return the examples of a task folder or .toml; for a k-fold task, those of one fold. Raise
+    InputError if it is no task.
     """
     return _task(str(path), fold, seen_stamp(files_of_task(path)))
 
 
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
-    """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read
-    when asked for.
+    """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
+    read lazily.
     """
     return list_runs(workspace, task, _opening)
 
 
 def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
-    """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and
-    why.
-    """
+    """Return all runs, and the reason for each unreadable one by its name."""
     return runs.list_runs_and_errors(workspace, _opening)
 
 
 def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
-    """Two predictions opened for their errors; `stamps` are those of their artifacts."""
+    """Return two sets of predictions for error analysis; `stamps` are those of their artifacts."""
     return _run_pair(stamps, asked)
 
 
 def corpus_behind(run: Path) -> Corpus | None:
-    """The text that the words of a run's model came from, where that is there, unchanged."""
+    """Return the text of the added words of a run's model, if it is available and unchanged."""
     return _corpus_behind(
         str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
     )
@@ -69,12 +65,12 @@ def network_of(folder: str) -> SavedRun:
 
 
 def tried(folder: str, example: Example) -> ExamplePrediction:
-    """One example tried on a run; what was tried before is kept."""
+    """Return the cached predictions of a run for one example."""
     return _tried(folder, run_stamp(folder), example, network_of(folder))
 
 
 def run_stamp(folder: str) -> str:
-    """Changes when the record or the weights of a run do."""
+    """Return a cache key that changes with the record or the weights of a run."""
     return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
 
 
@@ -107,7 +103,7 @@ def _run(folder: str, stamp: str) -> SavedRun:
     return load_run(Path(folder))
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the network …")
+@st.cache_resource(max_entries=2, show_spinner="Loading the network …")
 def _network(folder: str, stamp: str) -> SavedRun:
     run = _run(folder, stamp)
     preload.wait()
@@ -115,6 +111,6 @@ def _network(folder: str, stamp: str) -> SavedRun:
     return run
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the text under each cut …")
+@st.cache_resource(max_entries=64, show_spinner="Running the model with each tokenization …")
 def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> ExamplePrediction:
     return predict_example(_run, example)

@@ -1,4 +1,4 @@
-"""Parts of Home: ways to begin in a workspace where nothing was made yet."""
+"""Parts of the page Home: ways to start in an empty workspace."""
 
 import streamlit as st
 
@@ -12,8 +12,8 @@ VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.
 
 
 def ways_to_begin(workspace: Workspace) -> None:
-    """A text of one's own; where the demo came along, that to look at and a little text to train on
-    too.
+    """Draw one card per way to start: the demo and a small news text if they are installed, and the
+    user's own text.
     """
     st.markdown("**This workspace is empty.** Where to begin:")
     ways = [_demo, _news, _own] if is_demo_installed() else [_own]
@@ -23,8 +23,8 @@ def ways_to_begin(workspace: Workspace) -> None:
 
 
 def bring_a_text(workspace: Workspace) -> None:
-    """What to do after a look at the demo: a text to train on."""
-    st.subheader("Now a text")
+    """Draw the cards for importing a text, for a workspace that has the demo only."""
+    st.subheader("Add a text")
     for column, way in zip(st.columns(3, gap="medium"), (_news, _own), strict=False):
         with column, st.container(border=True, height="stretch"):
             way(workspace)
@@ -32,8 +32,8 @@ def bring_a_text(workspace: Workspace) -> None:
 
 def _demo(workspace: Workspace) -> None:
     st.markdown(
-        "**Look first**  \nTwo small language models, general and biomedical, and 20 000 biomedical"
-        " words with vectors, ready to look at."
+        "**Explore the demo**  \nTwo small language models, general and biomedical, and"
+        " vectors of 20 000 biomedical words."
     )
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
         with mistakes.shown():
@@ -43,9 +43,10 @@ def _demo(workspace: Workspace) -> None:
 
 def _news(workspace: Workspace) -> None:
     st.markdown(
-        "**Train it now**  \n300 news stories: each step in seconds, too little to learn from."
+        "**Try it on news**  \n300 news stories: each step takes seconds, but the text is too"
+        " small for useful vectors."
     )
-    if st.button("Take in the news", icon=":material/bolt:", key="take_news"):
+    if st.button("Import the news", icon=":material/bolt:", key="take_news"):
         with mistakes.shown():
             _take_news(workspace)
             address.go_to(VECTORS_PAGE)
@@ -53,16 +54,14 @@ def _news(workspace: Workspace) -> None:
 
 def _own(workspace: Workspace) -> None:
     st.markdown(
-        "**Your own text**  \nUpload some megabytes of your domain, or name a file or folder on"
-        " this machine."
+        "**Your own text**  \nUpload a few megabytes of text from your domain, or give the"
+        " path of a file or folder on this machine."
     )
     st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
 
 
 def _take_news(workspace: Workspace) -> None:
-    """Start the job that takes the bundled news into the workspace, with the demo's model to count
-    its words by.
-    """
+    """Start the job that imports the bundled news text, with word counts for the demo's model."""
     open_demo(workspace)
     inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
     queue.start(

@@ -1,6 +1,4 @@
-"""The walk as a strip: which steps are done, stale or missing in a workspace, and what to do
-first.
-"""
+"""Status of the main steps of a workspace (done, out of date or missing), and recent artifacts."""
 
 from dataclasses import dataclass
 
@@ -20,7 +18,7 @@ STATES = {
 
 @dataclass(frozen=True)
 class Stop:
-    """One step of the walk: its name, the kind of artifact it leaves, the page that makes it."""
+    """One main step: its name, the kind of artifact it creates, its page and a description."""
 
     name: str
     kind: str
@@ -33,29 +31,29 @@ WALK = (
         "Text",
         "corpora",
         "pages/words/vectors.py",
-        "Text of your domain, counted in the model's own words",
+        "Text of your domain, with word counts",
     ),
-    Stop("Word vectors", "vectors", "pages/words/vectors.py", "What the words of the domain mean"),
+    Stop(
+        "Word vectors", "vectors", "pages/words/vectors.py", "Vectors of the words of your domain"
+    ),
     Stop(
         "Alignment",
         "alignments",
         "pages/words/alignment.py",
-        "A map from the words into the model's wordpieces",
+        "Alignment of word vectors with the model's embeddings",
     ),
     Stop(
         "Adapted model",
         "models",
         "pages/vocabulary/adapt.py",
-        "An ordinary model folder that knows the words",
+        "Standard model folder with the new words",
     ),
-    Stop("Runs", "runs", "pages/train/finetune.py", "What the words are worth on a task"),
+    Stop("Runs", "runs", "pages/train/finetune.py", "Fine-tuned models and their scores"),
 )
 
 
 def strip(workspace: Workspace) -> None:
-    """Draw the steps side by side, each with its state, its newest artifact and the way to its
-    page.
-    """
+    """Draw the steps in a row, each with its state, its newest artifact and a link to its page."""
     for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
         found = made_by(stop, workspace)
         with column, st.container(border=True, height="stretch"):
@@ -65,19 +63,19 @@ def strip(workspace: Workspace) -> None:
 
 
 def made_by(stop: Stop, workspace: Workspace) -> list[Artifact]:
-    """What a step has left so far, newest first; a converted model is no adapted one."""
+    """Return the artifacts of a step, newest first; converted models do not count as adapted ones."""
     return adapted_models(workspace) if stop.kind == "models" else workspace.artifacts(stop.kind)
 
 
 def state_of(found: list[Artifact], workspace: Workspace) -> str:
-    """done, stale or missing, judged by the newest artifact of a step."""
+    """Return "done", "stale" or "missing", according to the newest artifact of a step."""
     if not found:
         return "missing"
     return "stale" if found[0].stale(workspace) else "done"
 
 
 def headline(artifact: Artifact) -> str:
-    """An artifact in half a line of Markdown: its name and its main figure."""
+    """Format an artifact as Markdown: its name and its main figure."""
     numbers, figure = artifact.manifest.numbers, ""
     if artifact.kind == "corpora" and "words" in numbers:
         figure = f"{count(numbers['words'])} words"
@@ -98,7 +96,7 @@ def headline(artifact: Artifact) -> str:
 
 
 def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
-    """The newest artifacts of all steps, as lines of a table."""
+    """Return the newest artifacts of all steps as table rows."""
     made = (artifact for stop in WALK for artifact in made_by(stop, workspace))
     everything = sorted(made, key=lambda artifact: artifact.manifest.created, reverse=True)
     names = {stop.kind: stop.name for stop in WALK}

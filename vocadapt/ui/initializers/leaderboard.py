@@ -27,25 +27,29 @@ from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 MEANS = ("centered cosine", "P@1", "MRR", "length ratio", "masked loss")
-NO_TEXT = "none: not asked"
+NO_TEXT = "none"
 HELP = {
     "centered cosine": (
-        "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing"
-        " in common."
+        "Cosine of the initialized and the true embedding, both mean-centered. 1: same"
+        " direction; 0: orthogonal."
     ),
-    "P@1": "Share of hidden tokens whose true row is the nearest of all to the made one.",
-    "MRR": "Mean of 1 / rank of the true row: 1 is always first.",
-    "median rank": "Half of the true rows come nearer than this place.",
-    "length ratio": "Length of the made rows by that of the model's own. 1 is as long.",
+    "P@1": (
+        "Fraction of held-out tokens whose true embedding is the nearest to the initialized one."
+    ),
+    "MRR": "Mean reciprocal rank of the true embedding. 1: always first.",
+    "median rank": "Median rank of the true embedding among all candidates.",
+    "length ratio": "Norm of the new embeddings relative to the model's own.",
     "kept": (
-        "How many of a token's nearest neighbors in the target are near its new row in the model,"
-        " too."
+        "Fraction of a token's nearest neighbors in the target that are also neighbors of its"
+        " new embedding in the model."
     ),
     "masked loss": (
-        "Nats per character on hidden words of a text that nothing was trained on: lower is better."
-        " Only a model with a masked-word head can be asked."
+        "Masked-language-model loss in nats per character on an unseen text; lower is better."
+        " Requires a model with a masked-language-model head."
     ),
-    "filled otherwise": "Rows that the initializer could not make: another one did.",
+    "fallbacks": (
+        "Number of tokens that the initializer could not handle; a fallback initialized them."
+    ),
 }
 
 
@@ -53,11 +57,11 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     """The last comparison of this transfer, with its verdict, and the form that starts another one
     as a job.
     """
-    st.subheader("Before any training: which rows are right?")
+    st.subheader("Initializers before training")
     st.markdown(
-        "*Held out*: some common tokens are hidden, made anew as if the model lacked them, and"
-        " compared with the rows they truly have. *Floors* know nothing of a token (the mean row, a"
-        " random one): what is not above them has learned nothing."
+        "*Held out*: some common tokens are initialized as if the model lacked them, and"
+        " compared with their true embeddings. *Floors* ignore the token (mean or random"
+        " embedding): an initializer that is not better has learned nothing."
     )
     panel.job_panel(workspace, ("leaderboard",))
     made = boards_of(workspace, transfer)
@@ -92,10 +96,13 @@ def _drawn_on(board: Artifact, workspace: Workspace) -> dict[str, Path]:
 def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "Empty: 500, or a quarter of the common tokens if that is less."
+        about = (
+            "Number of common tokens to hold out. Empty: 500, or a quarter of the common"
+            " tokens if that is less."
+        )
         hidden = int(
             optional_number(
-                "Tokens to hide",
+                "Held-out tokens",
                 limits(LeaderboardSettings, "held_out"),
                 0,
                 "500",
@@ -114,26 +121,26 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
                 bind="query-params",
             )
         )
-        about = "Also at the old rows' median length."
+        about = "Also evaluates the embeddings scaled to the median norm of the old ones."
         matched = st.toggle(
-            "Norm-matched too", key="initializers_matched", bind="query-params", help=about
+            "Norm-matched", key="initializers_matched", bind="query-params", help=about
         )
     asked = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(
-        "Text for the masked-word loss",
+        "Text for masked loss",
         [NO_TEXT, *corpora],
         key="initializers_loss_text",
         help=HELP["masked loss"],
     )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
-    more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
+    more = "; the masked loss reads the text once for each of them" if text in corpora else ""
     time = format_estimate(estimate_seconds(transfer.materials, asked))
     st.markdown(f"{len(asked.named)} initializers take about {time}{more}.")
     if st.button(
-        "Compare the initializers", type="primary", icon=":material/leaderboard:", key="compare"
+        "Compare initializers", type="primary", icon=":material/leaderboard:", key="compare"
     ):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))
@@ -173,7 +180,7 @@ def _standings(compared: InitializerComparison) -> None:
             "length ratio": [row.norm_ratio for row in board.rows],
             kept: [row.neighbor_overlap for row in board.rows],
             **({"masked loss": [row.masked_loss for row in board.rows]} if compared.masked else {}),
-            "filled otherwise": [row.fallbacks for row in board.rows],
+            "fallbacks": [row.fallbacks for row in board.rows],
         },
         column_config={
             **{
@@ -183,18 +190,18 @@ def _standings(compared: InitializerComparison) -> None:
             kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
             **{
                 name: st.column_config.NumberColumn(help=HELP[name])
-                for name in ("median rank", "filled otherwise")
+                for name in ("median rank", "fallbacks")
             },
         },
         hide_index=True,
         key="standings",
     )
     st.markdown(
-        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens hidden; their"
-        f" true rows among {count(board.candidates)}, chance P@1 {fraction(board.chance['p@1'])},"
-        f" MRR {fraction(board.chance['mrr'])}. Lengths and neighbors of {count(board.judged)} of"
-        f" {count(board.added)} new tokens, among {count(board.neighbor_candidates)}. Whiskers: ±"
-        " 2 standard errors.]]"
+        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
+        f" their true embeddings among {count(board.candidates)}, chance P@1"
+        f" {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Lengths and"
+        f" neighbors of {count(board.judged)} of {count(board.added)} new tokens, among"
+        f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors.]]"
     )
     st.markdown(f":small[:gray[{_about_loss(compared)}]]")
     for name, why in board.skipped.items():
@@ -204,11 +211,11 @@ def _standings(compared: InitializerComparison) -> None:
 def _about_loss(compared: InitializerComparison) -> str:
     """What the masked-word loss was asked on, else why it was not."""
     if compared.masked is None:
-        return f"Masked-word loss not asked: {plain(compared.why_not)}"
+        return f"Masked loss not computed: {plain(compared.why_not)}"
     before, words = compared.masked["before"], int(compared.masked["words"])
     lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
     return (
-        f"Masked-word loss in nats per character over {count(words)} hidden words of {lines};"
+        f"Masked loss in nats per character over {count(words)} masked words of {lines};"
         f" before any change {before:.3f}."
     )
 

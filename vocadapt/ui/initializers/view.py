@@ -34,15 +34,16 @@ SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at
 Key = tuple[str, ...]
 HELP = {
     "target": (
-        "Word vectors or a model of this workspace, or type the folder of another model, or a bare"
-        " vocab.txt: vectors of its tokens are then trained on a text."
+        "Selects the source of the new tokens: word vectors or a model of this workspace; or"
+        " type a model folder or a bare vocab.txt, whose token vectors are then trained on a"
+        " text."
     ),
-    "new": "Tokens that the model lacks: each needs a row.",
+    "new": "Number of tokens that the model lacks; each needs an embedding.",
     "common": (
-        "Tokens that both have. They keep their rows, and new rows are made of them: they are the"
-        " donors."
+        "Number of tokens that both vocabularies contain. They keep their embeddings, and new"
+        " embeddings are combined from them."
     ),
-    "width": "Numbers in a vector of the target, and in a row of the model.",
+    "width": "Embedding dimension of the target and of the model.",
 }
 
 
@@ -105,7 +106,7 @@ def headline(materials: Materials) -> None:
     columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
     columns[2].metric(
-        "Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
+        "Dimension", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
     )
 
 
@@ -140,9 +141,9 @@ def token_inspector(transfer: Transfer) -> None:
             )
         neighbor_cards(_cards(key, materials, token, tuple(methods)))
         st.markdown(
-            ":small[:gray[The 5 nearest tokens, by cosine. Under each initializer's name: what its"
-            " row is made of (its donors and their weights). A good row has neighbors of the same"
-            " meaning.]]"
+            ":small[:gray[The 5 nearest tokens, by cosine. Under each initializer's name: the"
+            " source tokens of the embedding and their weights. A good embedding has"
+            " neighbors of similar meaning.]]"
         )
 
 
@@ -157,15 +158,13 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
     corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.nothing_yet(
-            "A bare vocabulary has no vectors of its tokens.",
-            "They are trained on a text of your domain: take one in first.",
+            "A bare vocabulary has no token vectors.",
+            "They are trained on a text of your domain: import one first.",
             "pages/words/vectors.py",
-            "Take in a text",
+            "Import a text",
         )
         return None
-    corpus = pickers.pick(
-        "Text that vectors of its tokens are trained on", corpora, "initializers_corpus"
-    )
+    corpus = pickers.pick("Training text", corpora, "initializers_corpus")
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
@@ -173,14 +172,11 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
         about = (
             f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}"
             if counts
-            else "some minutes"
+            else "a few minutes"
         )
-        st.markdown(
-            "A vocabulary alone says nothing of what its tokens mean: that is learned from the"
-            f" text, in {about}."
-        )
+        st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
         if not st.button(
-            "Train vectors of its tokens",
+            "Train token vectors",
             type="primary",
             icon=":material/scatter_plot:",
             key="train_tokens",
@@ -225,7 +221,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         )
     if token in model:
         cards.append(
-            Card("In the model", "its own row", "source", _near(model, model[token], token))
+            Card("In the model", "its own embedding", "source", _near(model, model[token], token))
         )
     for method in methods:
         try:
@@ -239,7 +235,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     return cards
 
 
-@st.cache_data(max_entries=256, show_spinner="Making its row …")
+@st.cache_data(max_entries=256, show_spinner="Computing the embedding …")
 def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
     rows = initialize_token(_materials, token, InitializerSettings(method))
     return rows.matrix[0], format_provenance(token, rows.provenance[0])

@@ -1,5 +1,4 @@
-"""Jobs beside the work: progress while one is alive, why it failed when it did. The page never
-waits for a job.
+"""Job panel of a page: progress of a running job, or why it failed. The page never waits for a job.
 
 A panel is a fragment that reruns every second only while its job is alive, and reruns the page once
 when the job has ended.
@@ -98,7 +97,7 @@ def queue_line(workspace: Workspace) -> str:
     alive = [job for job in queue.list_jobs(workspace, RECENT) if job.status().alive]
     names = ", ".join(plain(job.target.name) for job in alive[:3])
     return (
-        f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
+        f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
         if alive
         else ""
     )
@@ -182,9 +181,9 @@ def _ask_to_stop(job: Job) -> None:
 def resume_button(workspace: Workspace, job: Job, key: str) -> None:
     """Start a job again that ended unfinished."""
     how = (
-        "Goes on from its last checkpoint."
+        "Continues from the last checkpoint."
         if job.has_checkpoint
-        else "Starts anew: the step left no checkpoint to go on from."
+        else "Starts from the beginning: the step left no checkpoint."
     )
     if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
         with mistakes.shown():
@@ -259,4 +258,4 @@ def ended(workspace: Workspace, job: Job, status: Status) -> None:
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
-            link(job, "Its log and settings")
+            link(job, "Log and settings")

@@ -35,9 +35,10 @@ def board(workspace: Workspace) -> None:
     if not found:
         pickers.nothing_yet(
             "There are no jobs in this workspace yet.",
-            "Whatever takes longer than a breath runs as a job: it goes on when this page is"
-            " closed, and is found here again. Take in a text, and train word vectors on it: that"
-            " is the first.",
+            (
+                "Long steps run as jobs: they continue when this page is closed, and are listed"
+                " here. To start one, import a text."
+            ),
             "pages/words/vectors.py",
             "Start with a text",
         )
@@ -79,7 +80,7 @@ def _list(found: list[Job], stands: dict[str, Status], looked_at: Job) -> None:
         st.toggle(
             f"All {len(found)} jobs",
             key="all_jobs",
-            help=f"The newest {FIRST} of {len(found)} are shown otherwise.",
+            help=f"Shows all jobs instead of the newest {FIRST}.",
         )
 
 
@@ -142,7 +143,7 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
         height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True
     ):
         st.code(
-            "\n".join(map(escape_invisible, log.split("\n"))) or "Nothing was written yet.",
+            "\n".join(map(escape_invisible, log.split("\n"))) or "The log is empty.",
             language=None,
             wrap_lines=True,
         )
@@ -173,7 +174,7 @@ def _see(job: Job) -> None:
         page, address = found
         st.page_link(
             page,
-            label="See what it made",
+            label="Show result",
             icon=":material/arrow_forward:",
             query_params={**address, **here()},
         )
@@ -213,7 +214,7 @@ def _details(job: Job) -> None:
             language="bash",
             wrap_lines=True,
         )
-        st.markdown("Its folder, and where the result lies")
+        st.markdown("Job folder and result folder")
         st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
         st.markdown("Settings")
         st.code(json.dumps(job.order["spec"], indent=1, ensure_ascii=False), language="json")

@@ -29,18 +29,18 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
     words that changed most.
     """
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
-    head.subheader("On a whole text")
+    head.subheader("On a corpus")
     corpora = workspace.artifacts("corpora")
     if not corpora:
         pickers.nothing_yet(
             "There is no text in this workspace yet.",
-            "Take one in, and see here how often each model cuts its words.",
+            "Import one to see how often each model splits its words.",
             "pages/words/vectors.py",
-            "Take in a text",
+            "Import a text",
         )
         return
     with picker:
-        corpus = pickers.pick("Text of the workspace", corpora, "lens_corpus")
+        corpus = pickers.pick("Text", corpora, "lens_corpus")
     with mistakes.shown():
         rows = {
             seen.name: count_cache.figures_of(corpus, seen.cutter, seen.name, workspace.root)
@@ -66,7 +66,7 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
     every model's cut.
     """
     others = {seen.label: seen for seen in models[1:]}
-    st.subheader("Words that changed most")
+    st.subheader("Most changed words")
     label = next(iter(others))
     if len(others) > 1:
         label = str(
@@ -81,8 +81,8 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
     )
     if not changed:
         st.markdown(
-            f"**{plain(other.label)}** cuts every word of this text as **{plain(first.label)}**"
-            " does."
+            f"**{plain(other.label)}** tokenizes every word of this text as"
+            f" **{plain(first.label)}** does."
         )
         return
     shown = changed[:SHOWN]
@@ -90,8 +90,9 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
         " (all in the CSV)" if len(shown) < len(changed) else ""
     )
     st.markdown(
-        f"{said} that **{plain(other.label)}** cuts otherwise than **{plain(first.label)}**,"
-        " ordered by the pieces that this saves in the whole text. Select a word to see its cut."
+        f"{said} that **{plain(other.label)}** tokenizes differently from"
+        f" **{plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
+        " a word to see its tokenizations."
     )
     table, cut = st.columns([1.25, 1], gap="large")
     with table:
@@ -179,11 +180,11 @@ def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) 
     seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
-        f"This text was not counted in the words of **{names}** yet: other casing. "
-        f"Counting takes about {format_estimate(seconds)}."
+        f"This text has no word counts for **{names}** yet (different casing). Counting takes"
+        f" about {format_estimate(seconds)}."
     )
     if st.button(
-        f"Count the words as {plain(models[0].label)} meets them",
+        f"Count words for {plain(models[0].label)}",
         icon=":material/calculate:",
         key="lens_count",
     ):

@@ -39,13 +39,13 @@ EXAMPLES = {
 }
 HELP = {
     "models": (
-        "The others are compared with the first. Pick some, or type a folder, or a hub name that"
-        " was used here before."
+        "Selects models; all are compared with the first. Or type a folder, or a hub name"
+        " that was used here before."
     ),
     "fertility": (
-        "Mean number of wordpieces a word is cut into. 1 would be: every word is one piece."
+        "Mean number of wordpieces per word (fertility). 1: every word is a single wordpiece."
     ),
-    "one piece": "Share of the words that the model knows as one piece.",
+    "one piece": "Fraction of words that are a single wordpiece.",
 }
 
 
@@ -134,15 +134,15 @@ def cuts(models: Sequence[Seen], text: str) -> None:
         return
     if len(text) > LONGEST:
         st.markdown(
-            f"Not drawn piece by piece: the text has {count(len(text))} characters, and"
-            f" {count(LONGEST)} is the most."
+            f"Tokens are not drawn: the text has {count(len(text))} characters, and the"
+            f" maximum is {count(LONGEST)}."
         )
     else:
         markup.cut_lines([cut_line(seen, models[0], text) for seen in models])
         st.markdown(
-            ":small[:gray[\\#\\# goes on the word before it ·] :green[**framed**] :gray[= a token"
-            " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model ·"
-            " hover over a piece for its id and its place in the text]]"
+            ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
+            " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model"
+            " · hover over a wordpiece for its id and position]]"
         )
     with mistakes.shown():
         _metrics([seen.cutter.figures(count_text(text, seen.model.splitter)) for seen in models])

@@ -1,4 +1,4 @@
-"""How much each layer of an exBERT listens to its extension, on the page Pretraining."""
+"""Gate weights of an exBERT by layer and kind of token, on the page Pretraining."""
 
 import shlex
 from pathlib import Path
@@ -29,16 +29,16 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
     able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
-    st.subheader("How much each layer listens to the extension")
+    st.subheader("Extension gates by layer")
     st.markdown(
-        "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the"
-        " :green[**extension's share**]: 0 is BERT alone, 1 the extension alone. An untrained gate"
-        " gives about the same at every kind: what it was begun with."
+        "Shows the :green[**extension's weight**] in each layer, by kind of token. 0: only"
+        " :blue[**BERT's own layer**]; 1: only the extension. Untrained gates give about"
+        " their initial value for every kind of token."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         able.sort(key=lambda one: one.name != default)
         model = pickers.pick("exBERT", able, "pretraining_gates_model")
-        corpus = pickers.pick("Read on", corpora, "pretraining_gates_text")
+        corpus = pickers.pick("Text", corpora, "pretraining_gates_text")
         lines = int(
             st.number_input(
                 "Lines",
@@ -47,7 +47,7 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
                 LINES,
                 20,
                 key="pretraining_gates_lines",
-                help="Drawn at random.",
+                help="Number of lines to sample at random.",
                 width=150,
             )
         )
@@ -85,9 +85,9 @@ def drawn(found: GateReport) -> None:
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
     read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
     st.markdown(
-        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before any"
-        f" training the share was about {fraction(found.start)} on the whole, in single fields up"
-        " to a tenth away.]]"
+        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before"
+        f" training the weight was about {fraction(found.start)} overall, in single cells up"
+        " to .1 away.]]"
     )
     if "added" in shares.kinds:
         place = shares.kinds.index("added")
@@ -103,8 +103,8 @@ def listening(added: float, all: float) -> str:
     told = [fraction(share) for share in (added, all)]
     listens = "about as much" if abs(added - all) < NOTHING else "more" if added > all else "less"
     return (
-        f"Over all layers the extension's share is **{told[0]}** for added tokens and {told[1]} for"
-        f" all: at the new tokens the layers listen to it {listens}."
+        f"Over all layers the extension's weight is **{told[0]}** for added tokens and"
+        f" {told[1]} for all tokens: added tokens use the extension {listens}."
     )
 
 

@@ -1,5 +1,5 @@
-"""A pretraining that goes on: held-out loss as it falls, how fast, how long still, the models saved
-on the way; the queue.
+"""Live view of a running pretraining: held-out loss, speed, remaining time, saved models, and the
+queue.
 """
 
 import streamlit as st
@@ -47,7 +47,7 @@ def _told(job: Job, status: Status) -> None:
     )
     st.markdown(
         f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
-        f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[asked"
+        f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
         f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
     )
     if len(curve.points) > 1:
@@ -55,6 +55,6 @@ def _told(job: Job, status: Status) -> None:
         st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
     if kept := list_intermediate_models(job.folder / CHECKPOINT):
         st.markdown(
-            f":small[{len(kept)} saved on the way; fine-tuning can take the last already:"
+            f":small[{len(kept)} saved during training; fine-tuning can already use the last:"
             f" {plain(str(kept[-1]))}]"
         )

@@ -1,6 +1,4 @@
-"""Models that were pretrained further: the one looked at in figures, all of them in a table, their
-curves on one picture.
-"""
+"""Results of continued pretraining: figures of one model, a table of all, and loss curves."""
 
 from collections.abc import Sequence
 
@@ -53,7 +51,7 @@ def figures(one: PretrainedModel) -> None:
     )  # None: a report without a verdict
     columns = st.columns(5)
     columns[0].metric(
-        "Held-out loss per character",
+        "Held-out loss",
         f"{fraction(loss['before'])} → {fraction(loss['after'])}",
         f"{100 * change:+.1f} %",
         delta_color="inverse" if called else "off",
@@ -63,14 +61,14 @@ def figures(one: PretrainedModel) -> None:
         "Stage", numbers["stage"], plain(one.model) or None, delta_color="off", delta_arrow="off"
     )
     columns[2].metric(
-        "Parameters that moved",
+        "Trained parameters",
         count(numbers["trainable"]),
-        f"{count(numbers['frozen'])} stayed",
+        f"{count(numbers['frozen'])} frozen",
         delta_color="off",
         delta_arrow="off",
     )
     columns[3].metric(
-        "Wordpieces read",
+        "Wordpieces",
         count(numbers["tokens"]),
         f"{count(numbers['steps'])} steps",
         delta_color="off",
@@ -89,19 +87,19 @@ def figures(one: PretrainedModel) -> None:
         st.markdown(rounding)
     too_long = numbers.get("held_out_too_long", 0)
     left_out = (
-        f" {count(too_long)} stretches of these lines were too long for the model and left out."
+        f" {count(too_long)} windows of these lines were too long for the model and left out."
         if too_long
         else ""
     )
     st.markdown(
-        f":small[:gray[Asked {count(numbers['held_out_words'])} words of lines that this training"
-        f" never read, before and after.{left_out} A model that knows only how often each wordpiece"
-        f" occurs gets {fraction(loss['unigram'])}. Per character, so that vocabularies compare;"
-        " lower is better.]]"
+        f":small[:gray[Loss in nats per character on {count(numbers['held_out_words'])} masked"
+        f" words of held-out lines, before and after training.{left_out} A unigram model gets"
+        f" {fraction(loss['unigram'])}. Losses per character are comparable across"
+        " vocabularies; lower is better.]]"
     )
     if one.kept:
         with st.expander(
-            f"{len(one.kept)} models saved on the way, which fine-tuning can take",
+            f"{len(one.kept)} models saved during training",
             icon=":material/bookmarks:",
         ):
             st.code("\n".join(one.kept), language=None, wrap_lines=True)
@@ -111,7 +109,7 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
     """The held-out loss of several models as it fell, against what they read or how long they took;
     and all in a table.
     """
-    st.subheader("How the loss fell")
+    st.subheader("Loss curves")
     able = [one for one in made if one.curve.points]
     if able:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -124,7 +122,7 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
                 bind="query-params",
             )
             against = st.segmented_control(
-                "Against",
+                "X axis",
                 list(AGAINST),
                 default="tokens",
                 required=True,
@@ -149,18 +147,20 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
     )
     sampled = any(one.curve.asked < one.curve.of for one in shown)
     few = (
-        " Models that lie close may change places on all of them: the table has the loss on all."
+        " Close models may rank differently on all windows; the table shows the loss on all."
         if sampled
         else ""
     )
     st.markdown(
-        f":small[:gray[Each point asks {said} held-out windows; time spent asking is not"
+        f":small[:gray[Each point uses {said} held-out windows; evaluation time is not"
         f" counted.{few}]]"
     )
     if not have_same_masked_tokens(shown):
         st.warning(
-            "These were not asked the same words (another text, sample, seed or block length):"
-            " compare how each falls, not how low it lies.",
+            (
+                "These models were evaluated on different words (another text, sample, seed or"
+                " block length): compare the shape of the curves, not the level."
+            ),
             icon=":material/info:",
         )
 
@@ -177,9 +177,9 @@ def table(made: Sequence[PretrainedModel]) -> None:
             "after": [loss["after"] for _, _, loss in rows],
             "wordpieces": [numbers["tokens"] for _, numbers, _ in rows],
             "seconds": [numbers["seconds"] for _, numbers, _ in rows],
-            "a second": [numbers["tokens_per_second"] for _, numbers, _ in rows],
-            "moved": [numbers["trainable"] for _, numbers, _ in rows],
-            "stayed": [numbers["frozen"] for _, numbers, _ in rows],
+            "per second": [numbers["tokens_per_second"] for _, numbers, _ in rows],
+            "trained": [numbers["trainable"] for _, numbers, _ in rows],
+            "frozen": [numbers["frozen"] for _, numbers, _ in rows],
         },
         hide_index=True,
         key="pretrained_table",
@@ -189,7 +189,7 @@ def table(made: Sequence[PretrainedModel]) -> None:
             "before": st.column_config.NumberColumn("loss before", format="%.3f"),
             "after": st.column_config.NumberColumn("loss after", format="%.3f"),
             "seconds": st.column_config.NumberColumn(format="%.0f"),
-            "a second": st.column_config.NumberColumn(format="%.0f"),
+            "per second": st.column_config.NumberColumn(format="%.0f"),
         },
     )
 

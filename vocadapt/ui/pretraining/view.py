@@ -1,6 +1,4 @@
-"""The form of the page Pretraining: which model, on what text, which stage, how much; what it will
-cost; the start.
-"""
+"""Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,19 +31,22 @@ from vocadapt.ui.jobs import panel
 BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
 BUDGETS = ("epochs", "tokens", "hours")
 HELP = {
-    "model": "A model of this workspace, or type a folder or hub name.",
-    "stage": "Which parameters move. Only the stages that fit this model are offered.",
-    "parts": "A step is read in so many parts, where memory is short: the same gradient.",
-    "budget": "Passes over the text, wordpieces to read, or hours.",
-    "hours": "Turned into steps by the pace of the first ones, and kept so.",
+    "model": "Selects a model of this workspace, or type a folder or hub name.",
+    "stage": ("Selects the parameters to train. Only stages that apply to this model are listed."),
+    "parts": "Number of gradient accumulation steps: less memory, the same gradient.",
+    "budget": "Limits training by epochs, number of wordpieces, or hours.",
+    "hours": "Time limit, converted to a number of steps after measuring the first ones.",
     "keep_minutes": (
-        "A model that fine-tuning can take, saved on the way every so many minutes. Empty: none."
+        "Minutes between models saved during training, each usable for fine-tuning. Empty: none."
     ),
     "train_heads": (
-        "As the authors' public code does; their paper trains module, gates and new rows alone."
+        "Also trains the masked-language-model head, as in the authors' code; Tai et al. 2020"
+        " describe training only module, gates and new embeddings."
     ),
-    "nsp": "Blocks are pairs of sentences, and whether the second follows the first is asked, too.",
-    "dropout": "A short training reads nothing twice and cannot overfit: 0. exBERT: .1.",
+    "nsp": "Adds next-sentence prediction: blocks are pairs of sentences.",
+    "dropout": (
+        "Dropout probability. 0 for a short training, which cannot overfit; exBERT uses .1."
+    ),
 }
 
 
@@ -62,7 +63,7 @@ class Wanted:
 
     @property
     def wish(self) -> str:
-        """A name for what comes out."""
+        """The suggested name of the result."""
         return f"{pickers.shown_model(self.label)}-{self.further.stage}"
 
     @property
@@ -107,10 +108,12 @@ def headless(label: str, model: LanguageModel) -> bool:
     if has_mlm_head(model):
         return False
     pickers.nothing_yet(
-        f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
-        f"It was saved as {plain(model.architecture or 'no class')}. Choose a model that was saved"
-        " with its head (BertForMaskedLM): a head of random numbers would have to be trained"
-        " first, and its loss would say nothing of the model.",
+        f"{plain(label)} has no masked-language-model head, which pretraining needs.",
+        (
+            f"It was saved as {plain(model.architecture or 'no class')}. Select a model that was"
+            " saved with its head (BertForMaskedLM): a random head would have to be trained"
+            " first."
+        ),
     )
     return True
 
@@ -130,10 +133,7 @@ def about_model(model: LanguageModel) -> None:
     kind = "a plain model, without extension modules"
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
-        kind = (
-            f"an exBERT: modules of {fraction(size.share)} of a layer beside each, {added} added"
-            " tokens"
-        )
+        kind = f"an exBERT: modules of {fraction(size.share)} of a layer, {added} added tokens"
     st.markdown(
         f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]"
     )
@@ -180,17 +180,15 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bounds = limits(ContinuedSettings, "keep_minutes")
             keep = float(
                 optional_number(
-                    "Minutes between saved models",
+                    "Save every (minutes)",
                     bounds,
                     0,
                     "none saved",
                     help=HELP["keep_minutes"],
                 )
             )
-            heads = stage == "extension" and st.checkbox(
-                "Train the masked-word head, too", help=HELP["train_heads"]
-            )
-            pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
+            heads = stage == "extension" and st.checkbox("Train MLM head", help=HELP["train_heads"])
+            pairs = nsp and st.checkbox("Next-sentence prediction", help=HELP["nsp"])
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
     return ContinuedSettings(
         stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training
@@ -212,7 +210,7 @@ def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]
         return {"hours": float(hours)}
     return {
         "epochs": float(
-            st.number_input("Passes", 0.01, highest, usual.epochs, 0.5, key=key, width=180)
+            st.number_input("Epochs", 0.01, highest, usual.epochs, 0.5, key=key, width=180)
         )
     }
 
@@ -221,15 +219,15 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float 
     """Widgets of the other settings."""
     number = PresetNumbers(usual, preset, HELP)
     return {
-        "length": number(0, "Wordpieces of a block", "length", most=positions),
-        "batch": number(1, "Blocks a step", "batch"),
-        "lr": number(0, "Highest learning rate", "lr", "%.1e"),
-        "parts": number(1, "Parts of a step", "parts"),
-        "warm_up": number(0, "Warm-up, share", "warm_up"),
-        "share": number(1, "Words asked, share", "share"),
+        "length": number(0, "Block length", "length", most=positions),
+        "batch": number(1, "Batch size", "batch"),
+        "lr": number(0, "Learning rate", "lr", "%.1e"),
+        "parts": number(1, "Gradient accumulation steps", "parts"),
+        "warm_up": number(0, "Warmup ratio", "warm_up"),
+        "share": number(1, "Masking probability", "share"),
         "dropout": number(0, "Dropout", "dropout"),
         "seed": number(1, "Seed", "seed"),
-        "save_minutes": number(0, "Minutes between checkpoints", "save_minutes"),
+        "save_minutes": number(0, "Checkpoint minutes", "save_minutes"),
         "schedule": pick_schedule(usual, preset),
     }
 
@@ -244,8 +242,8 @@ def cost(
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
-        f" {count(found.steps)} steps, {found.epochs:.2f} passes over the text :small[:gray[at"
-        f" {count(round(per_second))} a second, {pace}; the text has {known}]]"
+        f" {count(found.steps)} steps, {found.epochs:.2f} epochs :small[:gray[at"
+        f" {count(round(per_second))} per second, {pace}; the text has {known}]]"
     )
 
 

@@ -1,4 +1,4 @@
-"""The map itself: one picture, two side by side, or two laid over each other with a slider between
+"""The chart of a projection: one space, two side by side, or two overlaid with a slider between
 them.
 """
 
@@ -46,8 +46,8 @@ CONFIG = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a map is looked at: colors, whether regions are named, how near; for two spaces how, and
-    how far between.
+    """View settings of a projection: color column, region names, zoom; for two spaces whether
+    overlaid, and the position between them.
     """
 
     column: Column | None
@@ -59,8 +59,7 @@ class Look:
 
 @dataclass
 class Standing:
-    """What stands out on the maps of one drawing of the page: changed by each word that is asked
-    for, while the maps stay.
+    """Highlighted points of the drawn charts, updated by each search without redrawing the charts.
 
     rings: for each space. windows: the part of each map that is seen, None for all of it; none as
     long as they are not drawn.
@@ -70,7 +69,7 @@ class Standing:
     windows: list[Window | None] = field(default_factory=list)
 
     def out_of_sight(self, shown: Shown, look: Look) -> bool:
-        """Whether the word is on a map that was drawn, but not in the part of it that is seen."""
+        """Return whether the word is on a drawn projection but outside its visible window."""
         for xy, window, rings in zip(
             places_of(shown, look), self.windows, self.rings, strict=False
         ):
@@ -88,9 +87,7 @@ class Standing:
 
 
 def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
-    """Widgets of how a map is looked at: zoom, region names, and for two spaces the layout and the
-    movement.
-    """
+    """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
     zoom = st.segmented_control(
         "Zoom",
         ZOOMS,
@@ -98,7 +95,7 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
         required=True,
         key="projection_zoom",
         bind="query-params",
-        help="Nearer to the word that was found, else to the middle. The wheel zooms too.",
+        help="Zooms to the found word, otherwise to the center. The mouse wheel zooms too.",
     )
     labels = st.toggle("Region names", key="projection_labels", bind="query-params")
     if len(shown.spaces) < 2:
@@ -114,7 +111,7 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
     if layout != LAYOUTS[1]:
         return labels, int(zoom[:-1]), False, 0.0
     moved = st.slider(
-        "0: the first space, 1: the second",
+        "First to second space",
         0.0,
         1.0,
         0.0,
@@ -127,8 +124,8 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
 
 
 def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str], None]) -> None:
-    """Draw the map; `on_select` is called with the key of the chart that a lasso or a box was drawn
-    on.
+    """Draw the projection; `on_select` is called with the key of the chart on which a lasso or box
+    was drawn.
 
     Clicks go another way, and so does what stands out: see marks.js.
     """
@@ -153,12 +150,14 @@ def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str]
 
 
 def key_of(number: int) -> str:
-    """The key of a chart; another turn makes it anew, with nothing drawn on it."""
+    """Return the key of a chart; a new turn makes a new chart without selection."""
     return f"projection_{number}_{st.session_state.setdefault('projection_turn', 0)}"
 
 
 def places_of(shown: Shown, look: Look) -> list[Matrix]:
-    """The layouts that are drawn (n, 2): each space's own, or one between them."""
+    """Return the drawn layouts, each (n, 2) float32: one per space, or one interpolated between
+    two.
+    """
     places = [picture.projection.xy for picture in shown.pictures]
     return [(1 - look.moved) * places[0] + look.moved * places[1]] if look.overlaid else places
 
@@ -174,7 +173,7 @@ def figure(
     labels: Sequence[tuple[float, float, str]] = (),
     still: bool = False,
 ) -> go.Figure:
-    """The figure of one layout (n, 2), in the colors of the theme."""
+    """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
     height, width = ALONE if len(shown.spaces) == 1 or look.overlaid else PAIR
@@ -186,8 +185,8 @@ def figure(
 
 
 def seen(shown: Shown, look: Look, rings: Sequence[Rings], still: bool = False) -> go.Figure:
-    """The map as it is seen, with what stands out, on white paper: one figure, two spaces side by
-    side in it.
+    """Return the visible projection with its highlights on white; two spaces side by side in one
+    figure.
     """
     drawn = [
         figure(
@@ -211,9 +210,7 @@ def seen(shown: Shown, look: Look, rings: Sequence[Rings], still: bool = False) 
 
 
 def regions(shown: Shown, look: Look, xy: Matrix) -> list[tuple[float, float, str]]:
-    """The names of the regions where their tokens lie in a layout (n, 2): (x, y, name); none where
-    they are not asked for.
-    """
+    """Return (x, y, name) of each region in a layout (n, 2); empty if region names are off."""
     return (
         [(x, y, escape_invisible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
         if look.labels
@@ -227,8 +224,8 @@ def _window(shown: Shown, look: Look, rings: Rings, xy: Matrix) -> Window | None
 
 
 def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
-    """The part of a layout that is seen at a zoom: round the point of this number, else the middle;
-    None: all of it.
+    """Return the visible window of a layout (n, 2) at a zoom, around the given point or the center;
+    None for all of it.
     """
     if zoom <= 1:
         return None
@@ -244,9 +241,9 @@ def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
 
 
 def _said(shown: Shown, number: int) -> str:
-    """The chart in words, for those who cannot see it."""
+    """Return the alternative text of the chart for screen readers."""
     settings = shown.map.settings.projection
     return (
-        f"{settings.method} map of {len(shown.words)} tokens of"
+        f"{settings.method} projection of {len(shown.words)} tokens of"
         f" {shown.spaces[min(number, len(shown.spaces) - 1)].label}"
     )

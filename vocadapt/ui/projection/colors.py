@@ -1,6 +1,4 @@
-"""The colors of a map: what a workspace offers to color its tokens by, and the column that is
-chosen.
-"""
+"""Colors of a projection: the columns that a workspace offers, and the selected one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +18,12 @@ from vocadapt.ui.projection.sources import Shown
 
 PLAIN = "one color"
 TABLES = f"{UPLOADS}/tables"  # tables of one's own, by token
-HELP = (
-    "Length, id, frequency, the regions of the map, what became of a token, a slice of yours, or a"
-    " table of yours."
-)
+HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
 
 
 def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
-    """Choose what the tokens are colored by; the choice stands in the address. Shows why where it
-    cannot be done.
+    """Show the color picker and return the selected column; shows a message if it cannot be
+    computed.
     """
     offered = _offered(workspace, shown)
     chosen = st.selectbox(
@@ -41,23 +36,24 @@ def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
 
 
 def matched(column: Column | None, shown: Shown) -> None:
-    """Say how many tokens of the map have a value, where not all have."""
+    """Show how many tokens have a value, if not all do."""
     if column is not None and column.known < len(shown.words):
-        said = f"{count(column.known)} of {count(len(shown.words))} tokens on the map have a value"
+        said = (
+            f"{count(column.known)} of {count(len(shown.words))} tokens on the projection"
+            " have a value"
+        )
         st.markdown(f":small[:violet[{plain(column.name)}: {said}]]")
 
 
 def take_table(workspace: Workspace) -> None:
-    """Form: a table of one's own, token and value, kept in the workspace as something to color
-    by.
-    """
+    """Form: upload a table of tokens and values, saved in the workspace as a color column."""
     st.markdown(
-        ":small[A line for each token: token,value. Numbers become a scale, words up to eight"
-        " colors.]"
+        ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
+        " up to eight colors.]"
     )
     turn = st.session_state.setdefault("projection_table_turn", 0)
     given = st.file_uploader(
-        "A table of your own",
+        "Own table",
         type=["csv", "tsv", "txt"],
         key=f"projection_table_{turn}",
         max_upload_size=20,
@@ -75,7 +71,7 @@ def take_table(workspace: Workspace) -> None:
 
 
 def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
-    """Everything to color by, by the name it is shown under."""
+    """Return the builders of all color columns by display name."""
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
         "length": lambda: token_columns.length(shown.words, shown.continuation),
@@ -96,8 +92,8 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
 
 
 def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
-    """The counts that come with word vectors, and those of each text that was counted in the
-    model's words.
+    """Return the frequency columns: counts of the word vectors, and of each corpus with word counts
+    for the model.
     """
     opened = shown.spaces[0].opened
     found: dict[str, Callable[[], Column | None]] = {}
@@ -149,7 +145,7 @@ def _plan(model: Artifact) -> dict[str, object]:
 
 
 def _concerns(model: Artifact, shown: Shown, workspace: Workspace) -> bool:
-    """Whether a map is of an adapted model, or of the one it was made from."""
+    """Return whether a projection shows an adapted model or its base model."""
     given = model.manifest.inputs.get("model")
     known = {
         model.folder.resolve(),

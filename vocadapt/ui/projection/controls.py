@@ -1,5 +1,5 @@
-"""What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in
-the address.
+"""Controls of the page Projection: spaces, tokens, and which saved projection; all of it is in the
+address.
 """
 
 from collections.abc import Mapping
@@ -18,23 +18,24 @@ from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.projection import sources
 from vocadapt.ui.projection.sources import Named
 
-AT_ONCE = "PCA, at once"
-NONE = "no other"
+AT_ONCE = "PCA (not saved)"
+NONE = "none"
 THESIS = TokenChoice()
 WAYS = ("first", "frequency", "search", "around a word")
 EXAMPLE = "cancer"  # figure 3.6 of the thesis
 HELP = {
     "view": (
-        "The principal components are drawn at once. t-SNE and UMAP take a while: make such a map"
-        " once, and it stays here."
+        "Selects the projection. PCA is computed immediately; t-SNE and UMAP projections are"
+        " created once and listed here."
     ),
-    "other": "The same tokens in a second space, laid over the first: what moved, and what stayed.",
-    "example": "The neighborhood of *cancer*, as in figure 3.6 of the thesis.",
+    "other": "Selects a second space with the same tokens, to see what moved.",
+    "example": "Shows the neighborhood of *cancer*, as in Fast 2023, figure 3.6.",
 }
 
 
 def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
-    """Choose a space, and another to compare it with; empty while there is none.
+    """Show the pickers of a space and an optional second one; return an empty tuple if there is
+    none.
 
     The spaces of the newest map come first; without a map, the newest model.
     """
@@ -67,9 +68,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 
 
 def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
-    """The spaces of the newest map by the name they are shown under; none where one of them is not
-    known.
-    """
+    """Return the display names of the spaces of the newest projection; empty if one is unknown."""
     folders = {Path(name).resolve(): label for label, name in known.items()}
     newest = workspace.artifacts("maps")[:1]
     found = [
@@ -79,8 +78,7 @@ def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
 
 
 def pick_view(made: list[Artifact]) -> Artifact | None:
-    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at
-    once (None).
+    """Show the picker of projections: the newest by default; None is PCA, computed immediately.
 
     A map that a job has just finished, and the last one of spaces just chosen, are shown without
     being asked for.
@@ -89,22 +87,22 @@ def pick_view(made: list[Artifact]) -> Artifact | None:
     last = made[0].name if made else AT_ONCE
     address.settle("projection_view", Choice(names.__contains__, last, last))
     chosen = st.selectbox(
-        "Map", list(names), key="projection_view", persist_state="session", help=HELP["view"]
+        "Projection", list(names), key="projection_view", persist_state="session", help=HELP["view"]
     )
     address.write("projection_view", [str(chosen or last)])
     return names.get(str(chosen or last))
 
 
 def pick_tokens(view: Artifact | None = None) -> TokenChoice:
-    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a
-    choice that cannot be.
+    """Draw the token filter with the defaults of Fast 2023; raise InputError if the choice is
+    invalid.
 
     `view`: the finished map that is looked at; it has its own tokens.
     """
     if view:
         st.markdown(
-            f":small[{plain(view.name)} keeps its own tokens: these are of PCA, and of the next map"
-            " you make.]"
+            f":small[{plain(view.name)} has its own tokens: this selection applies to PCA and"
+            " to new projections.]"
         )
     way = st.segmented_control(
         "Tokens",
@@ -119,11 +117,11 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     if way == "around a word":
         left, right = st.columns(2)
         values["around"] = left.text_input(
-            "Around the word", EXAMPLE, key="projection_around", bind="query-params"
+            "Word", EXAMPLE, key="projection_around", bind="query-params"
         ).strip()
         values["nearest"] = int(
             right.number_input(
-                "Its nearest",
+                "Neighbors",
                 *limits(THESIS, "nearest"),
                 THESIS.nearest,
                 key="projection_nearest",
@@ -133,7 +131,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     else:
         if way == "search":
             values["search"] = st.text_input(
-                "Tokens that hold", key="projection_holding", bind="query-params"
+                "Token contains", key="projection_holding", bind="query-params"
             )
         if way == "frequency":
             left, middle, right = st.columns(3)
@@ -161,10 +159,10 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                 )
             )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            every = st.toggle("All of them", key="projection_all", bind="query-params")
+            every = st.toggle("All tokens", key="projection_all", bind="query-params")
             highest = limits(THESIS, "first")[1]
             most = st.number_input(
-                "The first",
+                "Max tokens",
                 1,
                 highest,
                 THESIS.first,
@@ -178,7 +176,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
 
 
 def show_example() -> None:
-    """Callback: the neighborhood of the example."""
+    """Callback: show the neighborhood of the example word."""
     st.session_state.update(
         {
             "projection_view": AT_ONCE,
@@ -193,17 +191,19 @@ def show_example() -> None:
 def _filters() -> dict[str, object]:
     bounds = limits(THESIS, "min_length")
     length = st.number_input(
-        "Shortest, in characters",
+        "Min characters",
         *bounds,
         THESIS.min_length,
         key="projection_shortest",
         bind="query-params",
-        help="Counted without ##. 4: longer than three, as in the thesis.",
+        help="Minimum token length, without ##. Default 4, as in Fast 2023.",
     )
     with st.container(horizontal=True):
         return {
             "min_length": int(length),
-            "continuations": st.toggle("Pieces (##)", key="projection_pieces", bind="query-params"),
+            "continuations": st.toggle(
+                "Continuations (##)", key="projection_pieces", bind="query-params"
+            ),
             "specials": st.toggle("Special tokens", key="projection_specials", bind="query-params"),
             "unused": st.toggle("[unused]", key="projection_unused", bind="query-params"),
         }

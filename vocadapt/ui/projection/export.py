@@ -1,5 +1,5 @@
-"""What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a
-command line.
+"""Exports of the page Projection: tables of tokens, the chart as HTML, PNG or SVG, and the command
+line.
 """
 
 from collections.abc import Callable
@@ -33,9 +33,9 @@ def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Down
 
 
 def details(shown: Shown, look: Look, standing: Standing) -> None:
-    """Details & export: the settings, the same map as a command, the map as it is seen as files."""
+    """Draw Details & export: settings, command line and files of the projection."""
     with st.expander("Details & export", icon=":material/data_object:"):
-        st.markdown("The same map in a terminal")
+        st.markdown("The same projection in a terminal")
         st.code(command(shown), language="bash", wrap_lines=True)
         left, right = st.columns(2)
         left.markdown("Settings")
@@ -62,7 +62,7 @@ def details(shown: Shown, look: Look, standing: Standing) -> None:
 
 
 def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
-    """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw
+    """Render the visible projection and offer the files; shows a message if no browser can render
     it.
     """
     with mistakes.shown(), st.spinner("Drawing …"):

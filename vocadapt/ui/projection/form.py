@@ -1,4 +1,4 @@
-"""The form that makes a t-SNE or UMAP map: its parameters, how long it will take, one job."""
+"""Form for t-SNE and UMAP projections: parameters, time estimate, and the start of the job."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +31,7 @@ BEGUN = "projection_begun"  # in the session: the form has just started a job
 def make_map(
     workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
 ) -> None:
-    """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice
-    gives.
-    """
+    """Form: project these tokens by t-SNE or UMAP. `tokens`: number of selected tokens."""
     method = st.segmented_control(
         "Method",
         SLOW,
@@ -55,16 +53,16 @@ def make_map(
     )
     st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
     name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "projection_name")
-    if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
+    if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
         _start(workspace, Spec("map", ProjectionStep(choice, settings), inputs), name)
 
 
 def popover() -> DeltaGenerator:
-    """Where the form lies, folded up; it closes when its job has begun."""
+    """Return the popover of the form; it closes when its job has started."""
     if st.session_state.pop(BEGUN, False):
         st.session_state["making"] = False
-    return st.popover("Make a map", icon=":material/add:", key="making", on_change="rerun")
+    return st.popover("New projection", icon=":material/add:", key="making", on_change="rerun")
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:
@@ -77,7 +75,7 @@ def _start(workspace: Workspace, spec: Spec, name: str) -> None:
 
 
 def command(shown: Shown) -> str:
-    """The command line that draws the same map."""
+    """Return the command line that creates the same projection."""
     if shown.kept and shown.kept.manifest.command:
         return shown.kept.manifest.command
     inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
@@ -85,11 +83,11 @@ def command(shown: Shown) -> str:
 
 
 def _parameters(method: str, tokens: int) -> ProjectionSettings:
-    """Widgets of a method's parameters; the first one matters, the others stand folded."""
+    """Draw the parameters of a method; all but the main one are folded."""
     if method == "tsne":
         least, highest = limits(STANDARD, "perplexity")
         most = min(max(least, float((tokens - 1) // 3)), highest)
-        about = "Neighbors that count, about."
+        about = "Approximate number of effective neighbors."
         perplexity = st.number_input(
             "Perplexity", least, most, min(STANDARD.perplexity, most), help=about
         )
@@ -111,12 +109,12 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
                 ),
             )
         else:
-            settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
+            settings = replace(settings, min_dist=float(_input("Min distance", "min_dist")))
         return replace(
             settings,
             iterations=int(_optional("Iterations", "iterations", "method's default")),
             metric=str(st.selectbox("Metric", METRICS, key="projection_metric")),
-            pca=int(_optional("Principal components before", "pca", "all dimensions")),
+            pca=int(_optional("PCA components first", "pca", "all dimensions")),
             seed=int(_input("Seed", "seed", key="projection_seed")),
         )
 

@@ -1,5 +1,5 @@
-"""Marks over the map: the word that was asked for, its neighbors, what is selected, the names of
-regions; and clicks on points.
+"""Overlay of the charts: the searched word, its neighbors, the selection, region names; and clicks
+on points.
 
 They are no part of plotly's figure, which takes a browser half a second and more to draw anew: see
 marks.js.
@@ -26,8 +26,8 @@ _over = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked on a chart, by ids: the word, what is near it, what is selected; names by id;
-    (x, y, name) of regions.
+    """Marks of a chart, by token ids: the word, its neighbors, the selection; names by id; (x, y,
+    name) of regions.
 
     `chart` is the key of the chart, `size` the pixels of its points.
     """
@@ -44,9 +44,7 @@ class Marks:
 def marks(
     shown: Shown, chart: str, size: float, rings: Rings, regions: Sequence[tuple[float, float, str]]
 ) -> Marks:
-    """The marks of a chart, with names in a form that can be read: a canvas shows text
-    literally.
-    """
+    """Build the marks of a chart; names are escaped, because a canvas shows text literally."""
     named = [
         *([] if rings.word is None else [rings.word]),
         *[id for id in rings.near if id >= 0][:NAMED],
@@ -65,7 +63,7 @@ def marks(
 
 
 def draw(charts: Sequence[Marks], size: int, on_click: Callable[[int], None]) -> None:
-    """Draw the marks of charts; `on_click` is called with the id of a point that is clicked, one of
+    """Draw the marks of charts; `on_click` is called with the id of a clicked point, less than
     `size`.
     """
     _over(
@@ -77,13 +75,11 @@ def draw(charts: Sequence[Marks], size: int, on_click: Callable[[int], None]) ->
 
 
 def short(text: str, longest: int = LONGEST) -> str:
-    """A token as it is written on the map: nothing hidden in it, and no longer than there is room
-    for.
-    """
+    """Return a token for display on a chart: invisible characters escaped, long ones shortened."""
     return escape_invisible(text if len(text) <= longest else f"{text[: longest - 1]}…")
 
 
 def _clicked(size: int, on_click: Callable[[int], None]) -> None:
-    """Callback: what the browser says is looked at before it is believed."""
+    """Callback: validate the clicked id sent by the browser."""
     for id in ids_of([{"customdata": st.session_state[KEY].get("clicked")}], size):
         on_click(id)

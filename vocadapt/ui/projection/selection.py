@@ -1,6 +1,4 @@
-"""What a visitor points at on a map, as token ids: out of the chart's events, in and out of the
-address.
-"""
+"""Selection of tokens by lasso or box: from chart events to token ids, and to and from the address."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +11,8 @@ MOST_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id s
 
 
 def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
-    """The ids of the selected points, each once, in order; `size`: how many tokens the space has.
+    """Return the distinct ids of the selected points in order; `size`: number of tokens of the
+    space.
 
     An id travels in a point's customdata: a point's own number counts within its trace, and clashes
     between traces.
@@ -23,14 +22,12 @@ def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
 
 
 def to_address(ids: Sequence[int]) -> str:
-    """A selection as it stands in the address: "" for none, and for one that is too large for
-    it.
-    """
+    """Format a selection for the address; "" if it is empty or too large."""
     return ",".join(map(str, ids)) if len(ids) <= MOST_IN_ADDRESS else ""
 
 
 def from_address(text: str, size: int) -> list[int]:
-    """What `to_address` wrote; anything else in it is passed over."""
+    """Parse what `to_address` wrote; invalid parts are ignored."""
     numbers = (
         int(part)
         for part in text.split(",")[:MOST_IN_ADDRESS]
@@ -45,7 +42,7 @@ def clear_manual_selection() -> None:
 
 
 def _id_in(custom: Any) -> int | None:
-    """An id however the browser wraps it: 7, [7], {"0": 7}."""
+    """Return an id from any of its JSON forms: 7, [7], {"0": 7}."""
     if isinstance(custom, Mapping):
         custom = list(custom.values())
     if isinstance(custom, list):

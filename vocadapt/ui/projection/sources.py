@@ -1,6 +1,4 @@
-"""What the map page shows: one space or two, and a map of them, drawn at once or kept by an earlier
-job.
-"""
+"""Spaces and projections of the page: computed immediately (PCA) or saved by an earlier job."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,27 +26,25 @@ JUDGED = 1000  # tokens on which a picture that is drawn at once is judged
 
 @dataclass(frozen=True)
 class Named:
-    """A space under the name that the page shows it by; `name` opens it."""
+    """A space with its display name; `name` opens it."""
 
     label: str
     name: str
 
     @property
     def opened(self) -> OpenedSpace:
-        """The space itself, kept between reruns."""
+        """The opened space, cached between reruns."""
         return cache.opened(self.name)
 
     @property
     def stamp(self) -> str:
-        """Changes when the files behind it do."""
+        """A cache key that changes with the files of the space."""
         return cache.space_stamp(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A map and the spaces it is of. `key` tells it from every other: the first part of any key for
-    what is drawn from it.
-    """
+    """A projection and its spaces. `key` identifies it in caches of what is drawn from it."""
 
     key: str
     spaces: tuple[Named, ...]
@@ -57,12 +53,12 @@ class Shown:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The tokens on the map."""
+        """The tokens of the projection."""
         return self.map.words
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The space whose ids the page speaks of: the first."""
+        """The first space, whose ids the page uses."""
         return self.spaces[0].opened.space
 
     @cached_property
@@ -72,30 +68,28 @@ class Shown:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of token of each space, as the lab colors it; the second of two alike is shown
-        as what is aimed at.
-        """
+        """The color kind of each space; the second of two equal kinds is shown as target."""
         found = ["source" if space.opened.model else "domain" for space in self.spaces]
         return (found[0], *("target" if kind == found[0] else kind for kind in found[1:]))
 
     @property
     def continuation(self) -> str:
-        """The mark of a piece that continues a word; "" where there is none."""
+        """The continuation prefix of the model; "" if there is none."""
         model = self.spaces[0].opened.model
         return model.vocabulary.continuation if model else ""
 
 
 def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
-    """The principal components of the chosen tokens, with no wait; raises InputError where there is
-    nothing to lay out.
+    """Return the PCA projection of the chosen tokens; raise InputError if there is nothing to
+    project.
     """
     stamps = " ".join(one.stamp for one in spaces)
     return Shown(f"{stamps} {choice}", spaces, _at_once(stamps, spaces, choice))
 
 
 def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
-    """A map that a job made; raises InputError where it is damaged, and where its space was made
-    anew with other tokens.
+    """Return a saved projection; raise InputError if it is damaged or its space has other tokens
+    now.
     """
     found = _kept(str(artifact.folder), artifact.stamp)
     space = spaces[0].opened.space
@@ -104,25 +98,25 @@ def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
         for row, word in zip(found.rows.tolist(), found.words, strict=True)
     ):
         raise InputError(
-            f"{artifact.name} shows other tokens than {spaces[0].label} has now.",
-            "Make the map again.",
+            f"{artifact.name} has other tokens than {spaces[0].label} now.",
+            "Create the projection again.",
         )
     return Shown(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
 
 
 def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
-    """The finished maps of these spaces, newest first."""
+    """Return the saved projections of these spaces, newest first."""
     asked = [one.opened.folder.resolve() for one in spaces]
     return [made for made in workspace.artifacts("maps") if folders_of(workspace, made) == asked]
 
 
 def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
-    """Where the spaces of a map lie."""
+    """Return the folders of the spaces of a projection."""
     given = (made.manifest.inputs.get(role) for role in ("space", "other"))
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]
 
 
-@st.cache_resource(max_entries=8, show_spinner="Laying out the tokens …")
+@st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …")
 def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> ProjectionArtifact:
     opened = [one.opened for one in spaces]
     step = ProjectionStep(choice, ProjectionSettings("pca"))
@@ -131,6 +125,6 @@ def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> Pro
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the map …")
+@st.cache_resource(max_entries=8, show_spinner="Reading the projection …")
 def _kept(folder: str, stamp: str) -> ProjectionArtifact:
     return load_projection(Path(folder))

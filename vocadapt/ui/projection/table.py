@@ -1,4 +1,4 @@
-"""The selected tokens: as a table, as a named slice, as a file."""
+"""The selected tokens as a table, a named slice and files."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,16 +33,14 @@ TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_co
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The selected tokens that the first space knows, by id, and the slice they come from (None:
-    selected by hand).
-    """
+    """Selected tokens of the first space, by id, and their slice (None: selected by hand)."""
 
     ids: Sequence[int]
     slice: Slice | None = None
 
 
 def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selected:
-    """What is selected: the slice of the address where one is named, else what was pointed at."""
+    """Return the selection: the slice named in the address, or the tokens selected by hand."""
     id = st.session_state.get("projection_slice", st.query_params.get("projection_slice"))
     if not id:
         return Selected(picked)
@@ -61,7 +59,7 @@ def show(
     column: Column | None,
     clear: Callable[[], None],
 ) -> None:
-    """Draw the block of the selection: which slice, the table, how to keep it and take it along."""
+    """Draw the selection: slice picker, table, and buttons to save and download it."""
     there = slices_of(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(
@@ -86,8 +84,8 @@ def show(
         _told(workspace, shown, chosen, chosen.slice, clear)
     if not chosen.ids:
         st.markdown(
-            ":gray[Nothing is selected: take the lasso or the box beside the map, and draw round"
-            " points.]"
+            ":gray[Nothing is selected: use the lasso or the box tool of the projection to"
+            " select points.]"
         )
         return
     table = table_of(shown, chosen.ids, column)
@@ -115,9 +113,7 @@ def show(
 
 
 def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.DataFrame":
-    """The table of some tokens by id: id, token, length, frequency where it is known, and the
-    column of the colors.
-    """
+    """Return a table of tokens by id: id, token, length, frequency if known, and the color column."""
     import pandas as pd
 
     space = shown.space
@@ -140,18 +136,20 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
 def _told(
     workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clear: Callable[[], None]
 ) -> None:
-    """What a slice is, how much of it this space and this map know, and the way to remove it."""
+    """Describe a slice, how many of its tokens are in the space and the projection, and offer to
+    delete it.
+    """
     on_map = len(set(chosen.ids) & set(shown.map.rows.tolist()))
     made = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))} tokens"
-            f" in this space, {count(on_map)} on the map"
+            f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))}"
+            f" tokens in this space, {count(on_map)} on the projection"
             f" :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
         )
         with st.popover("Remove", icon=":material/delete:"):
             st.button(
-                "Remove this slice for good",
+                "Delete slice",
                 key="remove_slice",
                 on_click=_remove,
                 args=(workspace, one.id, clear),
@@ -159,11 +157,11 @@ def _told(
 
 
 def _keep(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
-    """Form: name the selection, so that it is kept as a slice."""
+    """Form: save the selection as a named slice."""
     name = st.text_input(
-        "Keep them as a slice",
+        "Slice name",
         key="slice_name",
-        placeholder="Its name",
+        placeholder="name",
         max_chars=LONGEST,
         width=260,
     )
@@ -178,7 +176,7 @@ def _keep(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
 
 
 def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> None:
-    """Callback: save the selection, and look at it as a slice from now on."""
+    """Callback: save the selection as a slice and select that slice."""
     source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
     st.session_state["projection_slice"] = made.id
@@ -186,7 +184,7 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
 
 
 def _remove(workspace: Workspace, id: str, clear: Callable[[], None]) -> None:
-    """Callback: remove a slice, and look at none."""
+    """Callback: delete a slice and clear the selection."""
     with suppress(InputError):  # gone already
         delete_slice(workspace, id)
     clear()

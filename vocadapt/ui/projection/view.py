@@ -1,5 +1,5 @@
-"""The map page's heart: the map, the word that was asked for with its neighbors, the quality of
-the picture, the selection.
+"""Main part of the page Projection: chart, searched word with its neighbors, quality, and
+selection.
 """
 
 from collections.abc import Sequence
@@ -29,18 +29,21 @@ from vocadapt.ui.projection.sources import Named, Shown
 
 HELP = {
     "trust": (
-        "1: what lies together on the map is near in the space. Each false neighbor costs by how"
-        " far off it truly is."
+        "Trustworthiness: 1 if all neighbors on the projection are neighbors in the space;"
+        " false neighbors are penalized by their true rank."
     ),
-    "kept": "Share of a token's nearest in the space that are among its nearest on the map, too.",
-    "find": "Or click a point of the map.",
+    "kept": (
+        "Neighborhood preservation: fraction of a token's nearest neighbors in the space"
+        " that are also its nearest on the projection."
+    ),
+    "find": "Finds a token and its neighbors; or click a point of the projection.",
 }
 Found = list[tuple[int, str, float]]  # id, token, cosine
 
 
 @st.fragment
 def explore(workspace: Workspace, shown: Shown) -> None:
-    """The map with all that is asked of it; a lasso draws only this part again, a word or a click
+    """Draw the chart and everything around it; a lasso reruns this fragment only, a search or click
     only `near`.
     """
     left, right = st.columns([2.5, 1], gap="medium")
@@ -48,7 +51,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
         column = pick_color(workspace, shown)
         with (
             st.popover(
-                "Table", icon=":material/upload_file:", help="Color by a table of your own."
+                "Table", icon=":material/upload_file:", help="Colors tokens by your own table."
             ),
             mistakes.shown(),
         ):
@@ -67,8 +70,8 @@ def explore(workspace: Workspace, shown: Shown) -> None:
 
 @st.fragment
 def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: chart.Standing) -> None:
-    """The word that is asked for, its neighbors, and the marks on the map; a word or a click draws
-    nothing else again.
+    """Draw the search field, the neighbors and the marks; a search or click reruns only this
+    fragment.
     """
     word, k = _ask_word()
     found = _found(shown, word, k)
@@ -87,9 +90,7 @@ def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: char
 
 
 def quality(shown: Shown) -> None:
-    """Which tokens are shown, of how many, and how far the picture may be trusted: always beside
-    the map.
-    """
+    """Show which tokens are drawn, and the quality of the projection compared with chance."""
     pickers.crowded_note(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.map.how)}**")
     for name, picture in zip(shown.spaces, shown.pictures, strict=True):
@@ -107,14 +108,14 @@ def quality(shown: Shown) -> None:
 
 
 def neighbors(space: Named, word: str, k: int) -> Found:
-    """A word of a space, then its k nearest by cosine, exact, in the space itself; raises
-    InputError for a word it lacks.
+    """Return a word and its k nearest neighbors by exact cosine in the original space; raise
+    InputError if it is missing.
     """
     rows = space.opened.space
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
         raise InputError(
-            f"{word[:100]!r} is none of the {len(rows):,} tokens of {space.label}.",
+            f"{word[:100]!r} is not one of the {len(rows):,} tokens of {space.label}.",
             "Check the spelling.",
         )
     found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
@@ -123,9 +124,7 @@ def neighbors(space: Named, word: str, k: int) -> Found:
 
 
 def clear() -> None:
-    """Callback: let go of the selection; under another key the chart forgets what was drawn on
-    it.
-    """
+    """Callback: clear the selection; a new chart key makes the browser forget it."""
     _let_go()
     st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
 
@@ -148,9 +147,7 @@ def _ask_word() -> tuple[str, int]:
 
 
 def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
-    """The neighbors of a word in each space, in the first one's order of asking; None where no
-    word is asked for.
-    """
+    """Return the neighbors of a word in each space; None if no word is searched."""
     if not word:
         return None
     found: list[Found] = []
@@ -163,8 +160,8 @@ def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
 
 
 def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
-    """What stands out on a map: a word and its neighbors in the map's own space, by their ids in
-    the first space.
+    """Return the highlighted points: a word and its neighbors in the original space, by their ids
+    in the first space.
     """
     index = shown.space.index
     own, near = (
@@ -175,12 +172,12 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
 
 
 def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
-    """The neighbors as cards, one a space: those in the original space, never those on the map."""
+    """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
         neighbor_cards([])  # the browser fetches what draws cards now, not with the first word
         st.markdown(
-            ":small[:gray[Find a token, or click a point: its nearest in the space itself appear"
-            " here. To select many, take the lasso beside the map.]]"
+            ":small[:gray[Find a token, or click a point: its nearest neighbors in the"
+            " original space appear here. To select many, use the lasso tool.]]"
         )
         return
     on_map, cards = frozenset(shown.words), []
@@ -193,26 +190,26 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
         rows = [(token, score) for _, token, score in one[1:]]
         seen = sum(token in on_map for token, _ in rows)
         note = (
-            f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} · {seen}"
-            " on the map"
+            f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} ·"
+            f" {seen} on the projection"
         )
         title = f"Nearest to {one[0][1]}" if one else f"Nearest to {word}"
         title = f"{title} · {space.label}" if len(found) > 1 else title
-        missing = f"{word[:60]} is none of its tokens"
+        missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, frozenset(both), missing))
     neighbor_cards(cards)
-    st.markdown(":small[:gray[On the map: ★ the word · ○ near it in the space · □ selected]]")
+    st.markdown(
+        ":small[:gray[On the projection: ★ the word · ○ its neighbors in the space · □ selected]]"
+    )
     if found[0] and found[0][0][1] not in on_map:
         st.markdown(
-            ":small[:violet[The word itself is not on this map: choose other tokens, or map its"
-            " surroundings.]]"
+            ":small[:violet[The word is not on this projection: select other tokens, or"
+            " project its neighborhood.]]"
         )
 
 
 def _picked(shown: Shown) -> list[int]:
-    """The ids that are selected: those of the address, or a large selection of this session on this
-    space.
-    """
+    """Return the selected ids: those of the address, or a large selection of this session."""
     if link := address.read_link(PICKED):
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
     stamp, ids = st.session_state.get(BY_HAND, ("", []))
@@ -222,12 +219,12 @@ def _picked(shown: Shown) -> list[int]:
 
 
 def _ask_for(word: str) -> None:
-    """Callback: a click on a point asks for its word."""
+    """Callback: search the word of a clicked point."""
     st.session_state["projection_word"] = word
 
 
 def _drawn_round(key: str, shown: Shown) -> None:
-    """Callback: a lasso or a box selects the tokens in it."""
+    """Callback: select the tokens in a lasso or box."""
     ids = ids_of(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
@@ -236,6 +233,6 @@ def _drawn_round(key: str, shown: Shown) -> None:
 
 
 def _let_go() -> None:
-    """Forget what was selected, by slice or by hand."""
+    """Clear the selected slice and the manual selection."""
     st.session_state["projection_slice"] = None
     clear_manual_selection()

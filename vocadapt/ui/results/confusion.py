@@ -1,4 +1,4 @@
-"""What a run took for what: the matrix, and the examples of the cell that is chosen."""
+"""Confusion matrix of a run, and the examples of the selected cell."""
 
 from collections.abc import Sequence
 
@@ -18,8 +18,8 @@ WIDTH = 12  # words on either side of an entity
 
 
 def taken_for(task: str) -> None:
-    """Choose a run and a cell; see its examples, all of them."""
-    st.subheader("What was taken for what")
+    """Draw the confusion matrix of a run and all examples of the selected cell."""
+    st.subheader("Confusion matrix")
     left, right = st.columns([1, 1.6], gap="large")
     with left:
         chosen = pick_run(workspace(), "Run", "results_confused", task=task, cuts=True)
@@ -27,10 +27,7 @@ def taken_for(task: str) -> None:
         return
     if chosen.run.kind == "qa":
         with right:
-            st.markdown(
-                ":gray[Answers have no classes that could be taken for one another: look at them on"
-                " Error analysis.]"
-            )
+            st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
     with mistakes.shown():
         found = _confusion(
@@ -74,7 +71,7 @@ def _matrix(found: ConfusionMatrix) -> None:
             rows,
             "gold against predicted",
         )
-    told = "gold down, predicted across; each cell: share of its row, and how many"
+    told = "rows: gold, columns: predicted; each cell: fraction of its row, and count"
     st.markdown(f":small[:gray[{count(int(whole.counts.sum()))} {found.unit}; {told}.]]")
     if classes > MOST_CLASSES:
         st.markdown(
@@ -93,7 +90,7 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         for gold, said in [*found.mistakes, *sorted(_right(found))]
     }
     if not cells:
-        st.markdown("Nothing to tell apart: neither gold nor prediction holds a label.")
+        st.markdown("There is nothing to compare: neither gold nor predictions have a label.")
         return
     first = next(
         (shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells))

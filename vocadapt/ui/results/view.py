@@ -1,5 +1,5 @@
-"""Parts of the page Results: the leaderboard of a task against a pinned baseline, curves, group
-means, exports.
+"""Parts of the page Results: leaderboard with baseline, learning curves, means by task group,
+exports.
 """
 
 import shlex
@@ -33,16 +33,13 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
-OWN = "the task's own"
+OWN = "default"
 MOST_CURVES = 12
 HELP = {
-    "baseline": (
-        "Differences and paired tests are to this run and cut; it stands in the address, so a link"
-        " keeps it."
-    ),
+    "baseline": ("Selects the run and tokenization for differences and paired tests."),
     "score": (
-        "Another score of the same predictions. Each is named with its exact definition under the"
-        " table."
+        "Selects another score of the same predictions. Its exact definition is shown below"
+        " the table."
     ),
     "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
     "Δ points": "Difference of the means to the baseline, in points.",
@@ -51,9 +48,10 @@ HELP = {
         " comparisons."
     ),
     "verdict": (
-        "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05."
+        "Better or worse only with at least three seeds on both sides, a difference beyond"
+        " one sd, and p < .05."
     ),
-    "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
+    "mean": "Mean over all seeds, including collapsed ones; their number is shown.",
 }
 
 
@@ -72,7 +70,7 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
         index=None,
         key="results_baseline",
         bind="query-params",
-        placeholder="Pin one to compare with",
+        placeholder="Select a baseline",
         help=HELP["baseline"],
     )
     return offered.get(str(chosen))
@@ -129,7 +127,7 @@ def headline(board: TaskLeaderboard) -> None:
         told = (
             "the best is the baseline"
             if best.verdict == BASELINE
-            else best.verdict or "pin a baseline to compare with"
+            else best.verdict or "select a baseline"
         )
         columns[1].markdown(f":small[{told}]")
     columns[2].metric("Test units", count(board.units))
@@ -251,17 +249,16 @@ def group_means(groups: GroupMeans) -> None:
         own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()
     ):
         return
-    st.subheader("Means over groups of tasks")
+    st.subheader("Means by task group")
     st.dataframe(
         {"model · trained on": [escape_invisible(model) for model in groups], **held},
         hide_index=True,
         key="groups",
     )
     st.markdown(
-        ":small[:gray[Each task by its own score under the cut that counts, mean over its seeds; in"
-        " brackets how many tasks of the group are scored, of how many, and how many runs"
-        " collapsed: the means hold them. A benchmark is known by its name, whatever collection it"
-        " came in.]]"
+        ":small[:gray[Each task by its default score and tokenization, mean over seeds. In"
+        " brackets: scored tasks of all tasks of the group, and collapsed runs, which are"
+        " included in the means.]]"
     )
 
 

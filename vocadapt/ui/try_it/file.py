@@ -22,32 +22,30 @@ FILES = {"ner": "predictions.tsv"}
 
 def on_a_file(folder: str, run: SavedRun) -> None:
     """Take a text file, a sentence on each line, and give its predictions back as a download."""
-    st.subheader("A file of unlabeled text")
+    st.subheader("Predict a file")
     if run.kind in ("qa", "nli"):
         what = "Questions and contexts" if run.kind == "qa" else "Pairs of sentences"
         st.markdown(
-            f"{what} are no plain text: give them to the command line in the form of the task's"
-            " files (see below)."
+            f"{what} are not plain text: use the command line with files in the task's format"
+            " (see below)."
         )
         return
-    given = st.file_uploader(
-        "Text, a sentence or example on each line", type=["txt"], key="try_file"
-    )
+    given = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
     if given is None:
         return
     try:
         lines = lines_of_text(given.getvalue().decode("utf-8"))
     except UnicodeDecodeError:
-        st.error("The file is no text in UTF-8.", icon=":material/error:")
+        st.error("The file is not UTF-8 text.", icon=":material/error:")
         return
     if not lines:
-        st.error("The file holds no text: put a sentence on each line.", icon=":material/error:")
+        st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
         return
     taken = lines[:MOST]
     if len(taken) < len(lines):
         st.markdown(
-            f"{count(MOST)} of {count(len(lines))} lines are predicted here, from the first one on;"
-            " the command under *Details & export* takes all."
+            f"{count(MOST)} of {count(len(lines))} lines are predicted here, starting with the"
+            " first; the command under *Details & export* takes all."
         )
     key = (
         f"{folder} {run_cache.run_stamp(folder)}"

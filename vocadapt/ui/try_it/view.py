@@ -1,6 +1,4 @@
-"""Parts of the page Try it: which run, which text, its tokens under each cut, what each cut says,
-who was outvoted.
-"""
+"""Parts of the page Try it: run, text, tokens and predictions under each tokenization, and votes."""
 
 from collections.abc import Sequence
 
@@ -29,16 +27,16 @@ DRAWN = (
     2000  # characters of a text that is drawn as chips; of a longer context those round the answer
 )
 ROUND = 300  # characters on either side of an answer
-LABELS = {"ner": "Sentence", "relations": "Text, its two entities marked as in the task"}
+LABELS = {"ner": "Sentence", "relations": "Text with marked entities"}
 BEST = 3  # answers shown for each cut
 NOTES = {
-    BASE: "as the model cut before it was adapted",
+    BASE: "tokenization before adaptation",
     ADAPTED: "with the added words",
     POOLED: "the mean of both",
 }
 LEGEND = (
-    ":small[:green[**framed**] :gray[= a token that the base cut lacks · hover over a piece for its"
-    " id and its place]]"
+    ":small[:green[**framed**] :gray[= a token that the base tokenization lacks ·  hover over"
+    " a wordpiece for its id and position]]"
 )
 SENTENCE = (
     "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed."
@@ -56,12 +54,12 @@ def choose_run(workspace: Workspace) -> str:
     chosen = pickers.pick_run(workspace, "Run", "try_run")
     with st.popover("Another folder", icon=":material/folder_open:"):
         other = st.text_input(
-            "Folder of a run, or of a model with a task's head",
+            "Model or run folder",
             key="try_folder",
             persist_state="session",
             help=(
-                "Such as a model that answered questions before it was adapted. It comes before the"
-                " run above."
+                "Selects a folder instead of the run above; for example, a question-answering"
+                " model before adaptation."
             ),
         )
     if other:
@@ -96,7 +94,7 @@ def ask(run: SavedRun) -> Example | None:
         )
     first = _said(own) or SENTENCE
     made_up = (
-        [("a made-up one", SENTENCE)] if run.kind != "relations" else []
+        [("made-up example", SENTENCE)] if run.kind != "relations" else []
     )  # no two entities are marked in it
     examples = [(_told(run), first), *made_up] if first != SENTENCE else []
     text = _text(LABELS.get(run.kind, "Text"), "sentence", first, 110, examples)
@@ -115,11 +113,11 @@ def ask(run: SavedRun) -> Example | None:
 def _word_rule(run: SavedRun) -> str:
     """Show a picker of the word rule, by default that of the run's training; return it."""
     rules = list(WORD_RULES)
-    help = "Logits are pooled over these words. " + "; ".join(
+    help = "Defines the words over which logits are pooled. " + "; ".join(
         f"{name}: {about}" for name, about in WORD_RULES.items()
     )
     first, key = rules.index(run.word_rule), f"try_words_{run.folder}"
-    return str(st.selectbox("Words of the context", rules, first, key=key, help=f"{help}."))
+    return str(st.selectbox("Word rule", rules, first, key=key, help=f"{help}."))
 
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
@@ -160,9 +158,9 @@ def _own(run: SavedRun) -> Example | None:
 def _told(run: SavedRun) -> str:
     """What the example of a run's own test is."""
     return (
-        "of its test, where the cuts disagree"
+        "test example with disagreement"
         if len(run.record.get("scores", ())) > 1
-        else "the first of its test"
+        else "first test example"
     )
 
 
@@ -189,7 +187,7 @@ def _text(
         st.session_state[f"{widget}_example"] = next(
             (name for name, own in offered.items() if own == text), None
         )
-        st.pills("An example", list(offered), key=f"{widget}_example", on_change=take)
+        st.pills("Examples", list(offered), key=f"{widget}_example", on_change=take)
     address.write(widget, [text], _is_short)
     return text
 
@@ -249,12 +247,13 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
     ]
     if not rows:
         st.markdown(
-            f"No entity under any cut: every one of the {count(len(example.words))} words is O."
+            f"No entity with any tokenization: all {count(len(example.words))} words are O."
         )
         return
     st.markdown(
-        f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an entity"
-        " under a cut; the others are O everywhere. Beside each tag its probability.]]"
+        f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an"
+        " entity with some tokenization; the others are O everywhere. After each tag: its"
+        " probability.]]"
     )
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
@@ -265,11 +264,11 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
             for row in rows
         ]
     if POOLED in tried.logits:
-        table["who was outvoted"] = [
-            markup.escape_invisible(votes[row].line) if row in votes else "the cuts agree"
+        table["outvoted"] = [
+            markup.escape_invisible(votes[row].line) if row in votes else "agreement"
             for row in rows
         ]
-    widths = {"who was outvoted": st.column_config.TextColumn(width="large")}
+    widths = {"outvoted": st.column_config.TextColumn(width="large")}
     st.dataframe(table, hide_index=True, height="content", column_config=widths)
 
 

@@ -25,35 +25,34 @@ from vocadapt.vocabulary.lens import Counts
 
 HELP = {
     "layer": (
-        "0: the embedding output, position included; 1: what leaves the first layer; … the last:"
-        " the top."
+        "Selects the layer. 0: embedding output, positions included; 1: output of the first"
+        " layer; and so on."
     ),
-    "occurrences": (
-        "The vector of a word is the mean over so many of its occurrences at most, drawn by the"
-        " seed."
-    ),
-    "min_count": "Words that occur less often get no vector.",
+    "occurrences": ("Maximum number of occurrences per word to average, sampled with the seed."),
+    "min_count": "Minimum number of occurrences: rarer words get no vector.",
     "first": "Number of most frequent words to use; empty: all.",
-    "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
+    "unit": (
+        "Selects what gets a vector. Whole words: mean of their wordpieces. Wordpieces:"
+        " as tokenized by the model."
+    ),
 }
 
 
 def form(workspace: Workspace) -> None:
     """The folded form; what it makes becomes word vectors like any other."""
-    with st.expander("Make vectors in context", icon=":material/notes:"):
+    with st.expander("Make contextual vectors", icon=":material/notes:"):
         st.markdown(
-            "What a layer of a model makes of each word, averaged over its occurrences in a text: a"
-            " space to compare, to map and to diagnose like word vectors. (A model's *input rows*,"
-            " what the thesis calls contextual embeddings, need no text: choose the model itself"
-            " above.)"
+            "Computes the mean output of a layer over each word's occurrences in a text: a"
+            " space to compare, project and diagnose like word vectors. (A model's *input"
+            " embeddings* need no text: select the model itself above.)"
         )
         corpora = workspace.artifacts("corpora")
         if not corpora:
             pickers.nothing_yet(
                 "There is no text in this workspace yet.",
-                "Vectors in context are read off a text: take one in first.",
+                "Contextual vectors are computed on a text: import one first.",
                 "pages/words/vectors.py",
-                "Take in a text",
+                "Import a text",
             )
             return
         with mistakes.shown():
@@ -74,7 +73,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = pickers.name_for(workspace, "vectors", wish, "contextual_name")
         if st.button(
-            "Make vectors in context",
+            "Make contextual vectors",
             key="make_contextual",
             type="primary",
             icon=":material/play_arrow:",
@@ -108,9 +107,7 @@ def _settings(model: LanguageModel) -> ContextualSettings:
             help=HELP["first"],
             key="contextual_first",
         )
-        length = st.number_input(
-            "Window, wordpieces", least, positions, min(default.length, positions)
-        )
+        length = st.number_input("Window length", least, positions, min(default.length, positions))
         unit = st.selectbox(
             "Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"]
         )
@@ -136,9 +133,7 @@ def _foreseen(
     words.
     """
     if counts is None:
-        return (
-            "This text was not counted in this model's words yet: how long it takes is not known."
-        )
+        return "This text has no word counts for this model yet: no time estimate."
     targets, tokens = _plan(
         (str(corpus.folder), corpus.stamp, model, cache.model_stamp(model)), settings, counts, found
     )

@@ -30,31 +30,32 @@ PAPER = Word2VecSettings()
 def take_text(workspace: Workspace, model: str) -> None:
     """Form: text files → a corpus, counted in the model's words."""
     files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
-    with st.popover("Which lines", icon=":material/filter_alt:"):
+    with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(
             field=st.text_input(
-                "Field or column that holds the text",
-                help="For .jsonl, .csv and .parquet; empty: `text`.",
+                "Text field",
+                help=(
+                    "Field or column that contains the text, for .jsonl, .csv and .parquet."
+                    " Empty: `text`."
+                ),
             ),
             min_length=int(
-                st.number_input(
-                    "Shortest line, in characters", *limits(CorpusSettings, "min_length"), 0
-                )
+                st.number_input("Min line length", *limits(CorpusSettings, "min_length"), 0)
             ),
             sample=float(
                 st.number_input(
-                    "Share of the lines",
+                    "Fraction of lines",
                     *limits(CorpusSettings, "sample"),
                     1.0,
                     0.05,
-                    help="A seeded random sample.",
+                    help="Draws a random sample of the lines, with a fixed seed.",
                 )
             ),
-            language=st.checkbox("Drop lines in another language than most"),
+            language=st.checkbox("Drop other languages"),
         )
     name = pickers.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
     if st.button(
-        "Take in and count",
+        "Import and count",
         type="primary",
         icon=":material/add:",
         disabled=not files,
@@ -90,15 +91,15 @@ def foreseen(workspace: Workspace, model: str, corpus: Artifact, settings: Word2
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
             return (
-                "This is a bare vocabulary, which has no width to take over: set the *Width* under"
-                " *All settings*."
+                "A bare vocabulary has no embedding dimension: set *Dimension* under *All"
+                " settings*."
             )
         width = settings.dim or cache.model_of(model).dim
     except InputError:
-        return "This model is not on this machine yet: the job fetches it first."
+        return "This model is not on this machine yet: the job downloads it first."
     counts = count_cache.counts_of(corpus, model, workspace.root)
     if not counts:
-        return "This text was not counted in this model's words yet."
+        return "This text has no word counts for this model yet."
     return cost(workspace, counts, replace(settings, dim=width))
 
 
@@ -106,13 +107,15 @@ def training_settings() -> Word2VecSettings:
     """Widgets of word2vec, the paper's defaults filled in."""
     left, right = st.columns(2)
     epochs = int(left.number_input("Epochs", *limits(PAPER, "epochs"), PAPER.epochs))
-    rare = "Words that occur less often get no vector."
+    rare = "Minimum number of occurrences: rarer words get no vector."
     min_count = right.number_input(
         "Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare
     )
     with st.popover("All settings", icon=":material/tune:"):
         return Word2VecSettings(
-            dim=int(optional_number("Width", limits(PAPER, "dim"), PAPER.dim, "the model's own")),
+            dim=int(
+                optional_number("Dimension", limits(PAPER, "dim"), PAPER.dim, "the model's own")
+            ),
             window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
             min_count=int(min_count),
             negative=int(
@@ -128,8 +131,8 @@ def training_settings() -> Word2VecSettings:
             seed=int(st.number_input("Seed", *limits(PAPER, "seed"), PAPER.seed)),
             workers=int(
                 st.checkbox(
-                    "One thread: the same bits again",
-                    help="Several are faster; each run differs a little.",
+                    "Single thread",
+                    help="Makes training bit-reproducible, but slower.",
                 )
             ),
         )
@@ -141,8 +144,8 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
     return (
-        f"**{count(learned)}** of {count(counts.distinct)} different words occur"
-        f" {settings.min_count} times or more · {count(counts.words)} running words · width"
+        f"**{count(learned)}** of {count(counts.distinct)} distinct words occur at least"
+        f" {settings.min_count} times · {count(counts.words)} running words · dimension"
         f" {settings.dim} · about {format_estimate_bold(seconds)} · {megabytes(size)}"
     )
 
@@ -152,18 +155,18 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artifact]) -> 
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
     limit = int(
-        optional_number("Rows at most", limits(ImportStep, "limit"), 0, "all", left, step=10_000)
+        optional_number("Max vectors", limits(ImportStep, "limit"), 0, "all", left, step=10_000)
     )
     words = right.text_input(
-        "Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file"
+        "Words file",
+        help="File with one word per line; required for .npy and .safetensors.",
+        key="words_file",
     ).strip()
     fold = st.checkbox(
-        "Fold cased words onto this model's casing",
-        help="Of spellings that become one word, the first stays.",
+        "Fold case",
+        help="Converts the words to this model's casing; of duplicates the first is kept.",
     )
-    only = st.selectbox(
-        "Only words of this text", ["all words", *(corpus.name for corpus in corpora)]
-    )
+    only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     name = pickers.name_for(workspace, "vectors", intake.stem(files), "import_name")
     if st.button(

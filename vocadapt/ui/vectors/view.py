@@ -30,7 +30,7 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
     columns[0].metric("Words", count(numbers["words"]))
-    columns[1].metric("Width", numbers["dim"])
+    columns[1].metric("Dimension", numbers["dim"])
     if settings:
         new = numbers["new_words"]
         share = f"{fraction(new / numbers['words'])} of all"
@@ -77,7 +77,7 @@ def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> No
 def frequencies(space: EmbeddingSpace, min_count: int) -> None:
     """The frequency-rank plot, where the counts are known."""
     if space.counts is None:
-        st.markdown("These vectors came without corpus counts.")
+        st.markdown("These vectors have no word counts.")
         return
     st.plotly_chart(
         figures.plot_frequency_ranks(space.counts, min_count),

@@ -30,14 +30,14 @@ LISTED = 12  # unreachable tokens that are named
 
 def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
     """Overlap and figures of each vocabulary, then the pictures."""
-    st.subheader("Vocabularies beside each other")
+    st.subheader("Vocabularies compared")
     _overlap(models)
     _figures(models)
     left, right = (
         st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
     )
     with left:
-        st.markdown("**How long the tokens are**, in characters")
+        st.markdown("**Token length**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
         drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
@@ -46,7 +46,7 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
             figures.plot_length_distribution(drawn), key="lengths", config={"displayModeBar": False}
         )
     with right:
-        st.markdown("**Do longer tokens come later?** A dot is a token: its length by its id")
+        st.markdown("**Token length by id**, one dot per token")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
         picture = figures.plot_against_id(panels, "characters, without ##")
         st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
@@ -59,7 +59,7 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
 def _overlap(models: Sequence[Seen]) -> None:
     """Share of the row's tokens that the column's vocabulary has too."""
     if len(models) < 2:
-        st.markdown("Choose a second model above to see what the two have in common.")
+        st.markdown("Select a second model above to compare vocabularies.")
         return
     found = measure_overlap([seen.model.vocabulary for seen in models])
     columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
@@ -89,7 +89,7 @@ def _figures(models: Sequence[Seen]) -> None:
             **{place: [one.positions[place] for one in profiles] for place in places},
             "single characters": [len(one.single) for one in profiles],
             "as continuations": [len(one.single_more) for one in profiles],
-            "never reached": [len(one.unreachable) for one in profiles],
+            "unreachable": [len(one.unreachable) for one in profiles],
         },
         hide_index=True,
         key="profiles",
@@ -103,7 +103,7 @@ def _figures(models: Sequence[Seen]) -> None:
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
             st.markdown(
-                f":small[:gray[{plain(seen.label)}: no text is ever cut into"
+                f":small[:gray[{plain(seen.label)}: the tokenizer never produces"
                 f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
                 f" tokens, {min(LISTED, len(named))} of them: {listed}]]"
             )
@@ -126,13 +126,13 @@ def _texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
     """
     others = {one.name: one for one in workspace.artifacts("corpora") if one.name != corpus.name}
     st.markdown(
-        "**How often a text has each token**, by its id: tokens were numbered as they were learned."
-        " Marked, whatever the slider says: the half that *longest* takes out."
+        "**Token frequency by id** in each text: ids follow the order of training. Marked:"
+        " the half of the tokens that *longest* removes."
     )
     if not others:
         return [corpus]
     chosen = st.multiselect(
-        "Texts beside it",
+        "More texts",
         list(others),
         key="vocabulary_texts",
         bind="query-params",
@@ -164,12 +164,12 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
         )
         st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
         st.markdown(
-            ":small[:gray[Tokens that never occur are not drawn. Dotted: where *last* cuts at 25,"
-            " 50 and 75 % kept. Crosses: what *longest* takes out at 50 %.]]"
+            ":small[:gray[Tokens that never occur are not drawn. Dotted: limit of *last* at"
+            " 25, 50 and 75 % kept. Crosses: tokens that *longest* removes at 50 %.]]"
         )
     for (name, label), reducer in found.items():
         if not reducer:
             st.markdown(
-                f"**{plain(name)}** was not counted in the words of **{plain(label)}** yet: other"
-                " casing."
+                f"**{plain(name)}** has no word counts for **{plain(label)}** yet (different"
+                " casing)."
             )

@@ -33,10 +33,13 @@ Curves = dict[str, dict[float, float]]  # heuristic → share kept → growth
 AT_ONCE = 300_000  # characters of distinct words: the curves of such a text take about a second
 NEAREST = 8
 HELP = {
-    "heuristic": "Which tokens leave first. cost is vocadapt's own; the others are published.",
+    "heuristic": (
+        "Selects the order in which tokens are removed. cost is vocadapt's own; the"
+        " others are published."
+    ),
     "growth": (
-        "A word whose token is gone is cut into more, shorter ones: so much longer the text"
-        " becomes. Exact: every distinct word is cut again."
+        "Increase in the number of tokens: a word whose token is removed is split into"
+        " shorter ones. Exact: every distinct word is tokenized again."
     ),
 }
 
@@ -44,7 +47,7 @@ HELP = {
 @st.fragment
 def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
     """The slider, what it does, the curves of all heuristics, and the tokens."""
-    st.subheader("Make it smaller")
+    st.subheader("Reduce the vocabulary")
     settings = _ask(reducer.vocabulary)
     with mistakes.shown():
         with st.spinner("Ordering the tokens …"):
@@ -52,7 +55,7 @@ def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reduc
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
         _figures(seen, reducer, grown, gone)
         _pictures(reducer, settings, grown, gone)
-        st.subheader("What goes, what stays")
+        st.subheader("Removed and kept tokens")
         _tokens(workspace, corpus, seen, reducer, gone)
 
 
@@ -81,9 +84,9 @@ def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
         ):
             st.code(shlex.join([*PROGRAM, *command]), language="bash", wrap_lines=True)
         st.markdown(
-            "Shares are of the whole vocabulary. A token's length is counted without ##. Special"
-            " tokens and those shorter than four characters stay, and so does the only token that"
-            " spells a character; of equals the higher id leaves first."
+            "Fractions are of the whole vocabulary. A token's length is counted without ##."
+            " Special tokens and those shorter than four characters are kept, and so is the"
+            " only token that spells a character; of ties the higher id is removed first."
         )
         st.markdown(
             "\n".join(f"- *{name}*: {one.about} ({one.source})" for name, one in REDUCTIONS.items())
@@ -113,14 +116,12 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     )
     left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
     if least == 100:
-        right.markdown(
-            "All of its tokens must stay: they are special, or shorter than four characters."
-        )
+        right.markdown("No token can be removed: all are special or shorter than four characters.")
         return ReductionSettings(heuristic, 1.0)
     if st.session_state.get("vocabulary_keep", least) < least:  # it was set for another model
         st.session_state["vocabulary_keep"] = least
     keep = right.slider(
-        "Keep, percent of the vocabulary",
+        "Keep (percent)",
         least,
         100,
         max(50, least),
@@ -128,8 +129,8 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
         bind="query-params",
     )
     right.markdown(
-        f":small[:gray[{least} % at least: special tokens and those shorter than four characters"
-        " always stay]]"
+        f":small[:gray[{least} % at least: special tokens and tokens shorter than four"
+        " characters are always kept]]"
     )
     return ReductionSettings(heuristic, keep / 100)
 
@@ -145,10 +146,10 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
         delta_color="off",
         delta_arrow="off",
     )
-    columns[1].metric("Tokens dropped", count(dropped))
+    columns[1].metric("Tokens removed", count(dropped))
     sd = f" ± {100 * grown.sd:.2f}" if grown.sd is not None else ""
     columns[2].metric(
-        "The text grows by",
+        "Text growth",
         f"{100 * grown.growth:.2f}{sd} %",
         f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
         delta_color="off",
@@ -156,9 +157,7 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
         help=HELP["growth"] + (f" Mean ± sd over {len(SEEDS)} seeds." if sd else ""),
     )
     if size.width is None:
-        columns[3].metric(
-            "Parameters saved", "–", help="A vocabulary without its model has no rows."
-        )
+        columns[3].metric("Parameters saved", "–", help="A bare vocabulary has no embeddings.")
     else:
         saved = dropped * size.width
         share = f" · {100 * saved / size.parameters:.2f} % of the model" if size.parameters else ""
@@ -168,12 +167,13 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
             megabytes(saved * FLOAT32) + share,
             delta_color="off",
             delta_arrow="off",
-            help="The rows of the dropped tokens, in float32; a tied output layer shares them.",
+            help=(
+                "Parameters of the removed embeddings, size in float32; a tied output layer"
+                " shares them."
+            ),
         )
     if grown.unknown:
-        st.markdown(
-            f":violet[{count(grown.unknown)} words of the text become [UNK] that none were before.]"
-        )
+        st.markdown(f":violet[{count(grown.unknown)} more words of the text become [UNK].]")
 
 
 def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone: Mask) -> None:
@@ -183,7 +183,7 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
     dots, curves = st.columns(2, gap="large")
     with curves:
         if _may_draw(reducer):
-            st.markdown("**Every heuristic at every size.** The ring: where the slider stands.")
+            st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
             curves_now = _through(_curves(reducer), settings.heuristic, grown)
             picture = figures.plot_vocabulary_growth(
                 curves_now, (settings.heuristic, grown.keep, grown.growth)
@@ -191,7 +191,10 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
             st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
     with dots:
         never = int((reducer.token_counts == 0).sum())
-        st.markdown(f"**A dot is a token.** The text never has {count(never)}: not drawn.")
+        st.markdown(
+            f"**Token frequency by id.** One dot per token; {count(never)} tokens"
+            " never occur and are not drawn."
+        )
         panel = figures.Dots("", reducer.token_counts, gone)
         picture = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
         st.plotly_chart(picture, key="frequency_by_id", config={"displayModeBar": False})
@@ -203,12 +206,8 @@ def _may_draw(reducer: Reducer) -> bool:
     if len(reducer.table.longest) <= AT_ONCE or id(reducer) in asked:
         return True
     with st.container(border=True):
-        st.markdown(
-            "**Every heuristic at every size**: how much longer the text becomes, one line each."
-        )
-        if st.button(
-            "Draw the curves: some seconds", key="curves_ask", icon=":material/show_chart:"
-        ):
+        st.markdown("**Text growth by heuristic and size**, one line per heuristic.")
+        if st.button("Draw curves (takes seconds)", key="curves_ask", icon=":material/show_chart:"):
             asked.add(id(reducer))
             st.rerun(scope="fragment")
     return False
@@ -258,8 +257,8 @@ def _tokens(
     table, closer = st.columns([1.2, 1], gap="large")
     with table:
         st.markdown(
-            "Select a token to see what it is cut into without itself, what lies near it, and where"
-            " it stands."
+            "Select a token to see its tokenization without itself, its neighbors and its"
+            " occurrences."
         )
         event = st.dataframe(
             {
@@ -284,8 +283,7 @@ def _tokens(
             _token(workspace, corpus, seen, reducer, gone, int(order[rows[0]]))
         else:
             st.markdown(
-                ":gray[No token is selected yet: tick one on the left. A click on a column's name"
-                " sorts by it.]"
+                ":gray[No token is selected: tick one on the left. Click a column name to sort.]"
             )
 
 
@@ -303,7 +301,7 @@ def _token(
     )
     pieces = () if pieces == (vocabulary.unknown,) else pieces
     state = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
-    note = f"{state} · cut without it" if pieces else state
+    note = f"{state} · tokenized without it" if pieces else state
     markup.cut_lines(
         [
             CutLine(
