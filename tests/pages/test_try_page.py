@@ -225,7 +225,7 @@ def test_probabilities_and_votes_by_hand():
 
 def test_pairs_and_questions_are_no_plain_text(tried):
     for kind in ("nli", "qa"):
-        with pytest.raises(InputError, match="no plain text"):
+        with pytest.raises(InputError, match="Plain text cannot be read"):
             plain_examples(load_run(tried.root / "runs" / kind), ["a line"])
     with pytest.raises(InputError, match="no word"):
         plain_examples(load_run(tried.root / "runs" / "ner"), ["\u200b"])

@@ -160,7 +160,7 @@ def test_answers_that_stand_nowhere_are_not_trained_on(adapted):
         adapted, Task("toy", "qa", {"train": Split((*questions(3), lost))}, ()), FinetuneSettings()
     )
     assert len(prepared.train) == 3
-    with pytest.raises(InputError, match="No answer stands in its context"):
+    with pytest.raises(InputError, match="No answer is in its context"):
         prepare(adapted, Task("toy", "qa", {"train": Split((lost,))}, ()), FinetuneSettings())
 
 

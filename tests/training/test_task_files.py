@@ -144,7 +144,7 @@ def test_no_entity_in_a_split_is_said():
         ('kind = "ner"\n[splits]\ntrain = 3\n', "splits is"),
         (
             'kind = "ner"\n[splits]\ntrain = "train.tsv"\n[columns]\nbody = "x"\n',
-            "no column plays 'body'",
+            "no column role 'body'",
         ),
         ('kind = "ner\n', "not valid TOML"),
     ],

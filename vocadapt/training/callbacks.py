@@ -40,14 +40,14 @@ def read_live(folder: Path) -> Live:
     """Read the state of the training with checkpoints in `folder`; empty if nothing was written
     yet.
     """
-    told: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     dev: list[float] = []
     with suppress(OSError, ValueError):
-        told = json.loads((folder / CURVE).read_text(encoding="utf-8"))
+        state = json.loads((folder / CURVE).read_text(encoding="utf-8"))
     with suppress(OSError, ValueError):
         dev = json.loads((folder / DEV).read_text(encoding="utf-8"))
-    curve = tuple((int(step), float(loss)) for step, loss in told.get("curve", ()))
-    return Live(curve, tuple(dev), told.get("epoch", 0), told.get("steps", 0))
+    curve = tuple((int(step), float(loss)) for step, loss in state.get("curve", ()))
+    return Live(curve, tuple(dev), state.get("epoch", 0), state.get("steps", 0))
 
 
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:

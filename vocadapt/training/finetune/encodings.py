@@ -28,8 +28,6 @@ def encode(
         )
     if words:
         return encode_words(words, cuts, settings)
-    return (
-        encode_texts(texts, cuts, settings)
-        if texts
-        else encode_questions(questions, cuts, settings)
-    )
+    if texts:
+        return encode_texts(texts, cuts, settings)
+    return encode_questions(questions, cuts, settings)

@@ -244,10 +244,12 @@ def compute_scores(
     """Score a split under every tokenization; empty if it has no labels."""
     if not split.labeled:
         return {}
-    said = {cut: list(map(outputs.predict, own, split.examples)) for cut, own in logits.items()}
+    predictions = {
+        cut: list(map(outputs.predict, own, split.examples)) for cut, own in logits.items()
+    }
     return {
         cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
-        for cut, own in said.items()
+        for cut, own in predictions.items()
     }
 
 
@@ -357,7 +359,7 @@ def _encode_training_examples(
     if outputs.kind == "qa":
         if not questions:
             raise InputError(
-                "No answer stands in its context, so there is nothing to train on.",
+                "No answer is in its context, so there is nothing to train on.",
                 "Give questions with answers.",
             )
         encoded = encode_for_training(questions, cuts, settings)

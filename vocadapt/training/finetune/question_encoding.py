@@ -60,19 +60,19 @@ def encode_for_training(
         room = (
             settings.length
             - SPECIAL
-            - max(len(asked[question.question]) for asked, _ in read.values())
+            - max(len(question_ids[question.question]) for question_ids, _ in read.values())
         )
         counts = [
             np.bincount(contexts[_read(question)].words, minlength=words)
             for _, contexts in read.values()
         ]
         for first, end in _chunks(np.max(counts, axis=0), room, question):
-            for name, (asked, contexts) in read.items():
+            for name, (question_ids, contexts) in read.items():
                 views[name].append(
                     _part(
                         cuts[name],
                         number,
-                        asked[question.question],
+                        question_ids[question.question],
                         contexts[_read(question)],
                         first,
                         end,
@@ -143,12 +143,12 @@ def _contexts(questions: Sequence[Question], cut: ModelTokenizer) -> dict[tuple[
 
 
 def _windowed(questions: Sequence[Question], cut: ModelTokenizer, length: int) -> Iterator[View]:
-    asked, contexts = (
+    question_ids, contexts = (
         cut.ids(question.question for question in questions),
         _contexts(questions, cut),
     )
     for number, question in enumerate(questions):
-        own, context = asked[question.question], contexts[_read(question)]
+        own, context = question_ids[question.question], contexts[_read(question)]
         try:
             found = windows(len(context.ids), len(own), length)
         except InputError as error:
@@ -167,15 +167,15 @@ def _windowed(questions: Sequence[Question], cut: ModelTokenizer, length: int) -
 
 
 def _part(
-    cut: ModelTokenizer, owner: int, asked: Ids, context: Context, first: int, end: int
+    cut: ModelTokenizer, owner: int, question_ids: Ids, context: Context, first: int, end: int
 ) -> View:
     """The words `first` to `end` of a context under a question."""
     left, right = np.searchsorted(context.words, [first, end])
-    places = np.arange(left, right, dtype=np.int32) - int(left) + len(asked) + 2
+    places = np.arange(left, right, dtype=np.int32) - int(left) + len(question_ids) + 2
     return joined(
         cut,
         owner,
-        asked,
+        question_ids,
         context.ids[left:right],
         places.astype(np.int32),
         context.words[left:right],

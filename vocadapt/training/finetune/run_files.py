@@ -308,10 +308,11 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    said = {cut: run.predict(split.examples, cut) for cut in run.logits}
+    predictions = {cut: run.predict(split.examples, cut) for cut in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for place, example in enumerate(split.examples):
-            line = {**asdict(example), "said": {cut: own[place] for cut, own in said.items()}}  # type: ignore[call-overload]
+            predicted = {cut: own[place] for cut, own in predictions.items()}
+            line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     sizes = np.array([len(rows) for rows in run.logits[run.cut]], dtype=np.int64)
     save_file(
@@ -324,14 +325,14 @@ def _read_predictions(folder: Path) -> SavedPredictions:
     """Read the test examples and their predictions."""
     path = folder / PREDICTIONS
     if not path.is_file():
-        raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
+        raise InputError(f"{folder}: the run had no test examples.", "Give a test file.")
     with open_text_file(path) as source:
         rows = [
             parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
             for number, line in enumerate(source.lines(), 1)
         ]
-    said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
-    return SavedPredictions(Split(tuple(map(_example, rows)), path=path), said)
+    predictions = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
+    return SavedPredictions(Split(tuple(map(_example, rows)), path=path), predictions)
 
 
 def _as_said(value: Any) -> Prediction:

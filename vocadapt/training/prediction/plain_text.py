@@ -35,13 +35,13 @@ def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
     """
     if run.kind == "qa":
         raise InputError(
-            "Questions and contexts are no plain text.",
-            "Give them in SQuAD's form, or ask by vocadapt answer.",
+            "Plain text cannot be read as questions and contexts.",
+            "Give them as SQuAD's JSON, or ask single questions.",
         )
     if run.kind == "nli":
         raise InputError(
-            "Pairs of sentences are no plain text.",
-            "Give them as the task's files do: sentence1, sentence2.",
+            "Plain text cannot be read as pairs of sentences.",
+            "Give them as in the task's files: sentence1, sentence2.",
         )
     if run.kind != "ner":
         return tuple(Text(str(place), line, None) for place, line in enumerate(lines))
@@ -49,12 +49,12 @@ def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
         tuple(line[start:end] for _, start, end in run.model.splitter.spans(line)) for line in lines
     ]
     if not any(words):
-        raise InputError("There is no word in the text.", "Give a sentence on each line.")
+        raise InputError("The text has no words.", "Give a sentence on each line.")
     return tuple(Sentence(own, None) for own in words if own)
 
 
 def prediction_lines(
-    kind: str, examples: Sequence[Example], said: Sequence[Prediction], jsonl: bool = False
+    kind: str, examples: Sequence[Example], predictions: Sequence[Prediction], jsonl: bool = False
 ) -> Iterator[str]:
     """Yield predictions in a form that `score` reads: columns for tagged words and one object for
     questions (JSON lines if `jsonl`), otherwise JSON lines.
@@ -62,12 +62,12 @@ def prediction_lines(
     if kind == "qa" and not jsonl:
         answers = {
             example.id: own
-            for example, own in zip(examples, said, strict=True)
+            for example, own in zip(examples, predictions, strict=True)
             if isinstance(example, Question)
         }
         yield json.dumps(answers, ensure_ascii=False) + "\n"
         return
-    for example, labels in zip(examples, said, strict=True):
+    for example, labels in zip(examples, predictions, strict=True):
         if isinstance(example, Sentence):
             if jsonl:
                 yield (

@@ -1,4 +1,4 @@
-"""Rows of a task file as names and values, with the place each stands at: tab-separated columns, or
+"""Rows of a task file as names and values, with their place: tab-separated columns, or
 JSON lines.
 """
 

@@ -7,7 +7,7 @@ scorer = "micro-f1-positive"        # the kind's usual one
 labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
 negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
 unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
-folds = 10                          # then {fold} in the paths stands for 1 to 10
+folds = 10                          # {fold} in the paths is then replaced by 1 to 10
 
 [splits]
 train = "train.tsv"
@@ -74,40 +74,40 @@ def read_task(path: Path, fold: int = 0) -> Task:
     for whatever the readers reject.
     """
     path = path / TASK if check_path(path).is_dir() else path
-    said = read_task_file(path)
-    if not (1 <= fold <= said.folds if said.folds else fold == 0):
+    spec = read_task_file(path)
+    if not (1 <= fold <= spec.folds if spec.folds else fold == 0):
         which = (
-            f"{said.name} has folds 1 to {said.folds}"
-            if said.folds
-            else f"{said.name} has no folds"
+            f"{spec.name} has folds 1 to {spec.folds}"
+            if spec.folds
+            else f"{spec.name} has no folds"
         )
         raise InputError(
             f"{which}, got {fold}.",
-            "Run each fold and give the mean." if said.folds else "Leave the fold out.",
+            "Run each fold and give the mean." if spec.folds else "Leave the fold out.",
         )
     splits = {
         name: read_split(
-            said.kind, path.parent / place.replace(FOLD, str(fold)), said.columns, said.unit
+            spec.kind, path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit
         )
-        for name, place in said.splits.items()
+        for name, place in spec.splits.items()
     }
     found = frozenset[str]().union(
-        *(labels_of(said.kind, split.examples) for split in splits.values())
+        *(labels_of(spec.kind, split.examples) for split in splits.values())
     )
-    if said.labels and (odd := found - set(said.labels)):
+    if spec.labels and (odd := found - set(spec.labels)):
         raise InputError(
-            f"{said.name}: label {min(odd)!r} is not among those that {path.name} lists.",
+            f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
             "List it, or mend it.",
         )
-    name = of_fold(said.name, fold)
+    name = of_fold(spec.name, fold)
     return Task(
         name,
-        said.kind,
+        spec.kind,
         splits,
-        said.labels or tuple(sorted(found)),
-        said.scorer,
-        said.rules,
-        said.unit,
+        spec.labels or tuple(sorted(found)),
+        spec.scorer,
+        spec.rules,
+        spec.unit,
     )
 
 
@@ -117,11 +117,11 @@ def files_of_task(path: Path) -> list[Path]:
     """
     if check_path(path).is_dir():
         return [path]
-    said = read_task_file(path)
-    folds = range(1, said.folds + 1) if said.folds else range(1)
+    spec = read_task_file(path)
+    folds = range(1, spec.folds + 1) if spec.folds else range(1)
     places = (
         path.parent / place.replace(FOLD, str(fold))
-        for place in said.splits.values()
+        for place in spec.splits.values()
         for fold in folds
     )
     return [path, *dict.fromkeys(places)]
@@ -158,25 +158,25 @@ def read_split(
 
 def read_task_file(path: Path) -> TaskFile:
     """Read a task's TOML; raises InputError for other TOML, unknown keys and wrong values."""
-    said = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
-    if said.kind not in KINDS:
+    spec = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
+    if spec.kind not in KINDS:
         raise InputError(
-            f"{path}: there is no kind of task {said.kind!r}.",
+            f"{path}: there is no kind of task {spec.kind!r}.",
             f"Choose one of: {', '.join(KINDS)}.",
         )
-    if not said.splits or (odd := set(said.splits) - set(SPLITS)):
-        which = f"there is no split {min(odd)!r}" if said.splits else "there are no splits"
+    if not spec.splits or (odd := set(spec.splits) - set(SPLITS)):
+        which = f"there is no split {min(odd)!r}" if spec.splits else "there are no splits"
         raise InputError(
             f"{path}: {which}.",
             'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.',
         )
-    scorer_of(said.kind, said.scorer)
-    if bool(said.folds) != any(FOLD in place for place in said.splits.values()):
+    scorer_of(spec.kind, spec.scorer)
+    if bool(spec.folds) != any(FOLD in place for place in spec.splits.values()):
         raise InputError(
             f"{path}: folds and {FOLD} go together.",
             f'Such as folds = 10 and train = "{FOLD}/train.tsv".',
         )
-    return said
+    return spec
 
 
 TYPES: dict[str, Any] = {
@@ -223,6 +223,7 @@ def _checked(content: Mapping[str, Any], path: Path) -> TaskFile:
             )
     if odd := set(values.get("columns", ())) - set(ROLES):
         raise InputError(
-            f"{path}: no column plays {min(odd)!r}.", f"Under [columns] stand: {', '.join(ROLES)}."
+            f"{path}: there is no column role {min(odd)!r}.",
+            f"[columns] may contain: {', '.join(ROLES)}.",
         )
     return TaskFile(**values)

@@ -99,24 +99,24 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
         for paragraph in _part(article, "paragraphs", list, place):
             context = _part(paragraph, "context", str, place)
             document = str(paragraph.get("document_id", article.get("title") or number))
-            for asked in _part(paragraph, "qas", list, place):
-                question = _part(asked, "question", str, place)
-                answers = _answers(asked, context, place, notes)
-                own, given = f"{number}-{next(running)}", asked.get("id")
+            for entry in _part(paragraph, "qas", list, place):
+                question = _part(entry, "question", str, place)
+                answers = _answers(entry, context, place, notes)
+                own, given = f"{number}-{next(running)}", entry.get("id")
                 yield Question(
                     str(own if given is None else given), question, context, answers, document
                 )
 
 
 def _answers(
-    asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]
+    entry: Mapping[str, Any], context: str, place: str, notes: Counter[str]
 ) -> tuple[Answer, ...] | None:
-    if asked.get("is_impossible") is True:
+    if entry.get("is_impossible") is True:
         return ()
-    if not asked.get("answers"):
+    if not entry.get("answers"):
         return None
     return tuple(
-        _answer(given, context, place, notes) for given in _part(asked, "answers", list, place)
+        _answer(given, context, place, notes) for given in _part(entry, "answers", list, place)
     )
 
 
