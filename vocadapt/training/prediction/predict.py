@@ -76,10 +76,9 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
     with torch.inference_mode():
         outputs = network(**select_inputs(network, batch))
-        if "start_logits" in outputs:
+        stacked = outputs.get("logits")
+        if "start_logits" in outputs:  # a question answering head
             stacked = torch.stack([outputs.start_logits, outputs.end_logits], dim=2)
-        else:
-            stacked = outputs.logits
         logits = stacked.float().cpu().numpy()
     return [
         (logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy()
