@@ -122,7 +122,7 @@ def test_heuristics_that_count_need_a_text(tiny_bert: Path, tmp_path: Path, text
     with pytest.raises(InputError, match="reduced-freq-10 needs a text"):
         made("reduced-freq-10", tmp_path / "m", tiny_bert)
     assert made("reduced-freq-10", tmp_path / "m", tiny_bert, text=str(text)).is_dir()
-    with pytest.raises(InputError, match="does not use domain text"):
+    with pytest.raises(InputError, match="does not use text"):
         made("reduced-last-10", tmp_path / "n", tiny_bert, text=str(text))
     with pytest.raises(InputError, match="transfer-semantic needs a target"):
         made("transfer-semantic", tmp_path / "n", tiny_bert)

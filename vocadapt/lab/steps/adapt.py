@@ -35,7 +35,7 @@ LOSSES = (
     "curve",
     "next_curve",
 )  # of the training, step by step: in no manifest of an adapted model
-NAMES = {"vectors": "word vectors", "text": "domain text", "target": "target model"}
+NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
 
 
 def adapt_model(task: Task, settings: ModelStep) -> Numbers:
@@ -155,7 +155,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
         )
     if "vectors" in needs and {"vectors", "text"} <= given and not needs & {"counts", "text"}:
         raise InputError(
-            "Adapting needs either word vectors or a domain text, and got both.",
+            "Adapting needs word vectors or a text, and got both.",
             "Give one of them.",
         )
     for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
@@ -203,7 +203,7 @@ def _describe_source(task: Task) -> Numbers:
     if role is None:
         return {}
     source = {
-        "role": NAMES[role].replace("domain text", "text"),
+        "role": NAMES[role],
         "name": Input(task.spec.inputs[role], "").name,
     }
     return source | (summarize_space(task.space) if role == "vectors" else {})
