@@ -17,7 +17,7 @@ from tests.material.articles import JATS, JATS_LINES, SPANISH
 from tests.material.lab import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
-from vocadapt.cli.tables import facts, number, table
+from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.recipe import PRESETS, read_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -671,6 +671,9 @@ def test_numbers_are_shown_to_three_digits():
 
 
 def test_tables_align_their_columns():
-    assert table(("name", "n"), [("a", 1), ("bb", 1000)]) == "name      n\na         1\nbb    1,000"
-    assert table(("name",), []) == "name"
-    assert facts({"a": 1, "long": 0.5}) == "a     1\nlong  0.5"
+    assert (
+        format_table(("name", "n"), [("a", 1), ("bb", 1000)])
+        == "name      n\na         1\nbb    1,000"
+    )
+    assert format_table(("name",), []) == "name"
+    assert format_facts({"a": 1, "long": 0.5}) == "a     1\nlong  0.5"
