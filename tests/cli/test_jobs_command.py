@@ -148,11 +148,11 @@ def test_who_stops_following_does_not_stop_the_job(workspace, text):
     job = started(workspace, text)
     job.cancel(grace=10)
     code = (
-        "from tests import counting_step; from vocadapt.lab import jobs; from vocadapt.cli import"
+        "from tests.material import counting_step; from vocadapt.lab.jobs import queue; from vocadapt.cli import"
         " main; import sys\n"
     )
     code += (
-        f"counting_step.register(); jobs.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
+        f"counting_step.register(); queue.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
     )
     command = [
         sys.executable,
