@@ -149,7 +149,7 @@ class Corpus:
         return sum(path.stat().st_size for path in self.files)
 
     def passages(self) -> Iterator[Passage]:
-        """The lines in blocks of about a megabyte, with what is needed to report progress.
+        """Yield the lines in blocks of about a megabyte, with the fraction read so far.
 
         Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line)
         and unknown fields.
@@ -166,8 +166,9 @@ class Corpus:
             yield _passage(waiting)
 
     def parts(self) -> Iterator[FileBlock]:
-        """The lines file by file, in blocks of about a megabyte at most, with where they stand;
-        raises what `passages` does.
+        """Yield the lines file by file, in blocks of at most about a megabyte, with line numbers.
+
+        Raises what `passages` raises.
         """
         kept = _LineFilter(self.settings, self._profile() if self.settings.language else None)
         done = 0
@@ -271,9 +272,7 @@ def _expand(path: Path) -> tuple[list[Path], int]:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file of a folder is one of text: by its name and, where the name could be of
-    anything, by its first bytes.
-    """
+    """Return whether a file is text: by its suffix and, if that is ambiguous, its first bytes."""
     reader = _known_reader(path)
     return (
         reader is not None
@@ -303,8 +302,9 @@ def _check(path: Path, settings: CorpusSettings) -> None:
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
-    """The suffix that tells the format, and `.gz` where the file is packed; no suffix under .gz
-    means plain text.
+    """Return the suffix of the format, and `.gz` if the file is compressed.
+
+    Example: a.csv.gz -> (".csv", ".gz"); a.gz -> (".txt", ".gz").
     """
     suffix = path.suffix.lower()
     if suffix != ".gz":
@@ -332,9 +332,7 @@ def _passage(parts: Sequence[FileBlock]) -> Passage:
 
 
 def _reader(path: Path) -> Reader:
-    """The reader of a file somebody named: plain text where its name asks for none and it does not
-    begin as an article.
-    """
+    """Return the reader of a file: by its suffix, else by whether it begins as an article."""
     reader = _known_reader(path) or read_text
     return read_articles if reader is read_text and is_article_xml(path) else reader
 

@@ -24,8 +24,7 @@ REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class EntityWords:
-    """Words inside entities as a model meets them, with how often each stands there, and what the
-    file holds in all.
+    """Normalized words inside entities with their counts, and the totals of the file.
 
     `tokens` counts the lines with a word, `entities` the runs that a B begins (or an I after an O,
     or of another type).
@@ -38,8 +37,7 @@ class EntityWords:
 
 
 def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
-    """The words inside the entities of a task file (.gz too), split as `splitter` does, most
-    frequent first.
+    """Read the words inside the entities of a task file (.gz too), most frequent first.
 
     Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown
     tag, for bare and typed tags in one file, and for a file without an entity.

@@ -3,7 +3,7 @@
 A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks
 across blanks and always cuts at ASCII punctuation (see `vocadapt.text.counting`), so the bytes of a
 block are searched, and only runs of characters that are not all plain ASCII are given to the
-splitter, each distinct one once. Any other splitter is asked line by line.
+splitter, each distinct one once. Any other splitter is called line by line.
 """
 
 import heapq
@@ -23,7 +23,7 @@ from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_PIECES
 from vocadapt.text.splitter import Splitter
 
-MOST = 100_000  # places shown, and characters beside each
+MOST = 100_000  # maximum number of occurrences to show, and of characters on either side
 ALNUM = frozenset((string.ascii_letters + string.digits).encode())
 CONTROL = (  # not blanks: the splitter deletes them, inside words too
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
@@ -79,9 +79,7 @@ class Context:
     hits: tuple[Hit, ...]
 
     def describe(self, settings: ContextSettings) -> str:
-        """How many of how many are shown, and how they were chosen: "20 of 153, drawn at random
-        with seed 1".
-        """
+        """Describe the selection, for example "20 of 153, drawn at random with seed 1"."""
         shown = f"{len(self.hits):,} of {self.of:,}"
         if len(self.hits) == self.of:
             return shown
@@ -93,9 +91,7 @@ class Context:
 
 
 def normalize_single_word(typed: str, splitter: Splitter) -> str:
-    """What the model makes of a typed word: its casing and its form; raises InputError for several
-    words or none.
-    """
+    """Normalize a typed word as the model does; raises InputError for several words or none."""
     if any("\ud800" <= character <= "\udfff" for character in typed):
         raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
     words = splitter.words(typed)
@@ -173,8 +169,10 @@ def find_each_in_context(
 
 
 class _Chosen:
-    """Counts all places and keeps some: each draws one number, and those with the smallest stay;
-    block borders do not matter.
+    """Counts all occurrences and keeps a sample of them (reservoir sampling).
+
+    Each occurrence draws one random number and the smallest are kept, so block borders do not
+    matter.
     """
 
     def __init__(self, settings: ContextSettings) -> None:
@@ -187,22 +185,20 @@ class _Chosen:
 
     def add(self, spans: list[Span], raw: bytes, part: FileBlock) -> None:
         """Take the places of a block."""
-        drawn = (
-            self.draws.random(len(spans))
-            if self.settings.sample
-            else np.arange(self.of, self.of + len(spans))
-        )
+        # The keys of the occurrences: random for a sample, their position for the first ones.
+        if self.settings.sample:
+            keys = self.draws.random(len(spans))
+        else:
+            keys = np.arange(self.of, self.of + len(spans), dtype=np.float64)
         limit = self.settings.limit
-        best = (
-            np.sort(np.argpartition(drawn, limit)[:limit])
-            if len(drawn) > limit
-            else np.arange(len(drawn))
-        )
+        best = np.arange(len(keys))
+        if len(keys) > limit:
+            best = np.sort(np.argpartition(keys, limit)[:limit])
         if len(self.kept) == limit:
-            best = best[drawn[best] < -self.kept[0][0]]
+            best = best[keys[best] < -self.kept[0][0]]
         for index in best.tolist():
             place = (
-                -float(drawn[index]),
+                -float(keys[index]),
                 self.of + index,
                 _hit(raw, spans[index], part, self.settings.width),
             )
@@ -218,7 +214,7 @@ class _Chosen:
 
 
 def _hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
-    """The place at some bytes of a block."""
+    """Build the hit at a span of bytes of a block."""
     start, end = span
     first = max(raw.rfind(b"\n", 0, start) + 1, start - 4 * width)
     last = min(raw.index(b"\n", end), end + 4 * width)  # four bytes to a character at most
@@ -230,14 +226,14 @@ def _hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
 
 
 def _finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
-    """What finds the places of `words` in a block: from where to where, in bytes, in order."""
+    """Return the finder of `words` for a splitter: from a block to the byte spans, in order."""
     if not splitter.never_crosses_blanks:
         return partial(_in_lines, splitter, words)
     return _RunFinder(splitter, words, core)
 
 
 def _in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
-    """The places of words by the splitter's own cut of each line."""
+    """Return the byte spans of words, by splitting each line."""
     spans: list[Span] = []
     at = 0
     for line in raw.split(b"\n"):
@@ -247,7 +243,7 @@ def _in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Spa
 
 
 def _spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
-    """The places of words in one line or run, in bytes."""
+    """Return the byte spans of words in one line or run."""
     text = raw.decode()
     if words.isdisjoint(splitter.words(text)):
         return []
@@ -261,8 +257,9 @@ def _spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
 
 
 class _RunFinder:
-    """Finds words by runs: what stands between blanks and ASCII punctuation, each of which BERT's
-    splitter cuts on its own.
+    """Finds words in runs of characters between blanks and ASCII punctuation.
+
+    BERT's splitter splits each run independently of its surroundings.
     """
 
     def __init__(self, splitter: Splitter, words: frozenset[str], core: str) -> None:
@@ -317,8 +314,9 @@ class _RunFinder:
 
 
 def _alone(word: bytes) -> re.Pattern[bytes]:
-    """What matches a word where it is a whole run: searched as it stands, what surrounds it checked
-    after: the quickest way.
+    """Compile a pattern that matches a word as a whole run.
+
+    It searches the literal word first and checks its surroundings after, which is fastest.
     """
     literal, run = re.escape(word), RUN.encode()
     return re.compile(

@@ -22,16 +22,14 @@ LETTERS = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True)
 class LanguageProfile:
-    """The commonest words of a corpus, and the least share of its letters that a line must have in
-    them.
-    """
+    """The most frequent words of a corpus, and the minimum fraction of a line's letters in them."""
 
     common: frozenset[str]
     least: float
 
     def share(self, line: str) -> float | None:
-        """Share of the line's letters that stand in common words; None for a line too short to
-        judge.
+        """Return the fraction of the line's letters that are in common words; None if it is too
+        short.
         """
         words = LETTERS.findall(line.lower())
         letters = sum(map(len, words))
@@ -48,9 +46,7 @@ class LanguageProfile:
 
 
 def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
-    """The profile of some lines: a line fits when its share of common words is at least a quarter
-    of their median.
-    """
+    """Build the profile of some lines; the minimum fraction is a quarter of their median."""
     lines = list(lines)
     counts = Counter(word for line in lines for word in LETTERS.findall(line.lower()))
     common = frozenset(

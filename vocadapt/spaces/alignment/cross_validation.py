@@ -84,8 +84,8 @@ class HeldOutQuality:
         from scipy.special import bdtrc
 
         hits, n = int((self.ranks["anchors"] < 5).sum()), len(self.anchors)
-        luck = 1.0 if hits == 0 else float(bdtrc(hits - 1, n, self.chance(5)))
-        return "chance" if luck > CHANCE_P else "better than chance"
+        p = 1.0 if hits == 0 else float(bdtrc(hits - 1, n, self.chance(5)))
+        return "chance" if p > CHANCE_P else "better than chance"
 
     def worst(self, n: int = 20) -> list[tuple[str, float]]:
         """The n words that land farthest from their own wordpiece, with the cosine to it, worst

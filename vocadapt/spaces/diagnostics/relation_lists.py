@@ -8,8 +8,8 @@
                                                                        speech, as WordNet's lists do
     pairs                left TAB right                                one relation
 
-Tab, semicolon, comma or blanks stand between the columns; empty lines and those that start with #
-are passed over.
+Columns are separated by tab, semicolon, comma or blanks; empty lines and lines that start with #
+are ignored.
 """
 
 from collections.abc import Iterable
@@ -65,10 +65,10 @@ class RelationList:
 
 
 def load_bundled_relations() -> tuple[RelationList, ...]:
-    """The pairs of the thesis, those of Google's analogy questions, and from WordSim-353 and
-    SimLex-999 the most and least alike.
+    """Load the pairs of Fast 2023 (table 3.4), Google's analogy questions, and the most and least
+    similar pairs of WordSim-353 and SimLex-999.
 
-    All but the thesis' own four come with gensim.
+    All but the first come with gensim.
     """
     left = RelationList(
         THESIS,
@@ -103,9 +103,7 @@ def read_relations(path: Path) -> RelationList:
 
 
 def _judged(pairs: PairList, name: str, least: float, most: float) -> RelationList:
-    """Those of the judged pairs whose score lies between two bounds, as a relation; all of them as
-    a similarity set.
-    """
+    """Build a list of judged pairs, with those whose score is between two bounds as a relation."""
     chosen = [(pair.first, pair.second) for pair in pairs.pairs if least <= pair.score <= most]
     return RelationList(pairs.name, (build_relation(pairs.name, name, chosen),), pairs)
 

@@ -84,9 +84,7 @@ def read_rows(path: Path, columns: int = 3) -> list[Row]:
 
 
 def _separator(lines: Sequence[str], columns: int) -> str | None:
-    """What stands between the columns: the first mark that makes so many of most lines; None for
-    blanks.
-    """
+    """Detect the separator: the first that splits most lines into enough columns; None for blanks."""
     return next(
         (mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= columns for line in lines)),
         None,

@@ -1,5 +1,4 @@
-"""Word vectors of other tools → a space. The format is found by what is in the file, not by its
-name; nothing is unpickled.
+"""Import of other tools' word vectors. The format is detected from the content; pickles are refused.
 
 word2vec text (fastText .vec too), word2vec binary, GloVe (no header), each also gzipped;
 .npy and safetensors with a words file
@@ -126,13 +125,13 @@ def _read_rows(
         size = path.stat().st_size
         file.seek(body)
 
-        def told() -> None:
+        def report() -> None:
             progress(min(disk.tell() / size, 1.0), f"{into.read:,} vectors read")
 
         if binary:
-            read_binary(file, into, told)
+            read_binary(file, into, report)
         else:
-            read_text(file, into, 2 if header else 1, told)
+            read_text(file, into, 2 if header else 1, report)
     if rows is not None:
         _check_header(path, rows, into)
     kind = "GloVe" if not header else "word2vec binary" if binary else "word2vec text"
@@ -224,7 +223,7 @@ def _tensor(path: Path, words: int) -> _Array:
 
 
 def _words_beside(path: Path) -> Path:
-    """The words file that lies beside an array."""
+    """Return the words file in the folder of an array; raises InputError if there is none."""
     places = [
         path.with_suffix(".txt"),
         path.with_suffix(".words"),

@@ -26,7 +26,7 @@ NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)
 CONTROL = re.compile(
     rb"[\x00-\x08\x0a-\x1f]"
 )  # no word of a binary file holds these; the bytes of floats do
-Told = Callable[[], None]
+Report = Callable[[], None]
 
 
 def detect_dimension(head: bytes) -> int:
@@ -36,7 +36,7 @@ def detect_dimension(head: bytes) -> int:
     return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
 
 
-def read_text(file: IO[bytes], into: RowCollector, first_line: int, told: Told) -> None:
+def read_text(file: IO[bytes], into: RowCollector, first_line: int, report: Report) -> None:
     """Read text rows until the end or the limit; `first_line` is the number of the next line.
 
     The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
@@ -47,7 +47,7 @@ def read_text(file: IO[bytes], into: RowCollector, first_line: int, told: Told) 
         into.add(
             _vectors([(number, line.rstrip()) for number, line in block if line.strip()], into)
         )
-        told()
+        report()
 
 
 def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[tuple[int, bytes]]:
@@ -147,7 +147,7 @@ def _shown(raw: bytes) -> str:
     return repr(raw[:40].decode("utf-8", "replace"))
 
 
-def read_binary(file: IO[bytes], into: RowCollector, told: Told) -> None:
+def read_binary(file: IO[bytes], into: RowCollector, report: Report) -> None:
     """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out
     and counted.
 
@@ -157,7 +157,7 @@ def read_binary(file: IO[bytes], into: RowCollector, told: Told) -> None:
     while block := list(islice(rows, _rows_a_block(into))):
         kept = [values for word, values in block if _admits(into, word)]
         into.add(np.frombuffer(b"".join(kept), dtype="<f4").reshape(-1, into.dim))
-        told()
+        report()
 
 
 def _binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, bytes]]:

@@ -1,6 +1,4 @@
-"""Word vectors on the disk: our own artifact, `vectors.safetensors` + `words.txt`. Other tools'
-formats: foreign.py.
-"""
+"""Storage of word vectors in our own format: `vectors.safetensors` and `words.txt`."""
 
 import errno
 import os
@@ -39,11 +37,10 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> None:
-    """Write a space into a folder, which is made where it is missing; `dtype` float16 halves the
-    file.
+    """Write a space into a folder, created if missing; dtype "float16" halves the file.
 
-    Both files are whole or not there. Raises InputError when the disk is full, for a word that
-    holds a line break, and for numbers too large for float16.
+    Writes atomically. Raises InputError if the disk is full, if a word contains a line break, and
+    if numbers are too large for float16.
     """
     words = encode_word_lines(space.words, space.name)
     tensors = _tensors(space, dtype)
@@ -69,10 +66,9 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
 
 
 def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
-    """Read what `save_space` wrote; float32 rows stay on the disk until they are used. Without a
-    name it takes the folder's.
+    """Read what `save_space` wrote; float32 vectors are memory-mapped. Default name: the folder's.
 
-    Raises InputError when a file is missing or damaged, or when words and rows differ in number.
+    Raises InputError if a file is missing or damaged, or if words and vectors differ in number.
     """
     if os.path.exists(folder):
         check_path(folder)
@@ -103,7 +99,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 def _tensors(
     space: EmbeddingSpace, dtype: str
 ) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
-    """What is stored, row by row in memory order (safetensors writes the buffer as it lies)."""
+    """Return the tensors to store, C-contiguous because safetensors writes the raw buffer."""
     if dtype not in ("float32", "float16"):
         raise InputError(f"Vectors are stored as float32 or float16, not {dtype!r}.")
     if dtype == "float16" and len(space) and np.abs(space.matrix).max() > np.finfo(np.float16).max:

@@ -91,10 +91,10 @@ def choose_tokens(
         else:
             reasons.insert(0, "all")
     if not len(rows):
-        asked = (
+        problem = (
             f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
         )
-        raise InputError(asked, "Loosen the filters.")
+        raise InputError(problem, "Relax the filters.")
     return ChosenTokens(
         rows.astype(np.int64),
         len(space),

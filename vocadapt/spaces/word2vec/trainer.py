@@ -199,9 +199,7 @@ def _train(
     settings: Word2VecSettings,
     progress: Progress,
 ) -> None:
-    """Train all epochs, slice after slice, in as many threads as asked for; a Progress that raises
-    stops them.
-    """
+    """Train all epochs, slice by slice, in several threads; a progress that raises stops them."""
     from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
 
     train = train_epoch_sg if settings.skip_gram else train_epoch_cbow
@@ -296,9 +294,7 @@ def _words(slices: list[Slice]) -> int:
 
 
 class _Report:
-    """Words trained so far → fraction, epoch, words a second and time left, told a few times a
-    second.
-    """
+    """Reports fraction, epoch, words per second and remaining time, a few times per second."""
 
     def __init__(self, words: int, epochs: int, progress: Progress) -> None:
         self.words = words

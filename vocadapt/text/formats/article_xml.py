@@ -1,16 +1,14 @@
-"""PubMed and PMC/JATS XML → the paragraphs of English articles, as Poerner et al. took them: "all
-abstracts and text bodies".
+"""Parser of PubMed and PMC/JATS XML: the paragraphs of English articles, "all abstracts and text
+bodies" (Poerner et al. 2020).
 
-Taken: each AbstractText of PubMed (section labels are left out); each paragraph of the abstract and
-the body of a JATS article, captions of figures included. Not taken: titles and headings, front and
-back matter, tables, displayed formulas, TeX, footnotes, references, and whatever is marked as
-another language than English. Inline markup keeps its text: H<sub>2</sub>O is "H2O". The numbers of
-citations stay as published, parted from the word before them: disease<sup><xref>12</xref></sup> is
-"disease 12".
+Included: each AbstractText of PubMed (without section labels); each paragraph of the abstract and
+the body of a JATS article, with captions of figures. Excluded: titles and headings, front and back
+matter, tables, displayed formulas, TeX, footnotes, references, and elements marked as a language
+other than English. Inline markup keeps its text: H<sub>2</sub>O is "H2O". Citation numbers are kept
+and separated from the word before them: disease<sup><xref>12</xref></sup> is "disease 12".
 
-Parsed by expat, which calls us for each element and holds no tree. Like defusedxml, and for the
-same attacks, we refuse every entity that a file declares (so none can grow or point elsewhere), and
-expat never fetches a DTD.
+expat calls a handler for each element and builds no tree. Against the attacks that defusedxml
+prevents, every entity that a file declares is refused, and expat never fetches a DTD.
 """
 
 import codecs
@@ -110,11 +108,9 @@ KNOWN = "PubMed (PubmedArticleSet, MedlineCitationSet) and PMC/JATS (article, pm
 
 @dataclass
 class _Article:
-    """An article being read: whether it is in English so far as known, its paragraphs, the
-    languages PubMed gives it.
+    """An article being read: whether it is in English, its paragraphs, and its PubMed languages.
 
-    `inner`: the paragraphs of replies and translations inside it, which have a language of their
-    own.
+    inner: paragraphs of replies and translations inside it, which have their own language.
     """
 
     english: bool
@@ -124,9 +120,7 @@ class _Article:
 
 
 class ArticleParser:
-    """Takes the bytes of one XML file, a block at a time; `lines` and `articles` are what was found
-    since they were taken.
-    """
+    """Parses one XML file block by block: call `feed` with bytes, then `take` the paragraphs."""
 
     def __init__(self, path: Path, max_line: int = MAX_LINE_BYTES) -> None:
         self.path = path
@@ -391,7 +385,7 @@ def find_root_element(head: bytes) -> str | None:
     parser.StartElementHandler = lambda tag, attributes: found.append(tag)
     with suppress(
         expat.ExpatError, LookupError, ValueError
-    ):  # said with its line when the file is read
+    ):  # reported with its line when the file is read
         for at in range(0, len(head), 1024):
             parser.Parse(head[at : at + 1024], False)
             if found:

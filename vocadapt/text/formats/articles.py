@@ -54,7 +54,7 @@ def is_other_document(path: Path) -> bool:
         root = find_root_element(head)
         return root is not None and not is_known_root(
             root
-        )  # None: broken, which is said when it is read
+        )  # None: not well-formed, which is reported when it is read
     return not CORD_KEYS.search(head)
 
 
