@@ -219,8 +219,8 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
         "hyper"
     ]
     for piece, given, said in (
-        ("##zzz", vocabulary, "none of the model's"),
-        ("##card", None, "no model says"),
+        ("##zzz", vocabulary, "not among the model's"),
+        ("##card", None, "without a model"),
     ):
         with pytest.raises(InputError, match=said):
             look_up(corpus, piece, UNCASED, given)
