@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
-from vocadapt.cli.vocabulary.adapt import _recut
+from vocadapt.cli.vocabulary.adapt import _change_heuristics
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import ModelStep, Spec
@@ -191,14 +191,16 @@ def test_a_bare_target_may_be_told_its_casing(pair: tuple[Path, Path], tmp_path:
 
 def test_options_change_only_what_they_name_of_a_recipe() -> None:
     asked = Namespace(
-        cut=None, refill="savings", removed=None, preset="reduced-freq-25", recipe=None
+        remove_by=None, add_by="savings", removed=None, preset="reduced-freq-25", recipe=None
     )
-    recipe = _recut(preset("reduced-freq-25"), asked)
+    recipe = _change_heuristics(preset("reduced-freq-25"), asked)
     plan = recipe.vocabulary
     assert (plan.kind, plan.cut, plan.removed, plan.refill) == ("combined", "freq", 0.25, "savings")
     assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
-    asked = Namespace(cut="last", refill=None, removed=None, preset="combined-freq-50", recipe=None)
-    assert _recut(preset("combined-freq-50"), asked).vocabulary.kind == "combined"
+    asked = Namespace(
+        remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
+    )
+    assert _change_heuristics(preset("combined-freq-50"), asked).vocabulary.kind == "combined"
 
 
 def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
@@ -213,8 +215,8 @@ def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_n
     )
     outside = reduced_to(ReductionSettings("last", 0.25))
     assert not outside.vocabulary.count_marks and called(outside) == "last-75"
-    asked = Namespace(cut="last", refill=None, removed=0.5, preset=None, recipe=None)
-    assert not _recut(preset("combined-last-25"), asked).vocabulary.count_marks
+    asked = Namespace(remove_by="last", add_by=None, removed=0.5, preset=None, recipe=None)
+    assert not _change_heuristics(preset("combined-last-25"), asked).vocabulary.count_marks
 
 
 def test_the_mark_is_an_option_of_adapt(tiny_bert: Path, tmp_path: Path) -> None:
