@@ -112,7 +112,7 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
 
 
 def opened(first: Comparable, second: Comparable) -> RunPair:
-    """Both read, and judged against what is right."""
+    """Read both predictions and compare them with the gold labels."""
     kind, scorer = (first.kind, first.scorer) if first.gold and second.gold else ("", "")
     asked = PairSpec(
         str(first.path),

@@ -291,7 +291,7 @@ def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
 
 
 def _settings() -> SliceSettings:
-    """What the slices are told by; all of it stands in the address."""
+    """Read the settings of the slices; they are part of the address."""
     default = SliceSettings()
     keys = {f"errors_{name}": getattr(default, name) for name in ("suffix", "pieces", "seldom")}
     for key, usual in keys.items():

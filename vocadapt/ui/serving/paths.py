@@ -46,7 +46,7 @@ def check_allowed(typed: str | Path) -> None:
         return
     if not any(path.is_relative_to(root) for root in _open_roots()):
         remedy = (
-            "Upload the file, or ask whoever runs the lab to start it with a folder for shared"
+            "Upload the file, or ask the operator of the lab to start it with a folder for shared"
             " files."
         )
         raise InputError(
