@@ -39,7 +39,7 @@ PICKLE = (
 REFUSED = {  # first bytes of what is never opened: what it is, and what to do
     b"\x80": ("a Python pickle (gensim's .kv and .model, torch's .pt and .bin)", PICKLE),
     b"PK\x03\x04": ("a zip archive (torch's .pt and .bin, numpy's .npz)", PICKLE),
-    b"\xba\x16\x4f\x2f": ("fastText's own binary model", "Give the .vec file that lies beside it."),
+    b"\xba\x16\x4f\x2f": ("fastText's own binary model", "Give the .vec file next to it."),
     b"\x89HDF": (
         "an HDF5 file",
         "Save the vectors as word2vec text, or as .npy with a words file.",
