@@ -87,7 +87,7 @@ def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, othe
         "syntactic",
         "target",
     )
-    assert "24 wide, the model's 16" in found["skipped"]["target"]
+    assert "24 dimensions, the model's 16" in found["skipped"]["target"]
     losses = {row["initializer"]: row["masked_loss"] for row in found["rows"]}
     assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 5
     assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0

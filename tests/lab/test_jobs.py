@@ -403,7 +403,7 @@ def test_sigterm_from_outside_interrupts_and_does_not_cancel(workspace, endless)
     wait_for(job, "running")
     os.kill(read_status(job.folder).pid, signal.SIGTERM)
     status = job.wait(SOON)
-    assert status.state == "interrupted" and "told to end" in status.error
+    assert status.state == "interrupted" and "terminated from outside" in status.error
     assert left_in(workspace.root / "vectors") == []
 
 

@@ -12,7 +12,7 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from vocadapt.cli import main
-from vocadapt.cli.vocabulary.adapt import _followed
+from vocadapt.cli.vocabulary.adapt import _change_pretraining
 from vocadapt.lab.steps.spec import ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.models.adapted_model import before_of
@@ -150,7 +150,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
             ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--length", "100"],
             "64 wordpieces at most",
         ),
-        (["--preset", "green-bert", "--corpus", "TEXT", "--tokens", "100"], "none was asked for"),
+        (["--preset", "green-bert", "--corpus", "TEXT", "--tokens", "100"], "was not requested"),
         (["--preset", "green-bert", "--corpus", "TEXT", "--stage", "extension"], "no extension"),
         (["--preset", "exbert-s3", "--corpus", "TEXT", "--stage", "continued"], "is an exBERT"),
         (
@@ -187,7 +187,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
     options = Namespace(
         stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None
     )
-    training = _followed(recipe, options).further.training
+    training = _change_pretraining(recipe, options).further.training
     assert (training.budget, training.epochs, training.tokens, training.hours) == (
         "epochs",
         3.0,
@@ -195,7 +195,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
         0.0,
     )
     options.epochs, options.lr = None, 2e-3
-    training = _followed(recipe, options).further.training
+    training = _change_pretraining(recipe, options).further.training
     assert (training.budget, training.tokens, training.lr) == (
         "tokens",
         5_000_000,

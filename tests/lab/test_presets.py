@@ -143,9 +143,9 @@ def test_a_bare_target_needs_no_rows_where_none_are_read(
     bare = tmp_path / "vocab.txt"
     bare.write_text("\n".join(open_model(pair[1]).vocabulary.tokens) + "\n", encoding="utf-8")
     assert made("transfer-syntactic", tmp_path / "m", pair[0], target=str(bare)).is_dir()
-    with pytest.raises(InputError, match="bare vocabulary"):
+    with pytest.raises(InputError, match="vocabulary without embeddings"):
         made("transfer-target", tmp_path / "n", pair[0], target=str(bare))
-    with pytest.raises(InputError, match="bare vocabulary"):
+    with pytest.raises(InputError, match="vocabulary without embeddings"):
         made("transfer-semantic", tmp_path / "n", pair[0], target=str(bare))
 
 

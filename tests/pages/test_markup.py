@@ -138,7 +138,7 @@ def test_control_characters_become_pictures():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_cuts_show_names_and_tokens_as_they_are(text, written):
-    markup.tokenize_lines([markup.CutLine(text, text, [markup.Chip(text, f"{text} · id 1")])])
+    markup.cut_lines([markup.CutLine(text, text, [markup.Chip(text, f"{text} · id 1")])])
     ((name, words),) = parsed(written[0])
     assert (name.text, name[0].text) == (text, text)
     chip = words[0][0]
@@ -152,7 +152,7 @@ def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
         markup.Chip("[UNK]", kind="unknown"),
         markup.Chip("##", goes_on=True),
     ]
-    markup.tokenize_lines([markup.CutLine("m", "", chips)])
+    markup.cut_lines([markup.CutLine("m", "", chips)])
     ((_, words),) = parsed(written[0])
     assert [["".join(chip.itertext()) for chip in word] for word in words] == [
         ["ta", "##chy"],

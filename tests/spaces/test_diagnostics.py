@@ -374,10 +374,10 @@ def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
     """Their imports took half of the page's first visit."""
     code = (
         "import sys, numpy as np\nfrom vocadapt.lab.reports.diagnostics import diagnose\nfrom"
-        " vocadapt.spaces.diagnostics.relation_lists import bundled_relations\nfrom vocadapt.spaces.space"
+        " vocadapt.spaces.diagnostics.relation_lists import load_bundled_relations\nfrom vocadapt.spaces.space"
         " import EmbeddingSpace\nmatrix = np.random.default_rng(1).normal(size=(50,"
         " 8)).astype(np.float32)\ndiagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix),"
-        " hubs=False)\nassert bundled_relations()\nprint([name for name in ('scipy.stats',"
+        " hubs=False)\nassert load_bundled_relations()\nprint([name for name in ('scipy.stats',"
         " 'gensim', 'torch', 'transformers') if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

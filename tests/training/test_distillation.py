@@ -367,4 +367,4 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
     assert "The text is for training vectors" in capsys.readouterr().err
     bare = ["adapt", "--preset", "transfer-syntactic", "--initializer", "distilled", *given[:4]]
     assert main([*bare, "--out", str(tmp_path / "n")]) == 2
-    assert "needs a domain text" in capsys.readouterr().err
+    assert "needs a text" in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
 def test_plans_that_are_no_extension_and_sizes_beyond_are_refused(plan):
     with pytest.raises(InputError, match="from 0 to the 3"):
         measure_extension_curve(plan, COUNTS, [4])
-    with pytest.raises(InputError, match="behind the old ones"):
+    with pytest.raises(InputError, match="appends new tokens"):
         measure_extension_curve(VocabularyPlan(plan.base, ()), COUNTS)
 
 
