@@ -23,7 +23,8 @@ from vocadapt.training.finetune.finetune import _fit, prepare
 from vocadapt.training.finetune.losses import count_labels, label_loss
 from vocadapt.training.finetune.mixture import batch_of
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Sentence, Split, Task
+from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.training.tasks.task import Task
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
 SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)

@@ -22,8 +22,8 @@ from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizer
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import encode_questions
 from vocadapt.training.prediction.predict import joined
-from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import WORDS
+from vocadapt.training.tasks.examples import Question
 
 SIZE, CHARACTERS = 512, 500
 LENGTHS = (1000, 2000, 4000, 8000)  # words of a document; those of Covid-QA have 4 400 on average

@@ -24,7 +24,7 @@ from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
-from vocadapt.training.tasks.base import KINDS as TASKS
+from vocadapt.training.tasks.task import KINDS as TASKS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS

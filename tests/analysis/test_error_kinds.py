@@ -18,7 +18,8 @@ from vocadapt.analysis.errors.kinds import (
     Judge,
     Unit,
 )
-from vocadapt.training.tasks.base import KINDS, Answer, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
+from vocadapt.training.tasks.task import KINDS
 
 WORDS = ("familial", "adenomatous", "polyposis", "and", "fever")
 GOLD = ("B-D", "I-D", "I-D", "O", "O")

@@ -17,7 +17,7 @@ from vocadapt.analysis.results.tables import format_points
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import Draws, compare
-from vocadapt.training.tasks.base import Sentence, Split
+from vocadapt.training.tasks.examples import Sentence, Split
 
 HOSTILE = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066"

@@ -8,7 +8,7 @@ from vocadapt.analysis.errors.outcomes import count_outcomes
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 
 SPLIT = Split(
     (

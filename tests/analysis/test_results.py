@@ -34,7 +34,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
-from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.examples import Sentence, Text
 
 GOLD = tuple(Sentence((f"w{place}", "fever", "."), ("O", "B-D", "O")) for place in range(10))
 

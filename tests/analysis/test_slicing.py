@@ -12,7 +12,7 @@ from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import Sentence, Split, Text
+from vocadapt.training.tasks.examples import Sentence, Split, Text
 
 SPLIT = Split(
     (

@@ -6,7 +6,7 @@ import pytest
 from vocadapt.analysis.errors.votes import find_vote
 from vocadapt.training.finetune.mixture import pooled
 from vocadapt.training.finetune.outputs import Outputs
-from vocadapt.training.tasks.base import Answer, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
 
 SENTENCE = Sentence(("no", "fever"), ("O", "B-D"))
 NER = Outputs("ner", ("O", "B-D", "I-D"))

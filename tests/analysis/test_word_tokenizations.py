@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 
 TRAIN = (
     Sentence(("Tachycardia", "is", "pain"), ("B-D", "O", "B-D")),

@@ -11,7 +11,8 @@ from vocadapt.lab.steps.finetune import limit_task, summarize_runs
 from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Split, Task
+from vocadapt.training.tasks.examples import Split
+from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

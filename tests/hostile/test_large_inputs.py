@@ -14,8 +14,8 @@ from vocadapt.training.finetune.outputs import MOST_CLASSES, MOST_LABELS, Output
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.scoring.counts import MOST_CELLS, check_cells, count_items
 from vocadapt.training.tasks import context_windows
-from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.context_windows import best_spans, word_bounds
+from vocadapt.training.tasks.examples import Sentence, Text
 
 
 def sentences(types):

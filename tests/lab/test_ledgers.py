@@ -15,7 +15,7 @@ from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.examples import Sentence, Text
 
 GOLD = (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cough"), ("O", "B-D")))
 RIGHT, NOTHING = [("O", "B-D"), ("O", "B-D")], [("O", "O"), ("O", "O")]

@@ -15,7 +15,7 @@ from vocadapt.lab.artifacts.runs import (
     open_runs,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.base import Sentence
+from vocadapt.training.tasks.examples import Sentence
 
 GOLD = (Sentence(("No", "fever", "."), ("O", "B-D", "O")), Sentence(("A", "cough"), ("O", "B-D")))
 RIGHT, HALF, NONE = (

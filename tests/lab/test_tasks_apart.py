@@ -9,7 +9,7 @@ from vocadapt.lab.artifacts.runs import disambiguate_tasks, list_runs, list_task
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.examples import Sentence, Text
 
 WORDS = [Sentence(("no", "fever"), ("O", "B")), Sentence(("a", "cough"), ("O", "B"))]
 TEXTS = [Text("1", "no fever", ("good",)), Text("2", "a cough", ("bad",))]

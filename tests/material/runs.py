@@ -16,7 +16,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import Example, Split
+from vocadapt.training.tasks.examples import Example, Split
 from vocadapt.training.tasks.predictions import tally_of
 
 Prediction = Mapping[str, Sequence[Any]]  # what is said of each example, by cut

@@ -20,7 +20,8 @@ from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 from vocadapt.training.masked.stages import begin, new_ids
-from vocadapt.training.tasks.base import Answer, Question, Split, Task
+from vocadapt.training.tasks.examples import Answer, Question, Split
+from vocadapt.training.tasks.task import Task
 
 READ = {"masked words": ("BertForMaskedLM", False), "pairs": ("BertForPreTraining", True)}
 ROWS = "embeddings.word_embeddings.weight"

@@ -14,7 +14,7 @@ from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import notes_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.errors import comparable, notes
 from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.errors.view import Shown

@@ -23,7 +23,8 @@ from vocadapt.training.finetune.estimates import (
     examples_of_epoch,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Sentence, Split, Task, Text
+from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.task import Task
 from vocadapt.ui.components.pickers import runs_to_pick
 from vocadapt.ui.finetune.view import seeds_of
 
@@ -141,7 +142,7 @@ def test_runs_on_other_examples_are_said(open_page, runs):
 
 
 def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
-    from vocadapt.training.tasks.base import Answer, Question
+    from vocadapt.training.tasks.examples import Answer, Question
 
     workspace = Workspace(tmp_path / "qa")
     asked = (

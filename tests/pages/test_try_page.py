@@ -23,7 +23,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.plain_text import plain_examples
-from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/train/try_it.py"

@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.answering import MOST, answer, best_answers
 from vocadapt.training.prediction.predict import LOWEST
-from vocadapt.training.tasks.base import Question
+from vocadapt.training.tasks.examples import Question
 from vocadapt.training.tasks.kinds.qa import apply_word_rule
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -18,8 +18,9 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks import benchmark_card as card_module
-from vocadapt.training.tasks.base import KINDS, SPLITS
 from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile, card_of, cards, groups
+from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.task import KINDS
 from vocadapt.training.tasks.task_file import read_task, read_task_file
 
 EVERY = cards().values()

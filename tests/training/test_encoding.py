@@ -35,7 +35,7 @@ from vocadapt.training.finetune.mixture import (
 )
 from vocadapt.training.finetune.outputs import SEQUENCE, Outputs
 from vocadapt.training.prediction.predict import compute_logits, joined
-from vocadapt.training.tasks.base import Question, Sentence, Text
+from vocadapt.training.tasks.examples import Question, Sentence, Text
 
 EMPTY = Text("", "", None)
 NER = Outputs("ner", ("O", "B", "I"))

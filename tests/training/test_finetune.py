@@ -26,7 +26,8 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 from vocadapt.training.finetune.used_embeddings import restrict_embeddings
-from vocadapt.training.tasks.base import Sentence, Split, Task, Text
+from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

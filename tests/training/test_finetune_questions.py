@@ -27,7 +27,8 @@ from vocadapt.training.finetune.question_encoding import (
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.prediction.predict import LOWEST, compute_logits
-from vocadapt.training.tasks.base import Answer, Question, Split, Task
+from vocadapt.training.tasks.examples import Answer, Question, Split
+from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

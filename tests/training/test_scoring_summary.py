@@ -3,7 +3,7 @@
 import pytest
 
 from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, summarize_seeds
-from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.predictions import baseline_of_split
 
 

@@ -18,7 +18,7 @@ from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.finetune.finetune import prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Task, Text
+from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.seen_examples import (
     count_seen,
@@ -27,6 +27,7 @@ from vocadapt.training.tasks.seen_examples import (
     seen_in,
     write_seen,
 )
+from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

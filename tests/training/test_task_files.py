@@ -7,8 +7,9 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import called_after, folder_name
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.base import Sentence, Split, Task, labels_of
+from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.folds import of_fold, without_fold
+from vocadapt.training.tasks.task import Task, labels_of
 from vocadapt.training.tasks.task_file import read_task, read_task_file, task_of_files
 
 

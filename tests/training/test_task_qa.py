@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer
 from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
     Window,
@@ -18,6 +17,7 @@ from vocadapt.training.tasks.context_windows import (
     windows,
     word_bounds,
 )
+from vocadapt.training.tasks.examples import NOT_IN_CONTEXT, REPAIRED, Answer
 from vocadapt.training.tasks.kinds.qa import located, read_questions
 
 CONTEXT = "The cat sat. The dog ran away. The cat slept."

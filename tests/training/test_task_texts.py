@@ -5,7 +5,7 @@ documents.
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
+from vocadapt.training.tasks.examples import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
 from vocadapt.training.tasks.kinds.labeled_texts import by_document, has_pair, marks_of, read_texts
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of

@@ -5,9 +5,9 @@ issue tell of it.
 import pytest
 
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED
 from vocadapt.training.tasks.benchmark_card import cards
 from vocadapt.training.tasks.download import checksum
+from vocadapt.training.tasks.examples import NOT_IN_CONTEXT, REPAIRED
 from vocadapt.training.tasks.kinds.labeled_texts import by_document, read_texts
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.kinds.qa import read_questions

@@ -7,7 +7,7 @@ from vocadapt.analysis.errors.kinds import Claim, Unit
 from vocadapt.analysis.errors.ledger import Entry, Ledger, example_text
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.training.finetune.mixture import POOLED
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 
 GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
 BEFORE, AFTER = 40, 40  # characters before and after what is marked

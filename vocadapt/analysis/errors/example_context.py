@@ -14,7 +14,7 @@ from vocadapt.text.keyword_in_context import (
     normalize_single_word,
 )
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.examples import Example
 
 
 def find_in_examples(

@@ -13,7 +13,7 @@ from vocadapt.settings import bounded, check_settings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings, find_each_in_context
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.examples import Example
 
 TEST, TRAINING, CORPUS = "test", "training", "corpus"
 

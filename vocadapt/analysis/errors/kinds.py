@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vocadapt.training.scoring.answers import exact, normalized
-from vocadapt.training.tasks.base import Example, Question, Sentence
+from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.kinds.qa import located
 from vocadapt.training.tasks.tags import spans_of
 

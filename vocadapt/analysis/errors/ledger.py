@@ -19,7 +19,7 @@ from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import CUTS
 from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.scoring.counts import Rules, Scorer
-from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds.qa import apply_word_rule
 
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"

@@ -35,7 +35,7 @@ from vocadapt.text.spreadsheet import format_csv
 from vocadapt.training.finetune.mixture import CUTS, label_tokenization
 from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
-from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.examples import Example
 
 LISTED_OUTCOMES = (
     FIXED,

@@ -11,7 +11,7 @@ from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.training.finetune.mixture import POOLED, choose_main_tokenization
 from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.base import Example, Sentence
+from vocadapt.training.tasks.examples import Example, Sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.scoring.entities import BARE
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import Question, Sentence
+from vocadapt.training.tasks.examples import Question, Sentence
 
 ALL, REST = "all", "rest"
 

@@ -11,8 +11,8 @@ import numpy as np
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import CUTS, POOLED
 from vocadapt.training.finetune.outputs import Logits, Outputs
-from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
+from vocadapt.training.tasks.examples import Question
 
 MAX_ANSWER = 60  # characters of an answer in `Vote.line`
 Option = Any  # index of an output, or a pair of words (start, end)

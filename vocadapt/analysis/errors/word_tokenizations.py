@@ -17,7 +17,7 @@ from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.vocabulary.initializers.materials import Provenance, format_provenance
 

@@ -27,7 +27,7 @@ from vocadapt.training.scoring.uncertainty import (
     compare_tallies,
     mean_tally,
 )
-from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.folds import without_fold
 
 FEW = 3  # seeds: with fewer no difference is claimed

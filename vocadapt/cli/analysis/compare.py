@@ -28,7 +28,7 @@ from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
-from vocadapt.training.tasks.base import KINDS
+from vocadapt.training.tasks.task import KINDS
 
 
 def _add_options(parser: Parser) -> None:

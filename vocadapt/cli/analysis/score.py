@@ -20,9 +20,10 @@ from vocadapt.training.scoring.uncertainty import (
     bootstrap,
     compare_tallies,
 )
-from vocadapt.training.tasks.base import KINDS, UNITS, Split
+from vocadapt.training.tasks.examples import UNITS, Split
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.predictions import Predictions, read_predictions, tally_of
+from vocadapt.training.tasks.task import KINDS
 from vocadapt.training.tasks.task_file import read_split
 
 FORMS = """

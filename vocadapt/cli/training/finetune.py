@@ -25,8 +25,9 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
+from vocadapt.training.tasks.examples import SPLITS, UNITS
 from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.task import KINDS
 
 CHANGES = {
     "epochs": "passes over the training examples",

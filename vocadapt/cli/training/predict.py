@@ -14,7 +14,7 @@ from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.plain_text import plain_examples, prediction_lines, read_lines
-from vocadapt.training.tasks.base import Split
+from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.task_file import read_split
 
 

@@ -12,8 +12,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.progress import Progress
-from vocadapt.training.tasks.base import KINDS
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
+from vocadapt.training.tasks.task import KINDS
 
 NAME = "benchmark as family/name, or its name alone if that is unambiguous"
 

@@ -16,9 +16,9 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import writing
 from vocadapt.progress import Progress, silent
-from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.benchmark_card import card_of
 from vocadapt.training.tasks.download import as_toml, download
+from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
     TASK,
     TaskFile,

@@ -19,7 +19,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import check_free, writing
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import Split
+from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.predictions import read_predictions, tally_of
 from vocadapt.training.tasks.task_file import read_split
 

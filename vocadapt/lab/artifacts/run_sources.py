@@ -14,7 +14,7 @@ from vocadapt.progress import silent
 from vocadapt.recipe import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.examples import Example
 
 
 def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:

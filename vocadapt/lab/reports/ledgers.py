@@ -32,7 +32,7 @@ from vocadapt.training.scoring.uncertainty import (
     aligned,
     compare_tallies,
 )
-from vocadapt.training.tasks.base import UNITS, Example, Sentence, Split
+from vocadapt.training.tasks.examples import UNITS, Example, Sentence, Split
 from vocadapt.training.tasks.predictions import read_predictions, tally_of
 from vocadapt.training.tasks.task_file import read_split
 from vocadapt.training.tasks.word_endings import SuffixSlice, suffix_slice

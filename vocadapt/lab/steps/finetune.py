@@ -29,8 +29,8 @@ from vocadapt.training.finetune.run_files import (
     save_run,
 )
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
-from vocadapt.training.tasks import base as tasks
-from vocadapt.training.tasks.base import UNITS
+from vocadapt.training.tasks import task as tasks
+from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen_examples import count_seen, read_seen, seen_line
@@ -110,7 +110,7 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
     given.
     """
     file, kind = task.spec.one("task"), settings.kind
-    splits = {name: Path(path) for name in tasks.SPLITS if (path := task.spec.one(name))}
+    splits = {name: Path(path) for name in SPLITS if (path := task.spec.one(name))}
     if (file is None) == (not kind):
         problem = "Fine-tuning needs a task, or a kind of task with its files."
         raise InputError(problem, "Give a task, or a kind of task with its files.")
@@ -146,7 +146,7 @@ def limit_task(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...
     return replace(task, splits=splits), tuple(findings)
 
 
-def sample_split(split: tasks.Split, limit: int) -> tasks.Split:
+def sample_split(split: Split, limit: int) -> Split:
     """Return a random sample of a split (0: all), the same each time, in the split's order."""
     if not limit or len(split) <= limit:
         return split
@@ -154,7 +154,7 @@ def sample_split(split: tasks.Split, limit: int) -> tasks.Split:
     return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
-def _describe_sample(name: str, few: tasks.Split, all: tasks.Split) -> str:
+def _describe_sample(name: str, few: Split, all: Split) -> str:
     return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
@@ -332,7 +332,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
     return {**summarize_runs(runs, scores), **about, "findings": findings}
 
 
-def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
+def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
     """Count the examples that the run was trained on; None if its folder does not record it."""
     known = read_seen(run.folder)
     count = None if known is None else count_seen(split.examples, known)
@@ -349,14 +349,12 @@ def _count_seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     return count
 
 
-def _collect_findings(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
+def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
     """Return notes on the examples: what was repaired, and whether they are a sample."""
     found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
     return [*found, *([_describe_sample("test", split, whole)] if len(split) < len(whole) else [])]
 
 
-def _predict_split(
-    run: SavedRun, split: tasks.Split, progress: Progress
-) -> dict[str, list[Prediction]]:
+def _predict_split(run: SavedRun, split: Split, progress: Progress) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
     return {cut: list(map(run.outputs.predict, own, split.examples)) for cut, own in logits.items()}

@@ -20,8 +20,8 @@ from vocadapt.models.adapted_model import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import bounded, check_settings
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.chunks import chunk_bounds
+from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 
 Ids = NDArray[np.int32]

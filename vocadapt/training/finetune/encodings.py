@@ -11,7 +11,7 @@ from vocadapt.training.finetune.encoding import (
     encode_words,
 )
 from vocadapt.training.finetune.question_encoding import encode_questions
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 
 
 def encode(

@@ -7,7 +7,8 @@ from typing import Any
 
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.base import Example, Question, Sentence, Task, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
+from vocadapt.training.tasks.task import Task
 
 # a second of two cores: MiniLM (6 layers of 384) reads 46.9 sentences of NCBI-disease a second in
 # training

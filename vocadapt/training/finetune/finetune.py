@@ -39,10 +39,11 @@ from vocadapt.training.finetune.used_embeddings import restrict_embeddings
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Task, labels_of
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Split
 from vocadapt.training.tasks.kinds.qa import apply_word_rule
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 from vocadapt.training.tasks.seen_examples import read_seen, seen_in, seen_line
+from vocadapt.training.tasks.task import Task, labels_of
 
 if TYPE_CHECKING:
     import transformers

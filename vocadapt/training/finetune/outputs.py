@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import Example, Question, labels_of
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
+from vocadapt.training.tasks.examples import Example, Question
+from vocadapt.training.tasks.task import labels_of
 
 Targets = NDArray[np.float32] | NDArray[np.int64]
 Logits = NDArray[np.float32]

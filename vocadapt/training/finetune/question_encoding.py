@@ -21,8 +21,8 @@ from vocadapt.training.finetune.encoding import (
     View,
     joined,
 )
-from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, word_bounds
+from vocadapt.training.tasks.examples import Question
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
-from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import UNITS, Answer, Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.folds import of_fold
 from vocadapt.training.tasks.kinds.qa import apply_word_rule
 from vocadapt.training.tasks.seen_examples import write_seen

@@ -18,8 +18,8 @@ from vocadapt.training.finetune.outputs import Logits
 from vocadapt.training.finetune.question_encoding import Part, read_in
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.predict import LOWEST
-from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
+from vocadapt.training.tasks.examples import Question
 
 # Candidate spans for distinct answers, at most: a context may repeat one answer 100,000 times.
 MOST_SPANS = 20_480

@@ -8,7 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 
 
 def lines_of_text(text: str) -> list[str]:

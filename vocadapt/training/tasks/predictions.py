@@ -17,7 +17,7 @@ from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import Baseline, constant_answers
-from vocadapt.training.tasks.base import Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds.labeled_texts import labels_in, united
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.table_rows import PREDICTIONS, json_rows, rows_of

@@ -14,7 +14,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 from vocadapt.models.adapted_model import SEEN
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 
 SIZE = 8  # bytes of a fingerprint
 NAMED: dict[type, str] = {

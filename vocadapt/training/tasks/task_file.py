@@ -28,11 +28,12 @@ from vocadapt.files import check_path, read_toml
 from vocadapt.settings import bounded, check_settings
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
+from vocadapt.training.tasks.examples import SPLITS, Split
 from vocadapt.training.tasks.folds import of_fold
 from vocadapt.training.tasks.kinds.labeled_texts import in_units, read_texts
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.task import KINDS, Task, labels_of
 
 TASK = "task.toml"
 FOLD = "{fold}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import Example, Sentence
+from vocadapt.training.tasks.examples import Example, Sentence
 
 
 @dataclass(frozen=True)

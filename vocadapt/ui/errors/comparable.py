@@ -18,7 +18,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.scoring.registry import SCORERS
-from vocadapt.training.tasks.base import KINDS
+from vocadapt.training.tasks.task import KINDS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.frame import address, run_cache

@@ -7,8 +7,9 @@ import streamlit as st
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, import_task
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.base import KINDS, SPLITS
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
+from vocadapt.training.tasks.examples import SPLITS
+from vocadapt.training.tasks.task import KINDS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count

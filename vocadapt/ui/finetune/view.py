@@ -23,8 +23,8 @@ from vocadapt.training.finetune.estimates import (
 )
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
-from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
 from vocadapt.training.tasks.task_file import read_task_file
 from vocadapt.ui.components import pickers

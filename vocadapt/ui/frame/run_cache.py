@@ -13,7 +13,8 @@ from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
-from vocadapt.training.tasks.base import Example, Task
+from vocadapt.training.tasks.examples import Example
+from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import files_of_task, read_task
 from vocadapt.ui.frame.cache import model_stamp
 from vocadapt.ui.serving import preload

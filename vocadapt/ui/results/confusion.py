@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
-from vocadapt.training.tasks.base import Example, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Sentence, Text
 from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run

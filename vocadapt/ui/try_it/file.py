@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples, prediction_lines
-from vocadapt.training.tasks.base import Example, Question
+from vocadapt.training.tasks.examples import Example, Question
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import run_cache
 from vocadapt.ui.try_it.view import written

@@ -13,8 +13,8 @@ from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.prediction.plain_text import plain_examples
-from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.markup import Chip, CutLine, Marked, plain

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, UNITS, Example, Split, Text
+from vocadapt.training.tasks.examples import (
+    NO_AGREEMENT,
+    NO_PAIR,
+    NO_TEXT,
+    UNITS,
+    Example,
+    Split,
+    Text,
+)
 from vocadapt.training.tasks.table_rows import Row, rows_of, shape_of
 
 FLAG = re.compile(r"(.+)_([01])")  # HoC: 0_1,1_0 – label 0 yes, label 1 no

@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.tasks.base import EMPTY, INSIDE, Sentence, Split
+from vocadapt.training.tasks.examples import EMPTY, INSIDE, Sentence, Split
 from vocadapt.training.tasks.table_rows import MAX_TASK_BYTES, json_rows
 from vocadapt.training.tasks.tags import check_tag, scheme_of, spans_of, stray_insides, tags_of
 

@@ -15,8 +15,15 @@ from typing import Any, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Example, Question, Split
 from vocadapt.training.tasks.context_windows import check_word_rule
+from vocadapt.training.tasks.examples import (
+    NOT_IN_CONTEXT,
+    REPAIRED,
+    Answer,
+    Example,
+    Question,
+    Split,
+)
 
 REMEDY = (
     'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question",'
