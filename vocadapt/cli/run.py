@@ -15,6 +15,7 @@ from vocadapt import __doc__ as about
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.progress import ProgressLine
 from vocadapt.errors import InputError
+from vocadapt.extensions import check_extensions
 from vocadapt.progress import Progress
 
 # Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
@@ -229,6 +230,8 @@ def run(arguments: list[str]) -> int:
 
         print(f"vocadapt {__version__}")
         return 0
+    if arguments[0] != "job":  # a job shows it in its status
+        check_extensions()
     name, rest = find(arguments)
     command = load_command(name)
     options = build_parser(name, command).parse(rest)

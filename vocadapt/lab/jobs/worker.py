@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from vocadapt.errors import Canceled, InputError
+from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
@@ -129,6 +130,7 @@ def install_signal_handler() -> threading.Event:
 def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
     """Wait, run the step, and return its final status."""
     try:
+        check_extensions()
         with _wait_for_turn(job, reporter):
             if job.cancel_requested:  # a short step may end before its progress looks
                 _raise_canceled()

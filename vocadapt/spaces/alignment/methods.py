@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.extensions import register
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.solvers import (
@@ -174,3 +175,10 @@ METHODS: dict[str, Method] = {
         _random, "a random matrix of the right scale: a baseline", "Poerner et al. 2020, ablation"
     ),
 }
+
+
+def register_method(name: str, method: Method) -> None:
+    """Add an alignment method to the registry; raises InputError for a name that is taken or
+    invalid.
+    """
+    register(METHODS, "an alignment method", name, method)

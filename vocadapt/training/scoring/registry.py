@@ -1,6 +1,7 @@
 """SCORERS: all scorers by name. DEFAULTS: the scorer of each kind of task."""
 
 from vocadapt.errors import InputError
+from vocadapt.extensions import register
 from vocadapt.training.scoring.answers import ANSWER_SCORERS
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.entities import ENTITY_SCORERS
@@ -33,3 +34,8 @@ def scorer_of(kind: str, name: str = "") -> Scorer:
             f"There is no score {name!r} for {kind}.", f"Choose one of: {', '.join(fitting)}."
         )
     return SCORERS[name or DEFAULTS[kind]]
+
+
+def register_scorer(scorer: Scorer) -> None:
+    """Add a scorer to the registry; raises InputError for a name that is taken or invalid."""
+    register(SCORERS, "a scorer", scorer.name, scorer)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.extensions import check_extensions
 from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace, check_name
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
@@ -29,6 +30,7 @@ def draw(page: st.Page) -> None:
     paths.warn_once()
     address.enter(page.url_path)
     with mistakes.shown():
+        check_extensions()
         sidebar()
         strip.draw(workspace())
         page.run()

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.extensions import register
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.distilled import DISTILLED
 from vocadapt.vocabulary.initializers.materials import (
@@ -41,9 +42,15 @@ __all__ = [
     "initialize",
     "match_norms",
     "mean_embedding",
+    "register_initializer",
 ]
 
 INITIALIZERS.update({**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED})
+
+
+def register_initializer(name: str, initializer: Initializer) -> None:
+    """Add an initializer to the registry; raises InputError for a name that is taken or invalid."""
+    register(INITIALIZERS, "an initializer", name, initializer)
 
 
 def initialize(materials: Materials, settings: InitializerSettings) -> NewEmbeddings:

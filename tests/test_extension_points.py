@@ -1,0 +1,149 @@
+"""One temporary file registers a new entry of every registry; each then works in Python, on the
+command line, in menus and in jobs, and no other file is edited.
+
+A check is a function of this file that runs in a process of its own, in which vocadapt has loaded
+that file from VOCADAPT_EXTENSIONS. It raises if something is missing there.
+"""
+
+import inspect
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PARTS = ROOT / "tests" / "material" / "extension"
+
+
+@pytest.fixture(scope="session")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one file: all parts of the extension, joined."""
+    parts = [path for path in sorted(PARTS.glob("*.py")) if path.name != "__init__.py"]
+    file = tmp_path_factory.mktemp("extension") / "my_extension.py"
+    file.write_text("\n\n".join(path.read_text(encoding="utf-8") for path in parts))
+    return file
+
+
+def run_python(*arguments: str, extensions: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run Python in a process of its own, with these extensions."""
+    environment = {**os.environ, "VOCADAPT_EXTENSIONS": extensions, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def in_extended_process(extension: Path) -> Callable[..., None]:
+    """Call a function of this file, with paths as arguments, in a process with the extension."""
+
+    def call(check: Callable[..., None], *paths: Path) -> None:
+        name, given = check.__name__, [str(path) for path in paths]
+        code = f"from tests.test_extension_points import *; {name}(*map(Path, {given!r}))"
+        done = run_python("-c", code, extensions=str(extension))
+        assert done.returncode == 0, f"{inspect.getsource(check)}\n{done.stdout}\n{done.stderr}"
+
+    return call
+
+
+def run_command(*arguments: object) -> str:
+    """Run a command of the command line in this process; return what it prints."""
+    from vocadapt.cli import main
+
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as end:  # --help
+            code = end.code
+    assert code == 0, f"exit code {code}\n{printed.getvalue()}"
+    return printed.getvalue()
+
+
+# The loading of extensions.
+
+
+def test_each_extension_is_loaded_once(tmp_path):
+    file, log = tmp_path / "extension.py", tmp_path / "log"
+    file.write_text(f"open({str(log)!r}, 'a').write('x')\n")
+    both = f"{file}{os.pathsep}{tmp_path}/./extension.py"
+    done = run_python("-c", "import vocadapt, vocadapt.recipe", extensions=both)
+    assert done.returncode == 0, done.stderr
+    assert log.read_text() == "x"
+
+
+FAILING = {
+    "raise.py": ("x = 1\nraise ValueError('broken')\n", "raise.py, line 2 could not be loaded"),
+    "syntax.py": ("def :\n", "invalid syntax"),
+    "exit.py": ("import sys\nsys.exit()\n", "SystemExit"),
+    "taken.py": (
+        (
+            "from vocadapt.vocabulary.initializers.initialize import INITIALIZERS,"
+            " register_initializer\nregister_initializer('focus', INITIALIZERS['focus'])\n"
+        ),
+        "There is already an initializer with the name 'focus'.",
+    ),
+    "name.py": (
+        (
+            "from vocadapt.vocabulary.initializers.initialize import INITIALIZERS,"
+            " register_initializer\nregister_initializer('My own', INITIALIZERS['focus'])\n"
+        ),
+        "'My own' is not a name for an initializer.",
+    ),
+    "text.txt": ("", "an extension is a file that ends in .py"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_an_extension_that_fails_is_one_sentence_on_the_command_line(tmp_path, name):
+    content, message = FAILING[name]
+    (tmp_path / name).write_text(content)
+    done = run_python("-m", "vocadapt", "presets", "--json", extensions=str(tmp_path / name))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in done.stderr and message in done.stderr
+    assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) <= 3
+
+
+def test_an_extension_that_is_missing_or_no_regular_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    for name, message in (("missing.py", "missing.py"), ("pipe.py", "a named pipe")):
+        done = run_python("-m", "vocadapt", "presets", extensions=str(tmp_path / name))
+        assert done.returncode == 2 and message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_program_that_imports_vocadapt_gets_the_error_at_once(tmp_path):
+    done = run_python("-c", "import vocadapt", extensions=str(tmp_path / "missing.py"))
+    assert done.returncode == 1
+    assert "InputError" in done.stderr.splitlines()[-1] or "missing.py" in done.stderr
+
+
+def test_help_does_not_need_the_extensions(tmp_path):
+    done = run_python("-m", "vocadapt", "--help", extensions=str(tmp_path / "missing.py"))
+    assert done.returncode == 0
+
+
+# An initializer.
+
+
+def check_initializer(model: Path, vectors: Path, out: Path) -> None:
+    assert "constant" in run_command("adapt", "--help")
+    answer = run_command(
+        *("adapt", "--model", model, "--vectors", vectors, "--offline", "--json"),
+        *("--initializer", "constant", "--out", out),
+    )
+    assert json.loads(answer)["numbers"]["certificate"] is True
+
+
+def test_an_initializer(in_extended_process, tiny_bert, vectors, tmp_path):
+    in_extended_process(check_initializer, tiny_bert, vectors, tmp_path / "adapted")
