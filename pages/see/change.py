@@ -5,7 +5,7 @@ a noise baseline.
 import streamlit as st
 
 from vocadapt.ui.change import noise_baseline, view
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import contextual
@@ -17,6 +17,7 @@ st.markdown(
     " adapting or fine-tuning, in two models, in two texts. Measured in the original spaces"
     " and compared with a noise baseline."
 )
+glossary.offer_terms("bootstrap", "contextual vector", "noise baseline", "space", "word vectors")
 panel.job_panel(workspace, ["vectors", "contextual"])
 
 spaces, asked = st.columns([5, 6], gap="medium")

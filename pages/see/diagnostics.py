@@ -4,7 +4,7 @@ similarity of related words.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.diagnostics import cached, relations, view
 from vocadapt.ui.frame import frame, mistakes
 
@@ -14,6 +14,7 @@ st.markdown(
     "Measure the geometry of embedding spaces: mean cosine of two tokens, isotropy, norms,"
     " and how similar related words are."
 )
+glossary.offer_terms("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece")
 spaces = view.choose_spaces(workspace)
 if not spaces:
     pickers.nothing_yet(

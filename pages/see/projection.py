@@ -4,7 +4,7 @@ regions, and what moved.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import controls, form, sources
@@ -15,6 +15,9 @@ st.title("Projection")
 st.markdown(
     "Every point is a token; similar tokens are close together, as far as two dimensions"
     " allow. **Neighbors are computed in the original space**, not in the projection."
+)
+glossary.offer_terms(
+    "alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"
 )
 with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
     panel.job_panel(workspace, ["map"])

@@ -5,7 +5,7 @@ text.
 import streamlit as st
 
 from vocadapt.ui.advise import view
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import count_cache, frame
 
 workspace = frame.workspace()
@@ -13,6 +13,9 @@ st.title("Advise")
 st.markdown(
     "Recommends whether to add :green[**new words**] for your text, how many, and why. Uses"
     " word counts only."
+)
+glossary.offer_terms(
+    "added token", "continued pretraining", "exBERT", "fertility", "preset", "recipe", "wordpiece"
 )
 
 corpora = workspace.artifacts("corpora")

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vocadapt.lab.demo import is_demo_installed
+from vocadapt.ui.components import glossary
 from vocadapt.ui.frame import frame
 from vocadapt.ui.home import start, walk
 from vocadapt.ui.jobs import panel
@@ -13,6 +14,7 @@ st.markdown(
     "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"
     " folder, with every step open to inspection."
 )
+glossary.offer_terms("artifact", "job", "recipe", "step", "workspace")
 walk.strip(workspace)
 panel.job_panel(
     workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from vocadapt.ui.components import glossary
 from vocadapt.ui.frame import frame
 from vocadapt.ui.jobs import view
 
@@ -11,4 +12,5 @@ st.markdown(
     "Long steps run in the background and continue when you leave the page. Check their"
     " progress, cancel or resume them here."
 )
+glossary.offer_terms("artifact", "job", "step", "workspace")
 view.board(workspace)

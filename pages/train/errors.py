@@ -4,7 +4,7 @@ tokenized.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.errors import comparable, notes, view
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.jobs import panel
@@ -14,6 +14,16 @@ st.title("Error analysis")
 st.markdown(
     "Compare two runs on the same examples: where they disagree, and how the affected words"
     " are tokenized."
+)
+glossary.offer_terms(
+    "adapted tokenization",
+    "base tokenization",
+    "outcome",
+    "pooled",
+    "run",
+    "scorer",
+    "slice",
+    "unit",
 )
 panel.job_panel(workspace, ["finetune"])
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vocadapt.lab.reports.pretraining import list_pretrained_models
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.pretraining import gates, live, result, view
 
@@ -13,6 +13,17 @@ st.markdown(
     "Continue masked-language-model pretraining on your text: only the :green[**extension**],"
     " only the embeddings, or the whole model. Progress is measured by the masked-token loss"
     " on held-out lines."
+)
+glossary.offer_terms(
+    "continued pretraining",
+    "exBERT",
+    "extension module",
+    "gate",
+    "held-out",
+    "masked token",
+    "masking probability",
+    "pretraining from scratch",
+    "stage",
 )
 with st.container():
     live.running(workspace)

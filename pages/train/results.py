@@ -4,7 +4,7 @@ the difference.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame, mistakes, run_cache
 from vocadapt.ui.results import confusion, view
 
@@ -13,6 +13,17 @@ st.title("Results")
 st.markdown(
     "Compare models on a task: mean ± sd over seeds for each tokenization, and a paired test"
     " against a selected baseline."
+)
+glossary.offer_terms(
+    "adapted tokenization",
+    "base tokenization",
+    "bootstrap",
+    "permutation test",
+    "pooled",
+    "run",
+    "scorer",
+    "task",
+    "unit",
 )
 pickers.passed_over(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.cuts]

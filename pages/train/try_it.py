@@ -4,7 +4,7 @@ pooled.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.try_it import file, view
 
@@ -13,6 +13,9 @@ st.title("Try it")
 st.markdown(
     "Type a text and see the predictions of a fine-tuned model: with base"
     " :blue[**wordpieces**], with the :green[**added words**], and with both pooled."
+)
+glossary.offer_terms(
+    "adapted tokenization", "added token", "base tokenization", "pooled", "run", "wordpiece"
 )
 pickers.passed_over(workspace)
 left, right = st.columns([1.7, 1], gap="large")

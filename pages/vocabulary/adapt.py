@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.steps.spec import ModelStep, Spec
 from vocadapt.lab.workspace.workspace import adapted_models
 from vocadapt.ui.adapt import model, plan
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame
 from vocadapt.ui.jobs import panel
 
@@ -15,6 +15,17 @@ st.markdown(
     "Adapt the vocabulary of a model: add :green[**new tokens**], each with an initialized"
     " embedding, and remove others. A certificate lists the checks that everything else is"
     " unchanged."
+)
+glossary.offer_terms(
+    "added token",
+    "certificate",
+    "embedding",
+    "exBERT",
+    "GreenBioBERT",
+    "initializer",
+    "plan",
+    "preset",
+    "recipe",
 )
 panel.job_panel(workspace, ["model"])
 

@@ -4,7 +4,7 @@ under each.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame
 from vocadapt.ui.initializers import leaderboard, view
 
@@ -14,6 +14,9 @@ st.markdown(
     "How should the embedding of a :green[**new token**] be initialized? Compare the"
     " initializers on one token, and evaluate all of them before any training on tokens whose"
     " true embeddings are known."
+)
+glossary.offer_terms(
+    "added token", "chance", "embedding", "held-out", "initializer", "leaderboard", "P@k"
 )
 
 targets = view.targets(workspace)

@@ -4,7 +4,7 @@ corpus.
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import frame
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens import corpus, view
@@ -15,6 +15,7 @@ st.markdown(
     "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"
     " and which words a new vocabulary keeps whole."
 )
+glossary.offer_terms("added token", "fertility", "tokenization", "wordpiece")
 panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([1.7, 1], gap="large")

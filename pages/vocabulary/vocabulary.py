@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import count_cache, frame, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens import corpus as lens_corpus
@@ -16,6 +16,7 @@ st.markdown(
     "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
     " and compare vocabularies."
 )
+glossary.offer_terms("fertility", "reduction", "tokenization", "wordpiece")
 panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([2, 1], gap="large")

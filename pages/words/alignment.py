@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.lab.steps.spec import AlignmentStep, Spec
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.jobs import panel
 
@@ -16,6 +16,9 @@ st.title("Alignment")
 st.markdown(
     "Fit an alignment that maps your :orange[**domain words**] to the model's"
     " :blue[**wordpieces**], and see the nearest neighbors of each word."
+)
+glossary.offer_terms(
+    "alignment", "anchor", "chance", "CSLS", "held-out", "P@k", "word vectors", "wordpiece"
 )
 panel.job_panel(workspace, ["alignment"])
 

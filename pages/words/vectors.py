@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import forms, view
@@ -12,6 +12,7 @@ st.title("Word vectors")
 st.markdown(
     "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."
 )
+glossary.offer_terms("artifact", "space", "word vectors")
 panel.job_panel(workspace, ["corpus", "vectors", "import"])
 
 found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
