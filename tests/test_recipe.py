@@ -15,9 +15,9 @@ from vocadapt.recipe import (
     called,
     preset,
     read_recipe,
-    settings_from,
     write_recipe,
 )
+from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.training.finetune.mixture import TOKENIZATIONS

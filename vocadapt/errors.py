@@ -9,13 +9,14 @@ BaseException
 
 class InputError(Exception):
     """Invalid input. `problem`: what was expected and what was given; `remedy`: what to do about
-    it.
+    it; `setting`: name of the setting or input to change, whose flag or label is then added.
     """
 
-    def __init__(self, problem: str, remedy: str = "") -> None:
+    def __init__(self, problem: str, remedy: str = "", setting: str = "") -> None:
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
         self.problem = problem
         self.remedy = remedy
+        self.setting = setting
 
 
 class Canceled(BaseException):

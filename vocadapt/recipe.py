@@ -3,15 +3,14 @@ published methods.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.models.extension_size import SIZES, ModuleSettings
-from vocadapt.settings import show_value
+from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -21,10 +20,6 @@ from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_needs
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
-
-T = TypeVar("T")
-
-MAX_FLOAT_BITS = 1000  # larger whole numbers do not fit into a float
 
 
 @dataclass(frozen=True)
@@ -349,47 +344,3 @@ def as_toml(recipe: Recipe) -> str:
     import tomli_w
 
     return tomli_w.dumps(recipe.to_dict())
-
-
-def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
-    """Build a settings dataclass, nested ones included, from plain values.
-
-    Raises InputError for an unknown name and for a value of the wrong type.
-    """
-    hints = get_type_hints(kind)
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        raise InputError(
-            f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}."
-        )
-    given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
-    lacking = [
-        n
-        for n, f in known.items()
-        if n not in given and f.default is MISSING and f.default_factory is MISSING
-    ]
-    if lacking:
-        raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
-    return kind(**given)
-
-
-def _value(kind: Any, value: Any, where: str) -> Any:
-    """Convert one value to its type: an int is accepted for a float, a table for nested
-    settings.
-    """
-    if is_dataclass(kind):
-        if not isinstance(value, Mapping):
-            raise InputError(f"{where}: expected a group of settings, came {show_value(value)}.")
-        return settings_from(kind, value, where)  # type: ignore[arg-type]
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        if value.bit_length() > MAX_FLOAT_BITS:
-            raise InputError(f"{where}: expected float, came {show_value(value)}.")
-        return float(value)
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list | tuple):
-            raise InputError(f"{where}: expected a list, came {show_value(value)}.")
-        return tuple(_value(get_args(kind)[0], item, where) for item in value)
-    if kind in (int, float, str, bool) and type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
-    return value

@@ -1,46 +1,56 @@
-"""Bounds of numeric settings, declared with the dataclass field and checked by one function.
+"""Settings: each is declared once, with its field, and read by a few small readers.
 
     @dataclass(frozen=True)
     class Word2VecSettings:
-        epochs: int = bounded(5, 1, 10_000, "Epochs")
+        epochs: int = setting(5, "passes over the text", low=1, high=10_000)
+        sample: float = setting(1e-3, "threshold of …", low=0, high=1, flag="--subsample")
+        skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
         def __post_init__(self) -> None:
             check_settings(self)
 
-Command line, pages, recipes, JSON and Python callers all get the same check by constructing the
-dataclass. Inputs read the bounds with `bounds_of` or `limits`.
+The readers: `check_settings` validates values; `settings_from` reads JSON and TOML; the command line
+has `cli/setting_options.py` (options of a command) and `lab/steps/command_lines.py` (the way back);
+pages have `ui/components/setting_inputs.py`. Whether a number is whole, and whether a setting is a
+list, follows from its annotation.
+
+Why no library: transformers' `HfArgumentParser` makes options of dataclass fields, but knows no
+bounds, no command line of given values, and no widgets. `tyro` does the same for nested
+dataclasses, with flags and error screens of its own kind instead of one line with the nearest
+match. `pydantic` checks bounds and reads JSON, but reports errors in its own words, and knows
+neither flags nor widgets. All of it is a walk over `field(metadata=…)`, which these readers share.
 """
 
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 
 T = TypeVar("T")
+Choices = Mapping[str, Any] | Collection[str]
 
-BOUNDS = "bounds"  # key in the metadata of a dataclass field
+SETTING, SHOWN = "setting", "shown"  # keys in the metadata of a dataclass field
 LARGEST_SEED = 2**32 - 1  # accepted by NumPy, scikit-learn and gensim
-MAX_SEEDS = 1_000  # values of a list of seeds
+MAX_VALUES = 1_000  # of a list
 MAX_COUNT = 10**9  # words, lines or occurrences: more than any text has
 SMALLEST = 1e-9  # lowest value of a number that must be above 0
 LARGEST_RATE = 3.4e38  # of float32; a training that diverges is reported
 MINUTES_PER_YEAR = 525_600
 MAX_SHOWN = 60  # characters of a value in a message
 MAX_DIGITS = 15  # of a whole number in a message
+MAX_FLOAT_BITS = 1000  # larger whole numbers do not fit into a float
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lowest and highest value of a number, both included, and its label; most: maximum length, if
-    it is a list.
-    """
+    """Lowest and highest value of a number, both included."""
 
-    label: str
     lowest: float
     highest: float
     whole: bool = True
-    most: int = 1
 
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
@@ -60,58 +70,238 @@ class Bounds:
         return bool(self.lowest <= value <= self.highest)  # type: ignore[operator]
 
 
-def bounded(default: T, lowest: float, highest: float, label: str) -> T:
-    """Declare a numeric setting as a dataclass field; a tuple as default declares a list of such
-    numbers.
+@dataclass(frozen=True)
+class Setting:
+    """Declaration of a setting; see `setting` for what is declared.
 
-    If the default is an int, only integers are accepted.
+    name, kind (int, float, bool or str) and several (a list of such values) come from the field and
+    its annotation.
     """
-    sample = default[0] if isinstance(default, tuple) else default
-    most = MAX_SEEDS if isinstance(default, tuple) else 1
-    kind: type[int] | type[float] = float if isinstance(sample, float) else int
-    bounds = Bounds(label, kind(lowest), kind(highest), kind is int, most)
-    return field(default=default, metadata={BOUNDS: bounds})
+
+    default: Any
+    help: str
+    low: float
+    high: float
+    known: Choices | Callable[[], Choices]
+    label: str
+    flag: str | None
+    other_flag: str
+    empty: str
+    words: Mapping[str, int]
+    always: bool
+    name: str = ""
+    kind: type = str
+    several: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the value is a number, or a list of numbers."""
+        return self.kind in (int, float)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds of a number."""
+        return Bounds(self.kind(self.low), self.kind(self.high), self.kind is int)
+
+    @property
+    def choices(self) -> Choices:
+        """The values to choose from, as they are registered now; empty if any text is allowed."""
+        return self.known() if callable(self.known) else self.known
+
+    @property
+    def explained_choices(self) -> dict[str, str]:
+        """The choices with their explanations; empty if they have none."""
+        if not isinstance(self.choices, Mapping):
+            return {}
+        return {name: str(getattr(one, "about", one)) for name, one in self.choices.items()}
+
+    @property
+    def sentence(self) -> str:
+        """The help text as a sentence, for a page."""
+        return f"{self.help[:1].upper()}{self.help[1:]}."
+
+    def check(self, value: object) -> None:
+        """Raise InputError, with the label, if a value is not allowed."""
+        if not self.several:
+            return self._check_one(value)
+        least = 1 if self.default else 0
+        if not isinstance(value, tuple) or not least <= len(value) <= MAX_VALUES:
+            found = f"{len(value):,}" if isinstance(value, tuple) else show_value(value)
+            raise self._error(f"expected {least} to {MAX_VALUES:,} values, got {found}")
+        for one in value:
+            self._check_one(one)
+        return None
+
+    def _check_one(self, value: object) -> None:
+        if self.is_number and not self.bounds.accepts(value):
+            remedy = "" if self.several else f"The default is {show_value(self.default)}."
+            raise self._error(f"expected {self.bounds}, got {show_value(value)}", remedy)
+        choices = tuple(self.choices)
+        if choices and value not in choices and not (self.empty and value == ""):
+            noun = (
+                self.label if self.label[1:2].isupper() else self.label[:1].lower() + self.label[1:]
+            )
+            problem = f"Unknown {noun} {show_value(value)}."
+            raise InputError(problem, f"Choose one of: {', '.join(choices)}.", self.name)
+
+    def _error(self, problem: str, remedy: str = "") -> InputError:
+        return InputError(f"{self.label} ({self.name}): {problem}.", remedy, self.name)
+
+
+def setting(
+    default: T,
+    help: str,
+    *,
+    low: float = 0,
+    high: float = MAX_COUNT,
+    choices: Choices | Callable[[], Choices] = (),
+    label: str = "",
+    flag: str | None = None,
+    other_flag: str = "",
+    empty: str = "",
+    words: Mapping[str, int] | None = None,
+    always: bool = False,
+) -> T:
+    """Declare a setting as a dataclass field.
+
+    help: what it is, as a phrase without a period. low, high: bounds of a number. choices: what a
+    text may be, or a function that returns it, for registries that are filled later; the values
+    of a mapping explain its keys (a text, or an object with `about`). label: its name on pages and
+    in messages (default: the field's name). flag: its command-line flag (default: the field's name
+    after --, or after --no- if it is True by default); "" for none; `--flag=value` if several
+    booleans share a repeatable flag. other_flag: flag of another setting whose value applies if
+    this one's flag is not given. empty: what an empty value (0 or "") stands for. words: words that
+    stand for numbers, such as last for -1. always: its flag is part of every command line.
+    """
+    declared = Setting(
+        default,
+        help,
+        low,
+        high,
+        choices,
+        label,
+        flag,
+        other_flag,
+        empty,
+        words or {},
+        always,
+    )
+    return field(default=default, metadata={SETTING: declared})
+
+
+def settings_group(factory: Callable[[], T], *shown: str, hidden: bool = False) -> T:
+    """Declare nested settings as a dataclass field.
+
+    shown: names of those that have a flag and an input here (default: all); hidden: none has.
+    """
+    names = () if hidden else shown or None
+    return field(default_factory=factory, metadata={SHOWN: names})
+
+
+@cache
+def _settings_of(kind: type) -> Mapping[str, Setting]:
+    hints, found = get_type_hints(kind), {}
+    for one in fields(kind):
+        declared = one.metadata.get(SETTING)
+        if declared is None:
+            continue
+        hint, words = hints[one.name], one.name.replace("_", " ")
+        several = get_origin(hint) is tuple
+        flag = f"--{'no-' if declared.default is True else ''}{one.name.replace('_', '-')}"
+        found[one.name] = replace(
+            declared,
+            name=one.name,
+            kind=get_args(hint)[0] if several else hint,
+            several=several,
+            label=declared.label or f"{words[0].upper()}{words[1:]}",
+            flag=flag if declared.flag is None else declared.flag,
+        )
+    return found
+
+
+def settings_of(settings: Any) -> Mapping[str, Setting]:
+    """Return the settings that a dataclass, or an instance of one, declares, by name."""
+    return _settings_of(settings if isinstance(settings, type) else type(settings))
+
+
+def groups_of(settings: Any) -> dict[str, tuple[type, tuple[str, ...] | None]]:
+    """Return the nested settings of a dataclass or an instance: type and shown names (None: all)."""
+    kind = settings if isinstance(settings, type) else type(settings)
+    hints = get_type_hints(kind)
+    return {
+        one.name: (hints[one.name], one.metadata.get(SHOWN))
+        for one in fields(kind)
+        if is_dataclass(hints[one.name])
+    }
+
+
+def walk_settings(
+    settings: Any, names: Collection[str] | None = None
+) -> Iterator[tuple[Setting, Any]]:
+    """Yield the settings of an instance with their values, in the order of the fields; those of
+    nested settings are included.
+
+    names: of the fields to visit; None: all.
+    """
+    declared, groups = settings_of(settings), groups_of(settings)
+    for one in fields(settings):
+        if names is not None and one.name not in names:
+            continue
+        value = getattr(settings, one.name)
+        if one.name in declared:
+            yield declared[one.name], value
+        elif one.name in groups:
+            yield from walk_settings(value, groups[one.name][1])
 
 
 def check_settings(settings: Any) -> None:
-    """Check every bounded field of a settings dataclass; raise InputError with the label, value and
-    bounds.
+    """Check every declared setting of a dataclass; raise InputError with its label and value."""
+    for name, declared in settings_of(settings).items():
+        declared.check(getattr(settings, name))
+
+
+def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
+    """Build a settings dataclass, nested ones included, from plain values.
+
+    Raises InputError for an unknown name and for a value of the wrong type.
     """
-    for declared in fields(settings):
-        bounds = declared.metadata.get(BOUNDS)
-        if bounds is not None:
-            _check_field(declared, bounds, getattr(settings, declared.name))
+    hints = get_type_hints(kind)
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise InputError(
+            f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}."
+        )
+    given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
+    lacking = [
+        n
+        for n, f in known.items()
+        if n not in given and f.default is MISSING and f.default_factory is MISSING
+    ]
+    if lacking:
+        raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
+    return kind(**given)
 
 
-def _check_field(declared: Field[Any], bounds: Bounds, value: object) -> None:
-    """Raise InputError if the value of a field, or one of its values, is out of bounds."""
-    name = f"{bounds.label} ({declared.name})"
-    values = value if isinstance(declared.default, tuple) else (value,)
-    if not isinstance(values, tuple) or not 1 <= len(values) <= bounds.most:
-        found = f"{len(values):,}" if isinstance(values, tuple) else show_value(values)
-        raise InputError(f"{name}: expected 1 to {bounds.most:,} values, got {found}.")
-    for one in values:
-        if not bounds.accepts(one):
-            remedy = (
-                ""
-                if isinstance(declared.default, tuple)
-                else f"The default is {show_value(declared.default)}."
-            )
-            raise InputError(f"{name}: expected {bounds}, got {show_value(one)}.", remedy)
-
-
-def bounds_of(settings: Any, name: str) -> Bounds:
-    """Return the bounds that a settings dataclass, or an instance of one, declares for a field."""
-    declared = {one.name: one.metadata.get(BOUNDS) for one in fields(settings)}
-    bounds = declared[name]
-    assert isinstance(bounds, Bounds), f"{name} declares no bounds"
-    return bounds
-
-
-def limits(settings: Any, name: str) -> tuple[Any, Any]:
-    """Return the lowest and highest value of a field, for an input widget."""
-    bounds = bounds_of(settings, name)
-    return bounds.lowest, bounds.highest
+def _value(kind: Any, value: Any, where: str) -> Any:
+    """Convert one value to its type: an int is accepted for a float, a table for nested
+    settings.
+    """
+    if is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: expected a group of settings, came {show_value(value)}.")
+        return settings_from(kind, value, where)  # type: ignore[arg-type]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > MAX_FLOAT_BITS:
+            raise InputError(f"{where}: expected float, came {show_value(value)}.")
+        return float(value)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{where}: expected a list, came {show_value(value)}.")
+        return tuple(_value(get_args(kind)[0], item, where) for item in value)
+    if kind in (int, float, str, bool) and type(value) is not kind:
+        raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
+    return value
 
 
 def show_value(value: object) -> str:
@@ -126,3 +316,22 @@ def show_value(value: object) -> str:
     except ValueError:  # it contains an integer that Python does not print
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+# Of the old declarations, until all are converted.
+
+
+def bounded(default: T, lowest: float, highest: float, label: str) -> T:
+    """Declare a numeric setting by its label alone."""
+    return setting(default, label[:1].lower() + label[1:], low=lowest, high=highest, label=label)
+
+
+def bounds_of(settings: Any, name: str) -> Bounds:
+    """Return the bounds of a setting."""
+    return settings_of(settings)[name].bounds
+
+
+def limits(settings: Any, name: str) -> tuple[Any, Any]:
+    """Return the lowest and highest value of a field, for an input widget."""
+    bounds = bounds_of(settings, name)
+    return bounds.lowest, bounds.highest

@@ -12,7 +12,7 @@ from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.spec import AlignmentStep, ImportStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.number_formats import signed

@@ -3,6 +3,7 @@ commands share.
 """
 
 import argparse
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -67,25 +68,29 @@ def _is_option(argument: str) -> bool:
 
 
 class Number:
-    """Parser of a number within bounds, for the `type` of an option."""
+    """Parser of a number within bounds, for the `type` of an option; words may stand for numbers."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, words: Mapping[str, int] | None = None) -> None:
         self.bounds = bounds
+        self.words = words or {}
 
     def __call__(self, text: str) -> Any:
         """Parse a number; raise ArgumentTypeError, with the bounds, for anything else."""
+        if text in self.words:
+            return self.words[text]
         try:
             value = int(text) if self.bounds.whole else float(text)
         except ValueError:  # not a number, or one of thousands of digits
             value = None
         if value is None or not self.bounds.accepts(value):
-            raise argparse.ArgumentTypeError(f"expected {self.bounds}, got {show_value(text)}")
+            expected = " or ".join([str(self.bounds), *self.words])
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {show_value(text)}")
         return value
 
 
 def whole(lowest: int, highest: int) -> Number:
     """Return a parser of integers from `lowest` to `highest`, both included."""
-    return Number(Bounds("", lowest, highest))
+    return Number(Bounds(lowest, highest))
 
 
 def setting(settings: Any, name: str) -> Number:

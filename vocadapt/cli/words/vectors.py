@@ -15,51 +15,21 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import ContextualStep, ImportStep, Spec, VectorsStep
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings
 from vocadapt.progress import Progress
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
-NUMBERS = {
-    "dim": "dimension of the vectors; 0: the model's (a bare vocab.txt has none)",
-    "epochs": "passes over the text",
-    "window": "context words on either side",
-    "min_count": "drop words that occur less often",
-    "negative": "negative samples for each word",
-    "seed": "random seed of training and of --sample",
-    "workers": "threads; 0: all cores, 1: bit-reproducible",
-}
 ONLY = "keep only the words of this text (needs --model)"
 
 
 def _add_train_options(parser: Parser) -> None:
-    default = Word2VecSettings()
     parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
     add_casing(parser)
-    for name, meaning in NUMBERS.items():
-        value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
-        parser.add_argument(
-            flag,
-            type=setting(default, name),
-            default=value,
-            metavar="N",
-            help=f"{meaning} (default {value})",
-        )
-    parser.add_argument("--skip-gram", action="store_true", help="train skip-gram instead of CBOW")
-    parser.add_argument(
-        "--alpha",
-        type=setting(Word2VecSettings, "alpha"),
-        default=default.alpha,
-        help=f"initial learning rate (default {default.alpha})",
-    )
-    parser.add_argument(
-        "--subsample",
-        type=setting(Word2VecSettings, "sample"),
-        default=default.sample,
-        help=f"threshold above which frequent words are downsampled (default {default.sample})",
-    )
+    add_settings(parser, Word2VecSettings)
     drawn = (
         "train on a bootstrap resample of the lines, drawn with this seed (default 0: no"
         " resampling)"
@@ -72,10 +42,7 @@ def _add_train_options(parser: Parser) -> None:
 
 
 def _train(options: Namespace, progress: Progress) -> Answer:
-    numbers = {name: getattr(options, name) for name in NUMBERS}
-    word2vec = Word2VecSettings(
-        **numbers, skip_gram=options.skip_gram, alpha=options.alpha, sample=options.subsample
-    )
+    word2vec = read_settings(options, Word2VecSettings)
     inputs = {"text": options.text, "model": options.model}
     settings = VectorsStep(corpus_settings(options), word2vec, options.resample)
     return build_answer(

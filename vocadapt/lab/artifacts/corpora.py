@@ -19,7 +19,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import alone, hold
 from vocadapt.lab.workspace.workspace import Workspace, changed, open_artifact
 from vocadapt.progress import Progress, silent
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words
 

@@ -11,7 +11,7 @@ from vocadapt.lab.steps.spec import FinetuneStep, Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import silent
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.examples import Example

@@ -16,8 +16,7 @@ from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.recipe import settings_from
-from vocadapt.settings import LARGEST_SEED
+from vocadapt.settings import LARGEST_SEED, settings_from
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
 from vocadapt.spaces.space import EmbeddingSpace

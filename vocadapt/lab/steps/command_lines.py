@@ -1,7 +1,7 @@
 """Command lines of steps, to repeat in a terminal what was done in the browser."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from vocadapt.lab.steps.spec import (
 )
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.recipe import is_preset
+from vocadapt.settings import Setting, groups_of, settings_of
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -317,6 +318,42 @@ def _unused_budgets(settings: object) -> tuple[str, ...]:
         else getattr(settings, "scratch", None)
     )
     return tuple(name for name in BUDGETS if name != way.training.budget) if way else ()
+
+
+def setting_arguments(
+    settings: Any, defaults: Any, names: Collection[str] | None = None
+) -> Iterator[str]:
+    """Yield the command-line arguments of the settings that are not at their defaults.
+
+    names: of the fields to include; None: all. Settings that the instance names as `unused` are
+    left out.
+    """
+    declared, groups = settings_of(settings), groups_of(settings)
+    unused = getattr(settings, "unused", ())
+    for field in fields(settings):
+        if field.name in unused or (names is not None and field.name not in names):
+            continue
+        value, default = getattr(settings, field.name), getattr(defaults, field.name)
+        if field.name in declared:
+            yield from _arguments_of(declared[field.name], value, default)
+        elif field.name in groups:
+            yield from setting_arguments(value, default, groups[field.name][1])
+
+
+def _arguments_of(declared: Setting, value: Any, default: Any) -> list[str]:
+    """Return the arguments of one setting; none if it is at its default."""
+    flag = declared.flag
+    if not flag or (value == default and not declared.always):
+        return []
+    if declared.kind is bool:
+        return [flag]
+    if declared.several:
+        return [flag, *map(str, value)]
+    words = [word for word, number in declared.words.items() if number == value]
+    text = words[0] if words else str(value)
+    if text.startswith("-"):  # a value that looks like a flag stays a value
+        return [f"{flag}={text}"]
+    return [flag, text]
 
 
 def _recipe_arguments(spec: Spec, folder: Path) -> list[str]:

@@ -17,7 +17,7 @@ from vocadapt.lab.steps.context import Numbers, Task
 from vocadapt.lab.steps.spec import ProjectionStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, part, silent
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.projection import (
     Projection,

@@ -25,7 +25,7 @@ from vocadapt.lab.steps.settings import (
     VectorsStep,
 )
 from vocadapt.lab.workspace import strict_json
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 
 __all__ = [
     "ALL_FOLDS",

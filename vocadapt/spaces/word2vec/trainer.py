@@ -21,7 +21,7 @@ import numpy as np
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration, silent
-from vocadapt.settings import LARGEST_SEED, MAX_COUNT, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import WordCounts
 
@@ -38,21 +38,41 @@ class Word2VecSettings:
     """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling
     (Mikolov et al. 2013).
 
-    `dim` 0 means the width of the model that the vectors are for. `workers` 0 means all cores; with
-    1 the same settings on the same text give the same bits. `sample` is the share of the text above
-    which a word is thinned out.
+    With one thread the same settings on the same text give the same bits.
     """
 
-    dim: int = bounded(0, 0, 20_000, "Dimensions")
-    window: int = bounded(5, 1, 1_000, "Window")
-    min_count: int = bounded(5, 1, MAX_COUNT, "Minimum count of a word")
-    negative: int = bounded(5, 1, 1_000, "Negative samples")
-    skip_gram: bool = False
-    alpha: float = bounded(0.025, SMALLEST, 1, "Learning rate of the word vectors")
-    epochs: int = bounded(5, 1, 100_000, "Epochs of the word vectors")
-    sample: float = bounded(1e-3, 0, 1, "Subsampling threshold")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the word vectors")
-    workers: int = bounded(0, 0, 256, "Threads")
+    dim: int = setting(
+        0,
+        "dimension of the vectors",
+        high=20_000,
+        label="Dimension",
+        empty="the model's own",
+    )
+    window: int = setting(5, "context words on either side", low=1, high=1_000)
+    min_count: int = setting(
+        5, "minimum number of occurrences: rarer words get no vector", low=1, label="Min count"
+    )
+    negative: int = setting(
+        5, "negative samples for each word", low=1, high=1_000, label="Negative samples"
+    )
+    skip_gram: bool = setting(
+        False, "train skip-gram instead of CBOW", label="Skip-gram instead of CBOW"
+    )
+    alpha: float = setting(
+        0.025, "initial learning rate", low=SMALLEST, high=1, label="Learning rate"
+    )
+    epochs: int = setting(5, "passes over the text", low=1, high=100_000)
+    sample: float = setting(
+        1e-3,
+        "threshold above which frequent words are downsampled",
+        high=1,
+        flag="--subsample",
+        label="Subsampling threshold",
+    )
+    seed: int = setting(1, "random seed of the training", high=LARGEST_SEED)
+    workers: int = setting(
+        0, "threads; 1: bit-reproducible", high=256, label="Threads", empty="all cores"
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

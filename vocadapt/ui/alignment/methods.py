@@ -7,7 +7,7 @@ from typing import Any
 from vocadapt.lab.steps.spec import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.recipe import settings_from
+from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.comparison import find_infeasible_methods, list_alignments
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings

@@ -21,6 +21,7 @@ from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.jobs import panel
 
@@ -106,29 +107,18 @@ def foreseen(workspace: Workspace, model: str, corpus: Artifact, settings: Word2
 def training_settings() -> Word2VecSettings:
     """Widgets of word2vec, the paper's defaults filled in."""
     left, right = st.columns(2)
-    epochs = int(left.number_input("Epochs", *limits(PAPER, "epochs"), PAPER.epochs))
-    rare = "Minimum number of occurrences: rarer words get no vector."
-    min_count = right.number_input(
-        "Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare
-    )
+    epochs = draw_setting(left, PAPER, "epochs")
+    min_count = draw_setting(right, PAPER, "min_count")
     with st.popover("All settings", icon=":material/tune:"):
         return Word2VecSettings(
-            dim=int(
-                optional_number("Dimension", limits(PAPER, "dim"), PAPER.dim, "the model's own")
-            ),
-            window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
-            min_count=int(min_count),
-            negative=int(
-                st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)
-            ),
-            skip_gram=st.checkbox("Skip-gram instead of CBOW"),
-            alpha=float(
-                st.number_input(
-                    "Learning rate", *limits(PAPER, "alpha"), PAPER.alpha, 0.001, format="%.3f"
-                )
-            ),
+            dim=draw_setting(st, PAPER, "dim"),
+            window=draw_setting(st, PAPER, "window"),
+            min_count=min_count,
+            negative=draw_setting(st, PAPER, "negative"),
+            skip_gram=draw_setting(st, PAPER, "skip_gram"),
+            alpha=draw_setting(st, PAPER, "alpha", step=0.001, format="%.3f"),
             epochs=epochs,
-            seed=int(st.number_input("Seed", *limits(PAPER, "seed"), PAPER.seed)),
+            seed=draw_setting(st, PAPER, "seed"),
             workers=int(
                 st.checkbox(
                     "Single thread",
