@@ -24,8 +24,9 @@ import psutil  # noqa: E402
 from benchmarks.clicks import serve_workspace  # noqa: E402
 from tests.browser.conftest import ARGUMENTS  # noqa: E402
 from vocadapt.lab.demo import DEMO, find_news_text, open_demo  # noqa: E402
-from vocadapt.lab.steps.spec import CorpusStep, Spec  # noqa: E402
-from vocadapt.lab.steps.steps import run_step  # noqa: E402
+from vocadapt.lab.steps.corpus import CorpusStep  # noqa: E402
+from vocadapt.lab.steps.run import run_step  # noqa: E402
+from vocadapt.lab.steps.spec import Spec  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
 
 BOUND = 6.0

@@ -11,8 +11,9 @@ import pytest
 
 from tests.material.lab import QUICK, write_text
 from vocadapt.cli import main
-from vocadapt.lab.steps.spec import Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

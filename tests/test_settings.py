@@ -17,7 +17,8 @@ from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.spec import FORMS, Spec
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
     LARGEST_SEED,
@@ -68,7 +69,7 @@ def settings_classes():
         for kind in all_dataclasses().values()
         if kind.__name__.endswith(("Settings", "Step")) or kind.__name__ in ALSO
     }
-    of_steps = {each for form in FORMS.values() for each in nested(form.settings)}
+    of_steps = {each for step in STEPS.values() for each in nested(step.settings)}
     return sorted(named | of_steps, key=lambda kind: kind.__name__)
 
 
@@ -223,7 +224,7 @@ def test_a_recipe_is_checked_by_the_same_bounds(tmp_path, name, value):
     "value", ["9" * 30, "9" * 5000, "1e400", "NaN", "true", '"3"', "[1]", "-1"], ids=range(8)
 )
 def test_a_spec_in_json_is_checked_by_the_same_bounds(value):
-    whole = Spec("vectors", FORMS["vectors"].settings(), {"text": "t", "model": "m"}).to_dict()
+    whole = Spec("vectors", STEPS["vectors"].settings(), {"text": "t", "model": "m"}).to_dict()
     whole["settings"]["word2vec"]["epochs"] = "HERE"
     with pytest.raises(InputError) as refused:
         Spec.from_json(json.dumps(whole).replace('"HERE"', value), "spec")

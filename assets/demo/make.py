@@ -17,8 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
-from vocadapt.lab.steps.spec import AlignmentStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import take_input
 from vocadapt.lab.workspace.workspace import open_artifact, writing
 from vocadapt.models.language_model import open_model

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import adapted_models
 from vocadapt.ui.adapt import model, plan
 from vocadapt.ui.components import glossary, pickers

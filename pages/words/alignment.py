@@ -4,7 +4,8 @@ words, and its neighbors.
 
 import streamlit as st
 
-from vocadapt.lab.steps.spec import AlignmentStep, Spec
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
 from vocadapt.ui.components import glossary, pickers

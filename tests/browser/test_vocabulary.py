@@ -11,8 +11,10 @@ from tests.browser.test_walk import JOB, drawn, go
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import inputs
-from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 

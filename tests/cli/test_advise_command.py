@@ -12,8 +12,9 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
-from vocadapt.lab.steps.spec import CorpusStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings

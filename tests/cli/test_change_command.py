@@ -19,8 +19,10 @@ from vocadapt.lab.reports.noise_baselines import (
     open_vectors_artifact,
     train_noise_baseline,
 )
-from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.spaces.io.storage import load_space

@@ -12,9 +12,9 @@ from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps import compare_initializers
-from vocadapt.lab.steps.compare_initializers import load_comparison
-from vocadapt.lab.steps.spec import LeaderboardStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.compare_initializers import LeaderboardStep, load_comparison
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 

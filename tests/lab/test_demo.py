@@ -26,8 +26,11 @@ from vocadapt.lab.demo import (
     open_demo,
     run_demo,
 )
-from vocadapt.lab.steps.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.pretrain import PretrainStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings

@@ -11,17 +11,15 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.spec import (
-    ConvertStep,
-    CorpusStep,
-    FinetuneStep,
-    ImportStep,
-    ModelStep,
-    ProjectionStep,
-    Spec,
-    VectorsStep,
-)
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.convert import ConvertStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.projection import ProjectionStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

@@ -6,7 +6,9 @@ import pytest
 
 from vocadapt.lab.jobs.estimates import START_UP, job_seconds, start_up
 from vocadapt.lab.jobs.status import Status, write_status
-from vocadapt.lab.steps.spec import FORMS, FinetuneStep, Spec
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -20,7 +22,7 @@ def job(workspace, number, **status):
 
 
 def test_without_jobs_the_start_is_what_was_measured(tmp_path):
-    assert set(START_UP) < set(FORMS)
+    assert set(START_UP) < set(STEPS)
     assert job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + START_UP["finetune"]
     assert job_seconds(Workspace(tmp_path), "corpus", 3) == 3
 

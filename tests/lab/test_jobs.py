@@ -24,8 +24,12 @@ from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
 from vocadapt.lab.jobs.queue import find_job, list_jobs, promised, resume, start
 from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
-from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model

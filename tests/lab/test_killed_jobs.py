@@ -16,8 +16,9 @@ from tests.material.counting_step import MOMENTS, RESULT, CountStep
 from tests.material.lab import write_text
 from vocadapt.lab.jobs.queue import find_job, list_jobs, resume, start, tidy
 from vocadapt.lab.jobs.status import read_status
-from vocadapt.lab.steps.spec import PretrainStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.pretrain import PretrainStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.from_scratch import ScratchSettings

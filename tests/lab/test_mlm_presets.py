@@ -13,8 +13,10 @@ from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from vocadapt.cli import main
 from vocadapt.cli.vocabulary.adapt import _change_pretraining
-from vocadapt.lab.steps.spec import ModelStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.adapted_model import before_of
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import FOLLOWED, PRESETS, is_preset, preset

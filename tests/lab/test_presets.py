@@ -15,9 +15,10 @@ from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
 from vocadapt.cli.vocabulary.adapt import _change_heuristics
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import ModelStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import PRESETS, called, is_preset, preset, reduced_to

@@ -13,9 +13,14 @@ from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.artifacts.projection_files import build_table, export_projection, render_page
-from vocadapt.lab.steps.projection import compute_projection, load_projection, save_projection
-from vocadapt.lab.steps.spec import ProjectionStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.projection import (
+    ProjectionStep,
+    compute_projection,
+    load_projection,
+    save_projection,
+)
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.spaces.projection.projection import ProjectionSettings

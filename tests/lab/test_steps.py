@@ -14,22 +14,20 @@ from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.alignments import load_evaluation
 from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words, read_corpus
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import (
-    FORMS,
-    AlignmentStep,
-    ContextualStep,
-    ContinuedPretrainingStep,
-    ConvertStep,
-    CorpusStep,
-    FinetuneStep,
-    ImportStep,
-    ModelStep,
-    ProjectionStep,
-    Spec,
-    VectorsStep,
-)
-from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.convert import ConvertStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.projection import ProjectionStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS, register_step
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.models.language_model import open_model
@@ -52,8 +50,10 @@ def vectors(vectors):
     return open_artifact(vectors)
 
 
-def test_every_step_has_a_form_and_a_function():
-    assert set(STEPS) == set(FORMS)
+def test_a_step_is_registered_once_under_its_own_name():
+    assert all(step.name == name for name, step in STEPS.items())
+    with pytest.raises(InputError, match="already"):
+        register_step(STEPS["corpus"])
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):

@@ -15,7 +15,8 @@ from tests.material import stuck_tokenizer
 from tests.material.lab import wait_for
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.watchdog import watch
-from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import report_block, watch_blocks
 from vocadapt.text.corpus import open_corpus

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps import command_lines, steps
-from vocadapt.lab.steps import spec as specs
-from vocadapt.lab.steps.settings import Unseeded
+from vocadapt.lab.steps import STEPS, Step, command_lines
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import TEXT, Numbers
 from vocadapt.lab.workspace import strict_json
 
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
@@ -40,14 +40,14 @@ log = logging.getLogger("vocadapt.counting")
 
 
 @dataclass(frozen=True)
-class CountStep(Unseeded):
+class CountStep:
     """How many squares are summed, and how long each takes, in seconds."""
 
     numbers: int = 40
     pause: float = 0.01
 
 
-def count(task: steps.Task, settings: CountStep) -> steps.Numbers:
+def count(task: Task, settings: CountStep) -> Numbers:
     sums = kept(task)
     log.info("begins at %d", len(sums))
     while len(sums) < settings.numbers:
@@ -61,7 +61,7 @@ def count(task: steps.Task, settings: CountStep) -> steps.Numbers:
     return {"words": len(sums), "begun_at": len(kept(task))}
 
 
-def kept(task: steps.Task) -> list[int]:
+def kept(task: Task) -> list[int]:
     if task.checkpoint is None or not (task.checkpoint / KEPT).exists():
         return []
     return list(
@@ -70,8 +70,8 @@ def kept(task: steps.Task) -> list[int]:
 
 
 def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> None:
-    put(specs.FORMS, "count", specs.Form(CountStep, "corpora", ("text",)))
-    put(steps.STEPS, "count", steps.Step(count, "Sum squares", ()))
+    step = Step("count", "Sum squares", CountStep, count, "corpora", needs=(TEXT,), libraries=())
+    put(STEPS, "count", step)
     put(command_lines.WORDS, "count", ("count",))
     put(command_lines.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
 

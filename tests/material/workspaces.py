@@ -5,15 +5,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.material.lab import KNOWN, NEW, write_text
-from vocadapt.lab.steps.spec import (
-    AlignmentStep,
-    CorpusStep,
-    ImportStep,
-    ModelStep,
-    Spec,
-    VectorsStep,
-)
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

@@ -14,9 +14,10 @@ from tests.material.lab import NEW, write_text
 from tests.models.test_certificate import change
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import ModelStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.add_extension import gates
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.contextual.masked_loss import head_on

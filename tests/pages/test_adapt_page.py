@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
-from vocadapt.lab.steps.spec import CorpusStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.number_formats import count

@@ -10,7 +10,7 @@ import pytest
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports.noise_baselines import rebuild_spec, with_next_seed, with_resampled_lines
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change

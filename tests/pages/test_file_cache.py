@@ -10,7 +10,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.jobs.status import Status, write_status
-from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import SETTLED, CachedReader
 from vocadapt.lab.workspace.manifest import Manifest

@@ -8,8 +8,9 @@ from tests.material.lab import wait_for, write_text
 from tests.material.workspaces import seed_workspace
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs.queue import list_jobs
-from vocadapt.lab.steps.spec import LeaderboardStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.compare_initializers import LeaderboardStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
 PAGE = "pages/vocabulary/initializers.py"

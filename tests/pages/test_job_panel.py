@@ -3,7 +3,8 @@
 import pytest
 
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
 VECTORS = "pages/words/vectors.py"

@@ -11,7 +11,9 @@ from tests.material.lab import write_text
 from tests.pages.test_pages import JOBS, VECTORS, texts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status, read_status, write_status
-from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 

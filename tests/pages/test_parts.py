@@ -11,8 +11,10 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.anchors import AnchorFilter

@@ -7,7 +7,8 @@ import pytest
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths

@@ -10,8 +10,9 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from vocadapt.lab.steps.spec import ProjectionStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.projection import ProjectionStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.projection import ProjectionSettings

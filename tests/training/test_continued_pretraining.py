@@ -16,7 +16,8 @@ from tests.models.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import build_arguments
-from vocadapt.lab.steps.spec import ContinuedPretrainingStep, Spec
+from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.adapted_model import before_of
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import masked_word_loss, windows

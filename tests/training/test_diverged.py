@@ -17,7 +17,10 @@ from vocadapt.lab.jobs import queue as jobs
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG
 from vocadapt.lab.jobs.status import read_status, write_status
-from vocadapt.lab.steps.spec import CorpusStep, FinetuneStep, PretrainStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.pretrain import PretrainStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.contextual.masked_loss import MaskedLoss
 from vocadapt.text.corpus import open_corpus

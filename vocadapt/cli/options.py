@@ -8,8 +8,8 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import CASINGS, Spec
-from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import Progress
 from vocadapt.text.corpus import READABLE, CorpusSettings

@@ -15,9 +15,13 @@ from typing import Any
 
 import vocadapt
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, writing
 from vocadapt.models.language_model import open_model

@@ -12,8 +12,8 @@ from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.finetune import EvaluateSettings, evaluate_runs
-from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.lab.steps.finetune import ALL_FOLDS, EvaluateSettings, FinetuneStep, evaluate_runs
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.settings import limits

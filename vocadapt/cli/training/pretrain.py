@@ -17,7 +17,9 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.spec import ContinuedPretrainingStep, PretrainStep, Spec
+from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.pretrain import PretrainStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
 from vocadapt.training.masked.continued import ContinuedSettings

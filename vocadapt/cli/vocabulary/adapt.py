@@ -25,8 +25,10 @@ from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
+from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.spec import ConvertStep, ModelStep, Spec
+from vocadapt.lab.steps.convert import ConvertStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.extension_size import ModuleSettings

@@ -21,12 +21,13 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
+    LeaderboardStep,
     compare_for_task,
     load_comparison,
 )
 from vocadapt.lab.steps.context import Task
-from vocadapt.lab.steps.spec import LeaderboardStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.progress import Progress
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 

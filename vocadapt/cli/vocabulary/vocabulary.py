@@ -26,7 +26,8 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
-from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part

@@ -11,8 +11,8 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.alignments import load_evaluation, tabulate_alignments
-from vocadapt.lab.steps.spec import AlignmentStep, Spec
-from vocadapt.lab.steps.steps import cross_validate_alignments
+from vocadapt.lab.steps.alignment import AlignmentStep, cross_validate_alignments
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import (

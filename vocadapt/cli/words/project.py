@@ -14,8 +14,8 @@ from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
-from vocadapt.lab.steps.projection import compute_projection, summarize_projection
-from vocadapt.lab.steps.spec import ProjectionStep, Spec
+from vocadapt.lab.steps.projection import ProjectionStep, compute_projection, summarize_projection
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.progress import Progress
 from vocadapt.spaces.projection.methods import METRICS
 from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings

@@ -17,7 +17,10 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.spec import ContextualStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings
 from vocadapt.progress import Progress
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

@@ -6,8 +6,8 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.context import Task
-from vocadapt.lab.steps.finetune import limit_task, load_task
-from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, load_task
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import silent

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
+from vocadapt.lab.steps.checkpoints import CHECKPOINT, MADE_FROM
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.steps import CHECKPOINT, MADE_FROM
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import held

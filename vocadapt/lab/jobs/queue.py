@@ -23,8 +23,8 @@ from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # others take it from here
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.steps import CHECKPOINT
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.locks import alone, held, take

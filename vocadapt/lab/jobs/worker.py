@@ -19,7 +19,8 @@ from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
-from vocadapt.lab.steps.steps import CHECKPOINT, run_step
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.workspace.locks import take
 from vocadapt.lab.workspace.uploads import remove_taken_in
 from vocadapt.lab.workspace.writing import is_disk_full

@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import LARGEST_SEED, settings_from
@@ -49,7 +51,7 @@ def rebuild_spec(artifact: Artifact) -> Spec:
 
 def with_next_seed(spec: Spec) -> Spec:
     """Return the step with the next seed; the seed after the largest is 0."""
-    seed = (spec.settings.seed + 1) % (LARGEST_SEED + 1)
+    seed = ((spec.seed or 0) + 1) % (LARGEST_SEED + 1)
     return replace(spec, settings=_with_seed(spec.settings, seed))
 
 
@@ -91,7 +93,7 @@ def train_noise_baseline(
             run_step(again, Path(folder) / f"null-{number + 1}", run_progress)
             space = load_space(
                 Path(folder) / f"null-{number + 1}",
-                f"{artifact.name} again ({_describe_seed(again.settings)})",
+                f"{artifact.name} again ({_describe_seed(again)})",
             )
             made.append(space.take(range(len(space))))  # off the disk before the folder goes
     return (
@@ -172,10 +174,10 @@ def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep
     return replace(settings, contextual=replace(settings.contextual, seed=seed))
 
 
-def _describe_seed(settings: VectorsStep | ContextualStep) -> str:
-    if isinstance(settings, VectorsStep) and settings.resample:
-        return f"lines resampled with seed {settings.resample}"
-    return f"seed {settings.seed}"
+def _describe_seed(spec: Spec) -> str:
+    if isinstance(spec.settings, VectorsStep) and spec.settings.resample:
+        return f"lines resampled with seed {spec.settings.resample}"
+    return f"seed {spec.seed}"
 
 
 def _key_without_seed(

@@ -1,7 +1,40 @@
 """Steps: a spec in, an artifact out.
 
-Read in this order: `settings` (one dataclass per step), `spec` (a step as a value), `context` (what
-a step works with), `steps` (the registry, and `run_step`), then the larger steps: `adapt`,
-`contextual`, `compare_initializers`, `projection`, `finetune`, `zero_shot`. `command_lines` turns a
-spec into its command line.
+Read in this order: `step` (what is declared about a step, and the registry), `spec` (one step to
+run, as a value), `context` (what a step works with), `run` (`run_step`), `command_lines` (a spec as
+its command line), `checkpoints`; then the steps themselves, a file each, in the order of STEPS.
 """
+
+from vocadapt.lab.steps import (
+    adapt,
+    alignment,
+    compare_initializers,
+    contextual,
+    continue_pretraining,
+    convert,
+    corpus,
+    finetune,
+    import_vectors,
+    pretrain,
+    projection,
+    vectors,
+)
+from vocadapt.lab.steps.step import STEPS, Role, Step, register_step
+
+__all__ = ["STEPS", "Role", "Step", "register_step"]
+
+for module in (
+    corpus,
+    vectors,
+    contextual,
+    import_vectors,
+    alignment,
+    adapt,
+    compare_initializers,
+    pretrain,
+    continue_pretraining,
+    finetune,
+    convert,
+    projection,
+):
+    register_step(module.STEP)

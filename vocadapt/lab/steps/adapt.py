@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
-from vocadapt.lab.steps.context import Numbers, Task, summarize_space
-from vocadapt.lab.steps.spec import ModelStep
+from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import RECORD, AdaptedModel, add_to_record
 from vocadapt.models.add_extension import check_extendable
@@ -20,11 +21,11 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, count_departures, domain_space, shares
 from vocadapt.progress import Progress, parts
-from vocadapt.recipe import Recipe, called, write_recipe
+from vocadapt.recipe import PRESETS, Recipe, called, write_recipe
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.corpus import Corpus
+from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued import check_continued, continue_and_save
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.stages import new_ids
@@ -36,6 +37,15 @@ LOSSES = (
     "next_curve",
 )  # of the training, step by step: in no manifest of an adapted model
 NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """The recipe of an adapted model, which lines are read, and whether the model is certified."""
+
+    recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    certify: bool = True
 
 
 def adapt_model(task: Task, settings: ModelStep) -> Numbers:
@@ -275,3 +285,16 @@ def _certify(task: Task, draft: Path, progress: Progress) -> Numbers:
     certificate = certify(task.model, open_model(draft))
     add_to_record(draft, certificate=certificate.to_dict())
     return {"certificate": certificate.passed}
+
+
+STEP = Step(
+    "model",
+    "Adapt a model",
+    ModelStep,
+    adapt_model,
+    makes="models",
+    needs=(MODEL,),
+    takes=(VECTORS, TEXT, TARGET),
+    libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    seed="recipe.vectors.seed",
+)

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.files import expand_path
-from vocadapt.lab.steps.spec import (
-    ALL_FOLDS,
-    FORMS,
-    ContinuedPretrainingStep,
-    CorpusStep,
-    ModelStep,
-    Spec,
-)
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import ALL_FOLDS
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.recipe import is_preset
 from vocadapt.settings import Setting, groups_of, settings_of
@@ -293,7 +291,7 @@ def _space_flag(space: str) -> str:
 def _setting_arguments(spec: Spec) -> Iterator[str]:
     values, defaults = (
         _flatten(asdict(spec.settings)),
-        _flatten(asdict(FORMS[spec.step].settings())),
+        _flatten(asdict(STEPS[spec.step].settings())),
     )
     overruled = _unused_budgets(spec.settings)
     for path, flag in FLAGS[spec.step].items():

@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,15 +17,17 @@ from vocadapt.analysis.leaderboard.inputs import (
 from vocadapt.analysis.leaderboard.leaderboard import (
     InitializerStanding,
     Leaderboard,
+    LeaderboardSettings,
     compare_initializers,
 )
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.spec import LeaderboardStep
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.masked.training_text import write_training_text
@@ -34,6 +36,14 @@ from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"
 MAX_HELD_OUT_LINES = 200  # held-out lines that are asked, at most
+
+
+@dataclass(frozen=True)
+class LeaderboardStep:
+    """How initializers are compared, and which lines of the texts are read."""
+
+    leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 
 @dataclass(frozen=True)
@@ -244,3 +254,16 @@ def _build_held_out_loss(
         return HeldOutLoss.of(task.model, materials.plan, chosen), ""
     except InputError as error:
         return None, str(error)
+
+
+STEP = Step(
+    "leaderboard",
+    "Compare initializers",
+    LeaderboardStep,
+    rank_initializers,
+    makes="leaderboards",
+    needs=(MODEL,),
+    takes=(VECTORS, TARGET, TEXT, Role("held_out", "--text", "Held-out text", "corpora", True)),
+    libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
+    seed="leaderboard.seed",
+)

@@ -4,18 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Numbers
 from vocadapt.lab.workspace.manifest import Input, take_input
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.tasks.task_file import files_of_task
-
-Numbers = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,28 @@
 """The step that makes contextual word vectors: text and model in, static vectors out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Numbers, Task, summarize_space
-from vocadapt.lab.steps.spec import ContextualStep
-from vocadapt.models.contextual.occurrences import find_targets
+from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step
+from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import check_layer, vectors_in_context
 from vocadapt.progress import part
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
+
+
+@dataclass(frozen=True)
+class ContextualStep:
+    """Which lines are read, and which contextual vectors are made of them."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
 
 def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
@@ -58,3 +68,17 @@ def _normalize_word(word: str, task: Task) -> str:
     """Normalize a word: Heart → heart for an uncased model. Anything but one word is left as it is."""
     words = task.model.splitter.words(word)
     return words[0] if len(words) == 1 else word
+
+
+STEP = Step(
+    "contextual",
+    "Make vectors in context",
+    ContextualStep,
+    make_contextual_vectors,
+    makes="vectors",
+    needs=(TEXT, MODEL),
+    takes=(WORDS,),
+    libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    seed="contextual.seed",
+    steady=True,
+)

@@ -5,17 +5,17 @@ again.
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
 from vocadapt.training.finetune.mixture import choose_main_tokenization, select_tokenization
@@ -28,6 +28,7 @@ from vocadapt.training.finetune.run_files import (
     runs_in,
     save_run,
 )
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks import task as tasks
 from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
@@ -43,7 +44,30 @@ from vocadapt.training.tasks.task_file import (
 )
 
 DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
+ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
+
+
+@dataclass(frozen=True)
+class FinetuneStep:
+    """How a model is fine-tuned, under which tokenization ("": the model's default) and seeds.
+
+    `kind`: task kind of single files (train, dev, test); `unit`: what an example of them is;
+    `scorer` replaces the task's; `fold`: one fold of a k-fold task (1 is the first, ALL_FOLDS all
+    of them); `limit`: maximum number of examples per split (0: all).
+    """
+
+    finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
+    tokenization: str = ""
+    seeds: tuple[int, ...] = bounded((1,), 0, LARGEST_SEED, "Seeds")
+    kind: str = ""
+    scorer: str = ""
+    fold: int = bounded(0, ALL_FOLDS, 1_000, "Fold")
+    limit: int = bounded(0, 0, MAX_COUNT, "Examples of each split")
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
@@ -358,3 +382,21 @@ def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
 def _predict_split(run: SavedRun, split: Split, progress: Progress) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
     return {cut: list(map(run.outputs.predict, own, split.examples)) for cut, own in logits.items()}
+
+
+STEP = Step(
+    "finetune",
+    "Fine-tune a model",
+    FinetuneStep,
+    finetune_runs,
+    makes="runs",
+    needs=(MODEL,),
+    takes=(
+        Role("task", "--task", "Task", "tasks"),
+        Role("train", "--train", "Training examples"),
+        Role("dev", "--dev", "Development examples"),
+        Role("test", "--test", "Test examples"),
+    ),
+    libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    seed="seeds",
+)

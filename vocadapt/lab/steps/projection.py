@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace
-from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.spec import ProjectionStep
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import Numbers, Role, Step
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import settings_from
 from vocadapt.spaces.io.tensors import index_tensors
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
     Projection,
     measure_movement,
@@ -27,11 +28,19 @@ from vocadapt.spaces.projection.projection import (
 )
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
-from vocadapt.spaces.projection.token_choice import CONTINUATION, choose_tokens
+from vocadapt.spaces.projection.token_choice import CONTINUATION, TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
+
+
+@dataclass(frozen=True)
+class ProjectionStep:
+    """Which tokens of a space are projected, and how."""
+
+    choice: TokenChoice = field(default_factory=TokenChoice)
+    projection: ProjectionSettings = field(default_factory=ProjectionSettings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,3 +289,16 @@ def _build_projected_space(
     fields = {key: picture[key] for key in ("name", "versions", "explained")}
     projection = Projection(words, xy, settings.projection, picture["engine"], **fields)
     return ProjectedSpace(projection, ProjectionQuality(**picture["quality"]))
+
+
+STEP = Step(
+    "map",
+    "Draw a map",
+    ProjectionStep,
+    make_projection,
+    makes="maps",
+    needs=(Role("space", "", "Space"),),
+    takes=(Role("other", "--other", "Second space"),),
+    libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
+    seed="projection.seed",
+)

@@ -8,79 +8,11 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.lab.steps.settings import (
-    ALL_FOLDS,
-    AlignmentStep,
-    ContextualStep,
-    ContinuedPretrainingStep,
-    ConvertStep,
-    CorpusStep,
-    FinetuneStep,
-    ImportStep,
-    LeaderboardStep,
-    ModelStep,
-    PretrainStep,
-    ProjectionStep,
-    Settings,
-    VectorsStep,
-)
+from vocadapt.lab.steps.step import STEPS, Step, find_step
 from vocadapt.lab.workspace import strict_json
 from vocadapt.settings import settings_from
 
-__all__ = [
-    "ALL_FOLDS",
-    "CASINGS",
-    "FORMS",
-    "SEVERAL",
-    "AlignmentStep",
-    "ContextualStep",
-    "ContinuedPretrainingStep",
-    "ConvertStep",
-    "CorpusStep",
-    "FinetuneStep",
-    "Form",
-    "ImportStep",
-    "LeaderboardStep",
-    "ModelStep",
-    "PretrainStep",
-    "ProjectionStep",
-    "Settings",
-    "Spec",
-    "VectorsStep",
-    "get_form",
-]
-
-
-@dataclass(frozen=True)
-class Form:
-    """Signature of a step: its settings, the kind of artifact it makes, required and optional
-    inputs.
-    """
-
-    settings: type[Settings]
-    kind: str
-    needs: tuple[str, ...]
-    takes: tuple[str, ...] = ()
-
-
-FORMS: dict[str, Form] = {
-    "corpus": Form(CorpusStep, "corpora", ("text",), ("model",)),
-    "vectors": Form(VectorsStep, "vectors", ("text", "model")),
-    "contextual": Form(ContextualStep, "vectors", ("text", "model"), ("words",)),
-    "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
-    "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
-    "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
-    "leaderboard": Form(
-        LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")
-    ),
-    "pretrain": Form(PretrainStep, "models", ("text",)),
-    "further": Form(ContinuedPretrainingStep, "models", ("model", "text")),
-    "finetune": Form(FinetuneStep, "runs", ("model",), ("task", "train", "dev", "test")),
-    "convert": Form(ConvertStep, "models", ("model",)),
-    "map": Form(ProjectionStep, "maps", ("space",), ("other",)),
-}
 CASINGS = ("", "cased", "uncased")
-SEVERAL = ("text", "held_out")  # the roles that take more than one path
 
 
 @dataclass(frozen=True)
@@ -98,16 +30,16 @@ class Spec:
     casing: str = ""
 
     def __post_init__(self) -> None:
-        form = get_form(self.step)
-        if not isinstance(self.settings, form.settings):
+        step = find_step(self.step)
+        if not isinstance(self.settings, step.settings):
             raise TypeError(
-                f"the step {self.step} takes {form.settings.__name__}, not"
+                f"the step {self.step} takes {step.settings.__name__}, not"
                 f" {type(self.settings).__name__}"
             )
         object.__setattr__(
             self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
         )
-        _check_roles(self.step, form, self.inputs)
+        _check_roles(step, self.inputs)
         if self.casing not in CASINGS:
             raise InputError(
                 f"Unknown casing {self.casing!r}.",
@@ -122,7 +54,12 @@ class Spec:
     @property
     def kind(self) -> str:
         """The kind of artifact the step makes."""
-        return FORMS[self.step].kind
+        return STEPS[self.step].makes
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the step's randomness comes from; None if it has none."""
+        return STEPS[self.step].read_seed(self.settings)
 
     @property
     def lowercase(self) -> bool | None:
@@ -160,12 +97,12 @@ class Spec:
                 f"{where}: "
                 + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing.")
             )
-        form = get_form(str(values["step"]))
+        step = find_step(str(values["step"]))
         settings, inputs = values.get("settings", {}), values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
             raise InputError(f"{where}: expected tables under settings and inputs.")
         offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
-        chosen = settings_from(form.settings, settings, f"{where}: settings")
+        chosen = settings_from(step.settings, settings, f"{where}: settings")
         return cls(str(values["step"]), chosen, dict(inputs), offline, casing)
 
     @classmethod
@@ -174,25 +111,18 @@ class Spec:
         return cls.from_dict(strict_json.loads(text, where), where)
 
 
-def get_form(step: str) -> Form:
-    """Return the form of a step; raises InputError for an unknown step."""
-    if step not in FORMS:
-        raise InputError(f"Unknown step {step!r}.", f"Choose one of: {', '.join(FORMS)}.")
-    return FORMS[step]
-
-
-def _check_roles(step: str, form: Form, inputs: Mapping[str, tuple[str, ...]]) -> None:
-    known = (*form.needs, *form.takes)
-    for role, paths in inputs.items():
-        if role not in known:
+def _check_roles(step: Step, inputs: Mapping[str, tuple[str, ...]]) -> None:
+    for name, paths in inputs.items():
+        role = step.roles.get(name)
+        if role is None:
             raise InputError(
-                f"The step {step} takes no {role!r}.", f"It takes: {', '.join(known)}."
+                f"The step {step.name} takes no {name!r}.", f"It takes: {', '.join(step.roles)}."
             )
-        if len(paths) > 1 and role not in SEVERAL:
-            raise InputError(f"The step {step} takes one {role}, got {len(paths)}.")
-    for role in form.needs:
-        if role not in inputs:
-            raise InputError(f"The step {step} needs {role}, and none was given.")
+        if len(paths) > 1 and not role.several:
+            raise InputError(f"The step {step.name} takes one {name}, got {len(paths)}.")
+    for role in step.needs:
+        if role.name not in inputs:
+            raise InputError(f"The step {step.name} needs {role.name}, and none was given.")
 
 
 def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.adapt import check_model_step
-from vocadapt.lab.steps.context import Numbers, Task
-from vocadapt.lab.steps.finetune import EvaluateSettings, evaluate_runs
-from vocadapt.lab.steps.spec import FinetuneStep, ModelStep, Spec
-from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.steps.adapt import ModelStep, check_model_step
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.finetune import EvaluateSettings, FinetuneStep, evaluate_runs
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Numbers
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.writing import check_free
 from vocadapt.progress import Progress, part, silent

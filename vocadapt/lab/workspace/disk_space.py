@@ -8,7 +8,10 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, expand_path, show_path
-from vocadapt.lab.steps.spec import CorpusStep, FinetuneStep, Spec, VectorsStep
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 
 FLOOR = 50 * MEGABYTE  # any step: logs, records, tokenizers, figures
 FLOAT = 4  # bytes

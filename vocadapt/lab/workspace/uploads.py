@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 from vocadapt.lab.jobs.queue import list_jobs
-from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import ARTIFACTS, UPLOADS, Workspace
 
 FORGOTTEN = 24 * 3600.0  # seconds

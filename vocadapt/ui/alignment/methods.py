@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vocadapt.lab.steps.spec import AlignmentStep
+from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import settings_from

@@ -14,7 +14,8 @@ from vocadapt.lab.reports.noise_baselines import (
     with_next_seed,
     with_resampled_lines,
 )
-from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE

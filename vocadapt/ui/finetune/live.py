@@ -5,9 +5,8 @@ import streamlit as st
 from vocadapt.analysis.figures import results
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.finetune import read_live_runs
-from vocadapt.lab.steps.spec import FinetuneStep
-from vocadapt.lab.steps.steps import CHECKPOINT
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel

@@ -13,7 +13,8 @@ from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.jobs.estimates import start_up
 from vocadapt.lab.jobs.queue import promised
-from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
 from vocadapt.training.finetune.estimates import (

@@ -11,8 +11,8 @@ from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, estimate_seconds
 from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.command_lines import build_artifact_command
-from vocadapt.lab.steps.compare_initializers import InitializerComparison
-from vocadapt.lab.steps.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui.components import pickers

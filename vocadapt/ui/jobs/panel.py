@@ -15,7 +15,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.steps import STEPS
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain

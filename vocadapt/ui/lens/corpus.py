@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers

@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.analysis.figures import pretraining
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.steps import CHECKPOINT
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.continued import list_intermediate_models
 from vocadapt.training.masked.validation import read_curve

@@ -9,7 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import job_seconds
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import ProjectionStep, Spec
+from vocadapt.lab.steps.projection import ProjectionStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
 from vocadapt.spaces.projection.methods import METRICS

@@ -11,10 +11,10 @@ from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.steps.projection import (
     ProjectedSpace,
     ProjectionArtifact,
+    ProjectionStep,
     compute_projection,
     load_projection,
 )
-from vocadapt.lab.steps.spec import ProjectionStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice

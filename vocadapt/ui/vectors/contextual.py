@@ -4,7 +4,8 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import job_seconds
-from vocadapt.lab.steps.spec import ContextualStep, Spec
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.models.contextual.word_vectors import (

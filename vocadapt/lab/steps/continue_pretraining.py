@@ -1,0 +1,39 @@
+"""The step that continues the pretraining of a model on a text."""
+
+from dataclasses import dataclass, field
+
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.masked.continued import ContinuedSettings
+
+
+@dataclass(frozen=True)
+class ContinuedPretrainingStep:
+    """Which lines are read, and how pretraining is continued on them."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    further: ContinuedSettings = field(default_factory=ContinuedSettings)
+
+
+def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numbers:
+    """Continue pretraining a model on a text, by stage."""
+    from vocadapt.training.masked.continued import continue_and_save
+
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    return continue_and_save(
+        task.model, text, settings.further, task.draft, task.checkpoint, task.progress
+    ).to_dict()
+
+
+STEP = Step(
+    "further",
+    "Pretrain a model further",
+    ContinuedPretrainingStep,
+    continue_pretraining,
+    makes="models",
+    needs=(MODEL, TEXT),
+    libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    seed="further.training.seed",
+)

@@ -1,0 +1,28 @@
+"""The step that converts a model's .bin weights to safetensors."""
+
+from dataclasses import dataclass, replace
+
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import MODEL, Numbers, Step
+from vocadapt.models.convert import convert
+
+
+@dataclass(frozen=True)
+class ConvertStep:
+    """Converting .bin weights to safetensors has no settings."""
+
+
+def convert_model(task: Task, settings: ConvertStep) -> Numbers:
+    """Convert a model's .bin weights to safetensors."""
+    return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
+
+
+STEP = Step(
+    "convert",
+    "Convert a model",
+    ConvertStep,
+    convert_model,
+    makes="models",
+    needs=(replace(MODEL, flag=""),),
+    libraries=("torch", "safetensors"),
+)

@@ -1,0 +1,93 @@
+"""The step that imports word vectors of another program."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
+from vocadapt.progress import parts
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.spaces.io.case_folding import fold_case
+from vocadapt.spaces.io.import_formats import read_space
+from vocadapt.spaces.io.storage import save_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import CorpusSettings
+
+
+@dataclass(frozen=True)
+class ImportStep:
+    """How imported vectors are read: the first `limit` words (0: all), folded to an uncased model
+    or not.
+
+    `collisions`: how cased spellings of one word are merged. `corpus`: how the text is read if only
+    its words are imported.
+    """
+
+    limit: int = bounded(0, 0, MAX_COUNT, "Words to read")
+    fold: bool = False
+    collisions: str = "first"
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def import_vectors(task: Task, settings: ImportStep) -> Numbers:
+    """Import word vectors of another program."""
+    words, text = task.spec.one("words"), task.spec.inputs.get("text")
+    if (settings.fold or text) and "model" not in task.spec.inputs:
+        raise InputError(
+            "Folding case, and keeping only the words of a text, need a model.",
+            "Give a model.",
+        )
+    only, stages = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
+    if text:
+        only = load_or_count_words(
+            task.root, read_corpus(text, settings.corpus), task.model.splitter, stages["counts"]
+        ).counts
+    words_file, limit = Path(words) if words else None, settings.limit or None
+    found = read_space(
+        Path(task.spec.inputs["file"][0]),
+        words=words_file,
+        limit=limit,
+        only=None if settings.fold else only,
+        progress=stages["reading"],
+    )
+    space, notes = found.space, [*found.notes]
+    if settings.fold:
+        folded = fold_case(space, task.model.splitter, settings.collisions)
+        space, notes = folded.space, [*notes, *folded.notes]
+        if only is not None:  # these are words as the model meets them, which only folded words are
+            space, notes = _keep_words_of_text(space, only, notes)
+    save_space(space, task.draft)
+    return {**summarize_space(space), "notes": notes}
+
+
+def _keep_words_of_text(
+    space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]
+) -> tuple[EmbeddingSpace, list[str]]:
+    """Keep the words that occur in a text, and note how many; raises InputError if there are none."""
+    rows = [row for row, word in enumerate(space.words) if word in only]
+    if not rows:
+        raise InputError(
+            f"None of the {len(space):,} words of {space.name} occurs in the text.",
+            "Give another text, or none.",
+        )
+    return space.take(rows), [
+        *notes,
+        f"{len(rows):,} of {len(space):,} words occur in the text: the others are left out",
+    ]
+
+
+STEP = Step(
+    "import",
+    "Import word vectors",
+    ImportStep,
+    import_vectors,
+    makes="vectors",
+    needs=(Role("file", "", "File of word vectors"),),
+    takes=(WORDS, MODEL, replace(TEXT, flag="--only-words-of")),
+)

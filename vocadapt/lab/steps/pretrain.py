@@ -1,0 +1,42 @@
+"""The step that pretrains a small BERT from scratch."""
+
+from dataclasses import dataclass, field
+
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.step import TEXT, Numbers, Step
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.masked.from_scratch import ScratchSettings
+
+
+@dataclass(frozen=True)
+class PretrainStep:
+    """Which lines are read, and how a model is pretrained from scratch; `half`: save it in float16."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    scratch: ScratchSettings = field(default_factory=ScratchSettings)
+    half: bool = False
+
+
+def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
+    """Pretrain a small BERT from scratch on a text."""
+    from vocadapt.training.masked.from_scratch import pretrain_from_scratch
+
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    made = pretrain_from_scratch(
+        text, settings.scratch, task.progress, task.checkpoint, settings.half
+    )
+    made.save(task.draft, settings.half)
+    return {"stage": "from-scratch", **made.to_dict()}
+
+
+STEP = Step(
+    "pretrain",
+    "Train a model from scratch",
+    PretrainStep,
+    pretrain_model,
+    makes="models",
+    needs=(TEXT,),
+    libraries=("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    seed="scratch.training.seed",
+)

@@ -1,0 +1,86 @@
+"""`run_step`: a spec in, an artifact out.
+
+Command line, pages and jobs all run a step this way.
+"""
+
+import os
+import shutil
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_output_path
+from vocadapt.lab.steps.checkpoints import prepare_job_checkpoint, prepare_own_checkpoint
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.manifest import Manifest, versions_of
+from vocadapt.lab.workspace.workspace import KINDS, Artifact, open_artifact, writing
+from vocadapt.progress import Progress, silent
+
+
+def run_step(
+    spec: Spec,
+    folder: Path,
+    progress: Progress = silent,
+    overwrite: bool = False,
+    job: Path | None = None,
+    keep: Path | None = None,
+) -> Artifact:
+    """Run one step and write its artifact to `folder`, completely or not at all.
+
+    `job`: folder of the job that runs the step; it holds the step's checkpoints, and the manifest
+    names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
+    removes it when done. Raises InputError for mistakes in the spec, if `folder` exists, and if the
+    disk is full.
+    """
+    start = time.perf_counter()
+    folder = Path(folder)
+    _check_output_outside_inputs(spec, folder)
+    check_disk_space(folder, estimate_bytes(spec))
+    with writing(folder, overwrite) as draft:
+        root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
+        inputs = Task(
+            spec, draft, root, progress
+        ).inputs()  # before the step: what changes meanwhile makes its result stale
+        checkpoint = (
+            prepare_job_checkpoint(job, inputs)
+            if job
+            else keep and prepare_own_checkpoint(keep, spec, inputs)
+        )
+        task = Task(spec, draft, root, progress, checkpoint)
+        numbers = STEPS[spec.step].run(task, spec.settings)
+        Manifest(
+            kind=spec.kind,
+            name=folder.name,
+            settings=asdict(spec.settings),
+            inputs=inputs,
+            numbers=numbers,
+            versions=versions_of(STEPS[spec.step].libraries),
+            seed=spec.seed,
+            seconds=time.perf_counter() - start,
+            command=build_command(spec, folder),
+            job=job.name if job else "",
+            casing=spec.casing,
+        ).save(draft)
+    if keep is not None and not job:
+        shutil.rmtree(keep, ignore_errors=True)
+    return open_artifact(folder)
+
+
+def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
+    """Raise InputError if the output would replace one of the inputs, or a folder that contains it."""
+    check_output_path(folder)
+    place = folder.resolve()
+    for role, paths in spec.inputs.items():
+        there = [os.path.expanduser(path) for path in paths]
+        if any(
+            os.path.exists(path) and Path(path).resolve().is_relative_to(place) for path in there
+        ):  # False for a hub name
+            raise InputError(
+                f"{folder} is, or contains, the {role} that it would be made from.",
+                "Choose another output folder.",
+            )

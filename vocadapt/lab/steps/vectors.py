@@ -1,0 +1,55 @@
+"""The step that trains word vectors on a text."""
+
+from dataclasses import dataclass, field, replace
+
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.pipeline import Sources, domain_space
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.spaces.io.storage import save_space
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.corpus import CorpusSettings
+
+
+@dataclass(frozen=True)
+class VectorsStep:
+    """Which lines are read, and how the vectors are trained.
+
+    `resample`: seed of a bootstrap resample of the lines; 0 uses the text itself.
+    """
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
+    resample: int = bounded(0, 0, LARGEST_SEED, "Seed of the resampled lines")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
+    """Train word vectors on a text, with a model's words and dimension."""
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    space = domain_space(
+        Sources(corpus=text),
+        task.model,
+        settings.word2vec,
+        task.progress,
+        task.draft,
+        settings.resample,
+    )
+    save_space(space, task.draft)
+    new = sum(word not in task.model.vocabulary for word in space.words)
+    return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
+
+
+STEP = Step(
+    "vectors",
+    "Train word vectors",
+    VectorsStep,
+    train_vectors,
+    makes="vectors",
+    needs=(replace(TEXT, flag=""), MODEL),
+    libraries=("numpy", "tokenizers", "gensim", "safetensors"),
+    seed="word2vec.seed",
+)
