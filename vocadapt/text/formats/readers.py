@@ -68,13 +68,14 @@ def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> It
 
 def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of one field of a file with a JSON object per line."""
+    name = str(path)
     with open_text_file(path, max_line) as source:
         number = 1
         for block in source.blocks():
             lines = list(enumerate(split_lines(block), number))
             number += len(lines)
             texts = [
-                _json_field(line, field, f"{path}, line {at:,}")
+                _json_field(line, field, f"{name}, line {at:,}")
                 for at, line in lines
                 if line.strip()
             ]
@@ -103,7 +104,9 @@ def join_lines(texts: Sequence[str]) -> str:
     """Texts as lines, each ended by a newline; a text with newlines inside becomes several
     lines.
     """
-    block = "".join(f"{text}\n" for text in texts)
+    if not texts:
+        return ""
+    block = "\n".join(texts) + "\n"
     if "\r" in block:
         block = block.replace("\r\n", "\n")
     try:
