@@ -14,8 +14,14 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.material.workspaces import seed_workspace
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[1]
 PARTS = ROOT / "tests" / "material" / "extension"
@@ -133,7 +139,22 @@ def test_help_does_not_need_the_extensions(tmp_path):
     assert done.returncode == 0
 
 
-# An initializer.
+def draw_page(page: str, workspace: Path, **query: str) -> "AppTest":
+    """Draw a page of the app on a workspace in this process."""
+    from streamlit.testing.v1 import AppTest
+
+    from vocadapt.ui.serving.server import WORKSPACE
+
+    os.environ[WORKSPACE] = str(workspace)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run().switch_page(page).run()
+    assert not app.exception, app.exception
+    return app
+
+
+# An initializer, a removal heuristic, an alignment method, a scorer.
 
 
 def check_initializer(model: Path, vectors: Path, out: Path) -> None:
@@ -147,3 +168,72 @@ def check_initializer(model: Path, vectors: Path, out: Path) -> None:
 
 def test_an_initializer(in_extended_process, tiny_bert, vectors, tmp_path):
     in_extended_process(check_initializer, tiny_bert, vectors, tmp_path / "adapted")
+
+
+def check_heuristic(model: Path, out: Path) -> None:
+    from vocadapt.models.language_model import open_model
+    from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
+
+    for command in (["adapt"], ["vocabulary", "reduce"], ["vocabulary", "study"]):
+        assert "alphabet" in run_command(*command, "--help")
+    assert "target-alphabet" in AUGMENTATIONS and "target-alphabet" in run_command("adapt", "-h")
+    run_command(
+        *("vocabulary", "reduce", "--model", model, "--heuristic", "alphabet", "--keep", ".96"),
+        *("--out", out, "--offline", "--no-certificate"),
+    )
+    kept = open_model(out).vocabulary
+    assert "acid" not in kept and "with" in kept
+
+
+def test_a_removal_heuristic(in_extended_process, tiny_bert, tmp_path):
+    in_extended_process(check_heuristic, tiny_bert, tmp_path / "reduced")
+
+
+def check_alignment_method(model: Path, vectors: Path, out: Path) -> None:
+    assert "zero" in run_command("align", "--help") and "zero" in run_command("adapt", "--help")
+    given = ("align", "--model", model, "--vectors", vectors, "--offline", "--json", "--folds", 3)
+    found = json.loads(run_command(*given, "--method", "zero", "--save", out))
+    assert found["method"] == "zero" and found["held_out"]["cosine"] == 0
+    every = json.loads(run_command(*given, "--all"))
+    assert "zero" in {one["method"] for one in every["maps"]}
+
+
+def test_an_alignment_method(in_extended_process, tiny_bert, vectors, tmp_path):
+    in_extended_process(check_alignment_method, tiny_bert, vectors, tmp_path / "alignment")
+
+
+def check_scorer(folder: Path) -> None:
+    assert "half-accuracy" in run_command("score", "--help")
+    gold, predicted = folder / "gold.jsonl", folder / "predicted.jsonl"
+    labels = ["yes", "no", "yes", "yes"]
+    gold.write_text("".join(f'{{"text": "a", "label": "{label}"}}\n' for label in labels))
+    predicted.write_text("".join(f'{{"id": {i}, "label": "yes"}}\n' for i in range(4)))
+    answer = run_command(
+        *("score", "--gold", gold, "--predicted", predicted, "--kind", "classification", "--json"),
+        *("--scorer", "half-accuracy", "--rounds", 0),
+    )
+    assert json.loads(answer)["half"] == 0.375
+
+
+def test_a_scorer(in_extended_process, tmp_path):
+    in_extended_process(check_scorer, tmp_path)
+
+
+def check_menus(workspace: Path) -> None:
+    def options(app, key: str) -> list[str]:
+        return next(menu.options for menu in [*app.selectbox, *app.multiselect] if menu.key == key)
+
+    page = draw_page("pages/vocabulary/vocabulary.py", workspace)
+    assert "alphabet" in options(page, "vocabulary_heuristic")
+    page = draw_page("pages/vocabulary/initializers.py", workspace)
+    assert "constant" in options(page, "initializers_methods")
+    page = draw_page("pages/words/alignment.py", workspace)
+    assert any("Zero" in name for menu in page.selectbox for name in menu.options)
+    page = draw_page("pages/train/errors.py", workspace)
+    page.selectbox(key="brought_kind").set_value("nli").run()
+    assert "half-accuracy" in options(page, "brought_score_nli")
+
+
+def test_the_menus_of_the_pages(in_extended_process, tiny_bert, tmp_path):
+    workspace = seed_workspace(tmp_path / "trials", tiny_bert)
+    in_extended_process(check_menus, workspace.root)

@@ -21,7 +21,12 @@ from vocadapt.vocabulary.families.wordpiece_training import (
 )
 from vocadapt.vocabulary.growth.retokenization import build_word_table
 from vocadapt.vocabulary.plan.reachable import SPECIAL, explain_unreachable
-from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, rank_removable
+from vocadapt.vocabulary.plan.reduction import (
+    REDUCTIONS,
+    Reduction,
+    ReductionSettings,
+    rank_removable,
+)
 
 IN_VOCABULARY = "already in the vocabulary"
 LIKE_A_CONTINUATION = "a word that the tokenizer would read as a continuation"
@@ -164,12 +169,19 @@ def _rank_target(materials: AugmentationMaterials) -> Candidates:
     return _convert_marks(materials.target.tokens, materials)
 
 
-def _reverse_reduction(reduction: str) -> Callable[[AugmentationMaterials], Candidates]:
-    """Return a ranking that reverses a reduction: tokens that it never removes, by id, then those that
-    it would remove last.
+def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
+    """Return the augmentation that reverses a reduction: tokens of the target that it never removes,
+    by id, then those that it would remove last.
     """
-    return lambda materials: _convert_marks(
-        _rank_reversed(materials, ReductionSettings(reduction)), materials
+
+    def rank(materials: AugmentationMaterials) -> Candidates:
+        return _convert_marks(_rank_reversed(materials, ReductionSettings(name)), materials)
+
+    return Augmentation(
+        rank,
+        f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
+        reduction.source,
+        ("target", "counts") if reduction.needs_counts else ("target",),
     )
 
 
@@ -217,12 +229,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         ("target",),
     ),
     **{
-        f"target-{name}": Augmentation(
-            _reverse_reduction(name),
-            f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
-            reduction.source,
-            ("target", "counts") if reduction.needs_counts else ("target",),
-        )
+        f"target-{name}": reverse_reduction(name, reduction)
         for name, reduction in REDUCTIONS.items()
     },
     "words": Augmentation(

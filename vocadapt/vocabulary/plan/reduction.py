@@ -45,24 +45,6 @@ FAST_2023 = "Fast 2023, section 4.4.4"
 SPECIAL, SHORT = "special tokens", f"shorter than {MIN_LENGTH} characters"
 NEEDED = "with a character that nothing else spells there"
 
-# Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the words
-# of a text (None unless the heuristic needs them) and a seed.
-Order = Callable[[Vocabulary, Ints, WordTable | None, int], Ints]
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A removal heuristic with its explanation and source.
-
-    order: sorts the ids that may be removed, first to be removed first.
-    needs_counts: whether it needs the word counts of a text.
-    """
-
-    about: str
-    source: str
-    order: Order
-    needs_counts: bool = False
-
 
 @dataclass(frozen=True)
 class ReductionSettings:
@@ -86,6 +68,25 @@ class ReductionSettings:
                 f"Choose one of: {', '.join(REDUCTIONS)}.",
             )
         check_settings(self)
+
+
+# Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the words
+# of a text (None unless the heuristic needs them) and the settings.
+Order = Callable[[Vocabulary, Ints, WordTable | None, ReductionSettings], Ints]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A removal heuristic with its explanation and source.
+
+    order: sorts the ids that may be removed, first to be removed first.
+    needs_counts: whether it needs the word counts of a text.
+    """
+
+    about: str
+    source: str
+    order: Order
+    needs_counts: bool = False
 
 
 def select_removed_tokens(
@@ -121,9 +122,7 @@ def rank_removable(
             f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text."
         )
     ids = list_removable_ids(vocabulary, settings.count_marks)
-    if settings.heuristic == "longest" and settings.count_marks:
-        return _sort_longest_with_marks(vocabulary, ids, table, settings.seed)
-    return reduction.order(vocabulary, ids, table, settings.seed)
+    return reduction.order(vocabulary, ids, table, settings)
 
 
 def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
@@ -188,27 +187,32 @@ def _is_spelled(text: str, continues: bool, vocabulary: Vocabulary) -> bool:
     )
 
 
-def _sort_last(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+def _sort_last(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
+) -> Ints:
     return ids[::-1]
 
 
-def _sort_longest(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
-    return _sort_by(ids, [-len(body(vocabulary.tokens[i], vocabulary)) for i in ids])
-
-
-def _sort_longest_with_marks(
-    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int
+def _sort_longest(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
 ) -> Ints:
-    return _sort_by(ids, [-len(vocabulary.tokens[i]) for i in ids])
+    tokens = [vocabulary.tokens[i] for i in ids]
+    if not settings.count_marks:
+        tokens = [body(token, vocabulary) for token in tokens]
+    return _sort_by(ids, [-len(token) for token in tokens])
 
 
-def _sort_by_count(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+def _sort_by_count(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
+) -> Ints:
     assert table is not None  # checked by `rank_removable`
     return _sort_by(ids, table.count_occurrences(table.tokenize())[ids])
 
 
-def _shuffle(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
-    return np.random.default_rng(seed).permutation(ids)
+def _shuffle(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
+) -> Ints:
+    return np.random.default_rng(settings.seed).permutation(ids)
 
 
 # Tokens that `cost` removes before it computes the costs again: a fraction of those that are left,
@@ -238,7 +242,9 @@ class CostSettings:
         check_settings(self)
 
 
-def _sort_by_cost(vocabulary: Vocabulary, ids: Ints, table: WordTable | None, seed: int) -> Ints:
+def _sort_by_cost(
+    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
+) -> Ints:
     assert table is not None  # checked by `rank_removable`
     return rank_by_cost(vocabulary, ids, table, CostSettings())
 
