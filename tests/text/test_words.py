@@ -249,8 +249,8 @@ def test_long_lines_are_split_and_nothing_is_lost(accent: str, tmp_path: Path):
 
 
 def test_exactly_ten_thousand_words_stay_one_line():
-    assert words._short(" ".join("a" * 10_000)).count("\n") == 1
-    assert words._short(" ".join("a" * 10_001)) == " ".join("a" * 10_000) + "\na\n"
+    assert words._break_sentence(" ".join("a" * 10_000)).count("\n") == 1
+    assert words._break_sentence(" ".join("a" * 10_001)) == " ".join("a" * 10_000) + "\na\n"
 
 
 def test_one_line_of_ten_megabytes(tmp_path: Path):
@@ -290,7 +290,7 @@ def test_a_canceled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: 
     def full(sentence: str) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(words, "_short", full)
+    monkeypatch.setattr(words, "_break_sentence", full)
     with pytest.raises(InputError, match="disk is full"):
         write_sentences(corpus, Splitter.bert(), tmp_path / "s")
     assert not (tmp_path / "s").exists()

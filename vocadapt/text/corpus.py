@@ -160,41 +160,36 @@ class Corpus:
             waiting.append(part)
             size += part.size
             if size >= sources.BLOCK // 2 or len(waiting) == MOST_PARTS:
-                yield _passage(waiting)
+                yield _join_parts(waiting)
                 waiting, size = [], 0
         if waiting:
-            yield _passage(waiting)
+            yield _join_parts(waiting)
 
     def parts(self) -> Iterator[FileBlock]:
         """Yield the lines file by file, in blocks of at most about a megabyte, with line numbers.
 
         Raises what `passages` raises.
         """
-        kept = _LineFilter(self.settings, self._profile() if self.settings.language else None)
-        done = 0
+        filter_lines = _LineFilter(self.settings, self._main_language())
+        bytes_before = 0  # of the files that were read to their end
         for path in self.files:
             number = 1
-            for block in _blocks(path, self.settings):
-                read = block.text.count("\n")
+            for block in _read_blocks(path, self.settings):
+                text = block.text
+                read = text.count("\n")
                 numbers: Sequence[int] = range(number, number + read)
-                text, numbers = (
-                    (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
-                )
-                yield FileBlock(
-                    path,
-                    text,
-                    numbers,
-                    read,
-                    len(block.text),
-                    (done + block.position) / self.bytes,
-                    block.articles,
-                )
+                if not self.settings.reads_all:
+                    text, numbers = filter_lines(text, numbers)
+                fraction = (bytes_before + block.position) / self.bytes
+                size = len(block.text)
+                yield FileBlock(path, text, numbers, read, size, fraction, block.articles)
                 number += read
-            done += path.stat().st_size
+            bytes_before += path.stat().st_size
 
     def digest(self) -> str:
-        """A hash of what the files hold, in order, and of the settings: equal digests give equal
-        lines.
+        """Hash the content of the files, in order, and the settings.
+
+        Corpora with equal digests have equal lines.
         """
         settings = asdict(self.settings)
         del settings["max_line_mb"]  # it does not change the content
@@ -205,11 +200,18 @@ class Corpus:
             total.update("".join(_suffixes(path)).encode())
         return total.hexdigest()
 
-    def _profile(self) -> LanguageProfile:
-        """The main language, from the first block of up to 16 files spread over the corpus."""
+    def _main_language(self) -> LanguageProfile | None:
+        """Profile the main language, from the first block of up to 16 files spread over the corpus.
+
+        Returns None if the settings do not filter by language.
+        """
+        if not self.settings.language:
+            return None
         step = -(-len(self.files) // PROFILE_FILES)
-        firsts = (next(_blocks(path, self.settings), Block("", 0)) for path in self.files[::step])
-        return build_language_profile(line for block in firsts for line in split_lines(block.text))
+        lines: list[str] = []
+        for path in self.files[::step]:
+            lines += split_lines(next(_read_blocks(path, self.settings), Block("", 0)).text)
+        return build_language_profile(lines)
 
 
 class _LineFilter:
@@ -221,11 +223,15 @@ class _LineFilter:
         self.draws = np.random.default_rng(settings.seed)
 
     def __call__(self, text: str, numbers: Sequence[int]) -> tuple[str, list[int]]:
+        """Return the kept lines, each with a newline, and their line numbers."""
         lines = split_lines(text)
-        drawn = self.draws.random(len(lines)) < self.settings.sample
-        numbered = zip(lines, drawn, numbers, strict=True)
-        kept = [(line, number) for line, taken, number in numbered if taken and self._fits(line)]
-        return "".join(f"{line}\n" for line, _ in kept), [number for _, number in kept]
+        is_drawn = self.draws.random(len(lines)) < self.settings.sample
+        kept, kept_numbers = [], []
+        for line, drawn, number in zip(lines, is_drawn, numbers, strict=True):
+            if drawn and self._fits(line):
+                kept.append(f"{line}\n")
+                kept_numbers.append(number)
+        return "".join(kept), kept_numbers
 
     def _fits(self, line: str) -> bool:
         return len(line) >= self.settings.min_length and (
@@ -255,7 +261,10 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
 
 
 def _expand(path: Path) -> tuple[list[Path], int]:
-    """A file as it is; a folder as its readable, not empty files, and how many others there are."""
+    """List the readable files of a folder that are not empty, and count its others.
+
+    A path to a file is returned unchanged.
+    """
     path = check_path(path)
     if not path.is_dir():
         return [path], 0
@@ -295,10 +304,9 @@ def _check(path: Path, settings: CorpusSettings) -> None:
     if reader is not read_parquet:
         with open_text_file(path) as source:
             refuse_binary(source.read(SNIFF), path)
-    if reader is not read_articles or is_other_document(
-        path
-    ):  # articles are many and small: read once, not twice
-        next(_blocks(path, settings), None)
+    # Articles are many and small: they are read once, not twice.
+    if reader is not read_articles or is_other_document(path):
+        next(_read_blocks(path, settings), None)
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
@@ -313,20 +321,23 @@ def _suffixes(path: Path) -> tuple[str, str]:
 
 
 def _known_reader(path: Path) -> Reader | None:
-    """The reader that a file's name asks for."""
+    """Return the reader for a file's suffix; None if there is none."""
     suffix, packed = _suffixes(path)
-    return None if packed and suffix == ".parquet" else READERS.get(suffix)
+    if packed and suffix == ".parquet":
+        return None
+    return READERS.get(suffix)
 
 
-def _passage(parts: Sequence[FileBlock]) -> Passage:
-    """Some parts as one passage."""
-    articles = sum((part.articles for part in parts), NO_ARTICLES)
-    where = parts[0].where if len(parts) == 1 else f"{parts[0].where}, and up to {parts[-1].where}"
+def _join_parts(parts: Sequence[FileBlock]) -> Passage:
+    """Join parts to one passage."""
+    where = parts[0].where
+    if len(parts) > 1:
+        where += f", and up to {parts[-1].where}"
     return Passage(
         "".join(part.text for part in parts),
         sum(part.read for part in parts),
         parts[-1].fraction,
-        articles,
+        sum((part.articles for part in parts), NO_ARTICLES),
         where,
     )
 
@@ -334,9 +345,11 @@ def _passage(parts: Sequence[FileBlock]) -> Passage:
 def _reader(path: Path) -> Reader:
     """Return the reader of a file: by its suffix, else by whether it begins as an article."""
     reader = _known_reader(path) or read_text
-    return read_articles if reader is read_text and is_article_xml(path) else reader
+    if reader is read_text and is_article_xml(path):
+        return read_articles
+    return reader
 
 
-def _blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:
-    """The blocks of a file whose kind was checked."""
+def _read_blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:
+    """Yield the blocks of a file whose format was checked."""
     return _reader(path)(path, settings.field, settings.max_line)

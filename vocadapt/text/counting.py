@@ -1,10 +1,14 @@
-"""Counting of words: line by line for any splitter, by distinct chunks for BERT's own.
+"""Word counting: line by line for any splitter, by distinct chunks for BERT's own.
 
-Why pieces are exact: BERT's normalizer and pre-tokenizer never look across white space, they delete
-control characters, and they always cut at ASCII punctuation. So a text may be rid of the first,
-spaced round the second, and have its ASCII lowercased where the splitter lowercases; then every
-ASCII piece between blanks is a word already, and any other piece is split on its own, once.
-`tests/text/test_words.py` holds this against the tokenizer's own result for every code point.
+Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across white
+space, delete control characters and always split at ASCII punctuation:
+
+1. Delete control characters, put spaces around ASCII punctuation, lowercase ASCII letters if the
+   splitter does: "Don't" -> "don ' t".
+2. Count the chunks between blanks. An ASCII chunk is a word already.
+3. Split each distinct other chunk once, and count its words as often as the chunk.
+
+`tests/text/test_words.py` compares this with the tokenizer's own result for every code point.
 """
 
 import string
@@ -36,14 +40,14 @@ class LineCounter:
             pass
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and give each line's words joined by blanks."""
+        """Count the words of some lines, and yield each line's words joined by blanks."""
         for line in split_lines(text):
             words = self.splitter.words(line)
             self.words.update(words)
             yield " ".join(words)
 
     def fold(self) -> Counter[str]:
-        """The counts of words so far."""
+        """Return the word counts so far."""
         return self.words
 
 
@@ -60,34 +64,32 @@ class ChunkCounter(LineCounter):
         self._count_pieces(isolate_punctuation(text, self.splitter.lowercase))
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and give each line's words joined by blanks."""
-        loosened = isolate_punctuation(text, self.splitter.lowercase)
-        self._count_pieces(loosened)
-        for line in split_lines(loosened.decode()):
+        """Count the words of some lines, and yield each line's words joined by blanks."""
+        spaced = isolate_punctuation(text, self.splitter.lowercase)
+        self._count_pieces(spaced)
+        for line in split_lines(spaced.decode()):
             pieces = line.split()
             if not line.isascii():
-                pieces = list(
-                    filter(
-                        None, [piece if piece.isascii() else self._join(piece) for piece in pieces]
-                    )
-                )
+                pieces = [words for words in map(self._split_piece, pieces) if words]
             yield " ".join(pieces)
 
     def fold(self) -> Counter[str]:
-        """The counts of words so far."""
+        """Split the distinct chunks so far, and return the word counts."""
         for piece, count in self.pieces.items():
             for word in self.splitter.words(piece):
                 self.words[word] += count
         self.pieces.clear()
         return self.words
 
-    def _join(self, piece: str) -> str:
-        """The words of a piece joined by blanks."""
+    def _split_piece(self, piece: str) -> str:
+        """Return the words of a piece, joined by blanks; "" if it has none."""
+        if piece.isascii():
+            return piece
         if piece not in self.joined:
             self.joined[piece] = " ".join(self.splitter.words(piece))
         return self.joined[piece]
 
-    def _count_pieces(self, loosened: bytes) -> None:
+    def _count_pieces(self, spaced: bytes) -> None:
         """Count the chunks between ASCII blanks; fold the table if it grows too large.
 
         Arrow splits and counts a block in a third of the time of str.split and Counter; only its
@@ -96,13 +98,14 @@ class ChunkCounter(LineCounter):
         import pyarrow
         from pyarrow import compute
 
-        ends = pyarrow.py_buffer(np.array([0, len(loosened)], dtype=np.int64))
-        block = pyarrow.LargeStringArray.from_buffers(1, ends, pyarrow.py_buffer(loosened))
-        pieces, counts = compute.value_counts(
-            compute.ascii_split_whitespace(block).flatten()
-        ).flatten()
+        # The block is one string of an Arrow array, which shares its memory.
+        ends = pyarrow.py_buffer(np.array([0, len(spaced)], dtype=np.int64))
+        block = pyarrow.LargeStringArray.from_buffers(1, ends, pyarrow.py_buffer(spaced))
+        chunks = compute.ascii_split_whitespace(block).flatten()
+        pieces, counts = compute.value_counts(chunks).flatten()
         for piece, count in zip(pieces.to_pylist(), counts.to_pylist(), strict=True):
             self.pieces[piece] += count
+        # Both tables stay bounded, whatever the text holds.
         if len(self.pieces) > MAX_PIECES:
             self.fold()
         if len(self.joined) > MAX_PIECES:
@@ -111,7 +114,9 @@ class ChunkCounter(LineCounter):
 
 def build_word_counter(splitter: Splitter) -> LineCounter:
     """Return the fastest exact counter for a splitter."""
-    return ChunkCounter(splitter) if splitter.never_crosses_blanks else LineCounter(splitter)
+    if splitter.never_crosses_blanks:
+        return ChunkCounter(splitter)
+    return LineCounter(splitter)
 
 
 def isolate_punctuation(text: str, lowercase: bool) -> bytes:

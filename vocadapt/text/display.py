@@ -2,21 +2,15 @@
 
 import unicodedata
 
-NO_SHAPE = {
-    "Cc",
-    "Cf",
-    "Co",
-    "Cs",
-    "Zl",
-    "Zp",
-}  # Unicode categories: what would hide, or turn the text round it
+# Unicode categories of characters that are invisible or reverse the text around them.
+NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
 def escape_invisible(text: str) -> str:
-    """A token with its control characters shown as their pictures (U+2400 …), other marks that have
-    no shape by their number.
+    """Replace control characters by their pictures (U+2400 …), other invisible ones by their code
+    points.
     """
-    return "".join(map(_shape, text))
+    return "".join(map(_escape_character, text))
 
 
 def shorten_text(text: str, most: int) -> str:
@@ -28,7 +22,9 @@ def shorten_text(text: str, most: int) -> str:
     return escape_invisible(text)
 
 
-def _shape(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character < " ":
         return chr(0x2400 + ord(character))
-    return f"‹U+{ord(character):04X}›" if unicodedata.category(character) in NO_SHAPE else character
+    if unicodedata.category(character) in NO_SHAPE:
+        return f"‹U+{ord(character):04X}›"
+    return character

@@ -42,25 +42,27 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
     Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown
     tag, for bare and typed tags in one file, and for a file without an entity.
     """
+    # 1. Count the words as they are written, and the entities.
     spelled: Counter[str] = Counter()
-    kinds: dict[bool, int] = {}  # typed or not → first line
+    first_lines: dict[bool, int] = {}  # first line with a typed tag, and with a bare one
     entities = sentences = tokens = 0
     before = ""  # the tag of the word before in the sentence
-    for number, word, tag in _tagged(path):
+    for number, word, tag in _read_tagged_words(path):
         if not word:
             before = ""
             continue
-        tokens, sentences = tokens + 1, sentences + (not before)
+        tokens += 1
+        sentences += not before
         if tag != "O":
-            kinds.setdefault("-" in tag, number)
+            first_lines.setdefault("-" in tag, number)
             entities += tag[0] == "B" or before[1:] != tag[1:] or before in ("", "O")
             spelled[word] += 1
         before = tag
-    if len(kinds) > 1:
-        raise InputError(
-            f"{path}: bare and typed tags in one file (lines {kinds[False]} and {kinds[True]}).",
-            REMEDY,
-        )
+    if len(first_lines) > 1:
+        lines = f"lines {first_lines[False]} and {first_lines[True]}"
+        raise InputError(f"{path}: bare and typed tags in one file ({lines}).", REMEDY)
+
+    # 2. Normalize each distinct word once.
     counts: Counter[str] = Counter()
     for word, count in spelled.items():
         for part in splitter.words(word):
@@ -70,8 +72,8 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
     return EntityWords(dict(counts.most_common()), entities, sentences, tokens)
 
 
-def _tagged(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, word and tag of every line; no word and no tag where a sentence ends."""
+def _read_tagged_words(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the line number, word and tag of every line; "" for both at the end of a sentence."""
     with open_text_file(path) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = line.rstrip("\n").split("\t")

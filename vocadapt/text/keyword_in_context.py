@@ -1,9 +1,9 @@
 """Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
-A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks
-across blanks and always cuts at ASCII punctuation (see `vocadapt.text.counting`), so the bytes of a
-block are searched, and only runs of characters that are not all plain ASCII are given to the
-splitter, each distinct one once. Any other splitter is called line by line.
+An occurrence is where the model's splitter outputs exactly this word. BERT's own splitter never
+looks across blanks and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the
+bytes of a block are searched, and only runs with other than plain ASCII characters are given to
+the splitter, each distinct one once. Any other splitter is called line by line.
 """
 
 import heapq
@@ -25,9 +25,8 @@ from vocadapt.text.splitter import Splitter
 
 MOST = 100_000  # maximum number of occurrences to show, and of characters on either side
 ALNUM = frozenset((string.ascii_letters + string.digits).encode())
-CONTROL = (  # not blanks: the splitter deletes them, inside words too
-    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
-)
+# Control characters other than blanks: the splitter deletes them, inside words too.
+CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 RUN = rf"[0-9A-Za-z{CONTROL}\x80-\xff]"
 RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
@@ -83,11 +82,9 @@ class Context:
         shown = f"{len(self.hits):,} of {self.of:,}"
         if len(self.hits) == self.of:
             return shown
-        return (
-            f"{shown}, drawn at random with seed {settings.seed}"
-            if settings.sample
-            else f"{shown}, the first"
-        )
+        if settings.sample:
+            return f"{shown}, drawn at random with seed {settings.seed}"
+        return f"{shown}, the first"
 
 
 def normalize_single_word(typed: str, splitter: Splitter) -> str:
@@ -95,12 +92,14 @@ def normalize_single_word(typed: str, splitter: Splitter) -> str:
     if any("\ud800" <= character <= "\udfff" for character in typed):
         raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
     words = splitter.words(typed)
-    if len(words) != 1:
-        which = f": {' '.join(words[:8])}" if words else "."
-        raise InputError(
-            f"{typed[:100]!r} is {len(words)} words to this model{which}", "Type one word."
-        )
-    return words[0]
+    if len(words) == 1:
+        return words[0]
+    problem = f"{typed[:100]!r} is {len(words)} words to this model"
+    if words:
+        problem += f": {' '.join(words[:8])}"
+    else:
+        problem += "."
+    raise InputError(problem, "Type one word.")
 
 
 def find_in_context(
@@ -131,14 +130,15 @@ def find_any_in_context(
 
     core: a substring that all the words contain, which makes the search fast.
     """
-    find, chosen = _finder(splitter, frozenset(words), core), _Chosen(settings)
+    find_spans = _build_finder(splitter, frozenset(words), core)
+    sample = _HitSample(settings)
     for part in corpus.parts():
         raw = part.text.encode()
         with report_block(part.where):
-            found = find(raw)
-        chosen.add(found, raw, part)
-        progress(part.fraction, f"{chosen.of:,} found")
-    return Context(name, chosen.of, chosen.hits())
+            found = find_spans(raw)
+        sample.add(found, raw, part)
+        progress(part.fraction, f"{sample.of:,} found")
+    return Context(name, sample.of, sample.hits())
 
 
 def find_each_in_context(
@@ -149,117 +149,127 @@ def find_each_in_context(
     progress: Progress = silent,
 ) -> dict[str, Context]:
     """Find the occurrences of each of some normalized words in one pass over the corpus."""
-    find, known = _finder(splitter, frozenset(words), ""), dict[bytes, str]()
-    chosen = {word: _Chosen(settings) for word in words}
+    find_spans = _build_finder(splitter, frozenset(words), "")
+    normalized: dict[bytes, str] = {}  # spelling in the text -> word
+    samples = {word: _HitSample(settings) for word in words}
     for part in corpus.parts():
-        raw, spans = part.text.encode(), dict[str, list[Span]]()
+        raw = part.text.encode()
         with report_block(part.where):
-            found = find(raw)
+            found = find_spans(raw)
+        # Group the spans of the block by word.
+        spans: dict[str, list[Span]] = {}
         for start, end in found:
             written = raw[start:end]
-            if written not in known:
-                known[written] = next(
-                    word for word in splitter.words(written.decode()) if word in chosen
-                )
-            spans.setdefault(known[written], []).append((start, end))
-        for word, places in spans.items():
-            chosen[word].add(places, raw, part)
-        progress(part.fraction, f"{sum(one.of for one in chosen.values()):,} found")
-    return {word: Context(word, one.of, one.hits()) for word, one in chosen.items()}
+            if written not in normalized:
+                split = splitter.words(written.decode())
+                normalized[written] = next(word for word in split if word in samples)
+            spans.setdefault(normalized[written], []).append((start, end))
+        for word, spans_of_word in spans.items():
+            samples[word].add(spans_of_word, raw, part)
+        progress(part.fraction, f"{sum(sample.of for sample in samples.values()):,} found")
+    return {word: Context(word, sample.of, sample.hits()) for word, sample in samples.items()}
 
 
-class _Chosen:
+class _HitSample:
     """Counts all occurrences and keeps a sample of them (reservoir sampling).
 
-    Each occurrence draws one random number and the smallest are kept, so block borders do not
-    matter.
+    Each occurrence draws one random number, and those with the smallest numbers are kept, so block
+    borders do not matter. For the first occurrences instead of a sample, the number is the
+    position.
+
+    Example, limit 2: numbers .5 .1 .7 | .3 of two blocks keep .5 .1, then .1 .3.
     """
 
     def __init__(self, settings: ContextSettings) -> None:
         self.settings = settings
         self.of = 0
         self.draws = np.random.default_rng(settings.seed)
-        self.kept: list[
-            tuple[float, int, Hit]
-        ] = []  # a heap: minus the number drawn, the place's own number
+        # A heap of (minus the random number, position among all occurrences, hit): the first entry
+        # has the largest number of those kept.
+        self.kept: list[tuple[float, int, Hit]] = []
 
     def add(self, spans: list[Span], raw: bytes, part: FileBlock) -> None:
-        """Take the places of a block."""
-        # The keys of the occurrences: random for a sample, their position for the first ones.
+        """Count the occurrences of a block and keep those that belong to the sample."""
+        # 1. The number of each occurrence: random for a sample, else its position.
         if self.settings.sample:
             keys = self.draws.random(len(spans))
         else:
             keys = np.arange(self.of, self.of + len(spans), dtype=np.float64)
+
+        # 2. Candidates: the smallest numbers of the block, if below the largest one kept.
         limit = self.settings.limit
         best = np.arange(len(keys))
         if len(keys) > limit:
             best = np.sort(np.argpartition(keys, limit)[:limit])
         if len(self.kept) == limit:
             best = best[keys[best] < -self.kept[0][0]]
+
+        # 3. Each candidate enters the heap; when it is full, the largest number leaves.
         for index in best.tolist():
-            place = (
-                -float(keys[index]),
-                self.of + index,
-                _hit(raw, spans[index], part, self.settings.width),
-            )
+            hit = _build_hit(raw, spans[index], part, self.settings.width)
+            entry = -float(keys[index]), self.of + index, hit
             if len(self.kept) < limit:
-                heapq.heappush(self.kept, place)
+                heapq.heappush(self.kept, entry)
             else:
-                heapq.heappushpop(self.kept, place)
+                heapq.heappushpop(self.kept, entry)
         self.of += len(spans)
 
     def hits(self) -> tuple[Hit, ...]:
-        """What was kept, in the order of the corpus."""
+        """Return the kept occurrences in the order of the corpus."""
         return tuple(hit for _, _, hit in sorted(self.kept, key=lambda kept: kept[1]))
 
 
-def _hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
+def _build_hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
     """Build the hit at a span of bytes of a block."""
     start, end = span
+    # The context ends at the line; a character of UTF-8 has four bytes at most.
     first = max(raw.rfind(b"\n", 0, start) + 1, start - 4 * width)
-    last = min(raw.index(b"\n", end), end + 4 * width)  # four bytes to a character at most
-    left = raw[first:start].decode("utf-8", "ignore")[-width:] if width else ""
+    last = min(raw.index(b"\n", end), end + 4 * width)
+    left = raw[first:start].decode("utf-8", "ignore")
+    left = left[max(len(left) - width, 0) :]
     right = raw[end:last].decode("utf-8", "ignore")[:width]
-    return Hit(
-        left, raw[start:end].decode(), right, part.file, part.numbers[raw.count(b"\n", 0, start)]
-    )
+    line = part.numbers[raw.count(b"\n", 0, start)]
+    return Hit(left, raw[start:end].decode(), right, part.file, line)
 
 
-def _finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
-    """Return the finder of `words` for a splitter: from a block to the byte spans, in order."""
+def _build_finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
+    """Return a function from the bytes of a block to the byte spans of `words`, in order."""
     if not splitter.never_crosses_blanks:
-        return partial(_in_lines, splitter, words)
+        return partial(_find_in_lines, splitter, words)
     return _RunFinder(splitter, words, core)
 
 
-def _in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
+def _find_in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
     """Return the byte spans of words, by splitting each line."""
     spans: list[Span] = []
     at = 0
     for line in raw.split(b"\n"):
-        spans += [(at + start, at + end) for start, end in _spans(splitter, words, line)]
+        spans += [(at + start, at + end) for start, end in _find_spans(splitter, words, line)]
         at += len(line) + 1
     return spans
 
 
-def _spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
+def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
     """Return the byte spans of words in one line or run."""
     text = raw.decode()
     if words.isdisjoint(splitter.words(text)):
         return []
     spans: list[Span] = []
-    characters = size = 0
-    for start, end in ((start, end) for word, start, end in splitter.spans(text) if word in words):
+    characters = size = 0  # that precede the current word, in characters and in bytes
+    for word, start, end in splitter.spans(text):
+        if word not in words:
+            continue
         size += len(text[characters:start].encode())
         spans.append((size, size + len(text[start:end].encode())))
-        size, characters = spans[-1][1], end
+        characters, size = end, spans[-1][1]
     return spans
 
 
 class _RunFinder:
     """Finds words in runs of characters between blanks and ASCII punctuation.
 
-    BERT's splitter splits each run independently of its surroundings.
+    BERT's splitter splits each run independently of its surroundings, so a run of ASCII letters and
+    digits is a word as it is, and only other runs are given to the splitter.
     """
 
     def __init__(self, splitter: Splitter, words: frozenset[str], core: str) -> None:
@@ -267,58 +277,56 @@ class _RunFinder:
         self.words = words
         self.plain = frozenset(word.encode() for word in words if word.isascii())
         self.core = core.encode()
-        self.alone = _alone(self.core)
+        self.alone = _compile_whole_run(self.core)
         self.known: dict[bytes, list[Span]] = {}
 
     def __call__(self, raw: bytes) -> list[Span]:
-        plain = (
-            self._plain(raw.translate(LOWER) if self.splitter.lowercase else raw)
-            if self.plain
-            else []
-        )
-        unusual = self._unusual(raw)
-        return sorted([*plain, *unusual]) if unusual else plain
+        return sorted([*self._find_plain(raw), *self._find_unusual(raw)])
 
-    def _plain(self, low: bytes) -> list[Span]:
-        """Places in runs of ASCII letters and digits only, and of ASCII punctuation."""
+    def _find_plain(self, raw: bytes) -> list[Span]:
+        """Find words in runs of ASCII letters and digits only, and of ASCII punctuation."""
+        if not self.plain:
+            return []
+        low = raw
+        if self.splitter.lowercase:
+            low = raw.translate(LOWER)
         if not self.core:  # the words share no letters to look for
             return [match.span() for match in RUNS.finditer(low) if match[0] in self.plain]
         if self.plain == {self.core}:
             return [match.span() for match in self.alone.finditer(low)]
         spans: list[Span] = []
         at = low.find(self.core)
-        while at >= 0:  # from line to line that holds the core
+        # Only lines that hold the core are searched.
+        while at >= 0:
             start, end = low.rfind(b"\n", 0, at) + 1, low.index(b"\n", at)
-            spans += [
-                match.span() for match in RUNS.finditer(low, start, end) if match[0] in self.plain
-            ]
+            runs = RUNS.finditer(low, start, end)
+            spans += [run.span() for run in runs if run[0] in self.plain]
             at = low.find(self.core, end)
         return spans
 
-    def _unusual(self, raw: bytes) -> list[Span]:
-        """Places in runs that hold anything else."""
+    def _find_unusual(self, raw: bytes) -> list[Span]:
+        """Find words in runs with any other character; each distinct run is split once."""
         spans: list[Span] = []
         for match in UNUSUAL.finditer(raw):
             start, end = match.span()
+            # The pattern begins at the first unusual character, the run before it.
             while start and raw[start - 1] in ALNUM:
                 start -= 1
-            spans += [(start + first, start + last) for first, last in self._inside(raw[start:end])]
+            run = raw[start:end]
+            if run not in self.known:
+                if len(self.known) > MAX_PIECES:
+                    self.known.clear()
+                self.known[run] = _find_spans(self.splitter, self.words, run)
+            spans += [(start + first, start + last) for first, last in self.known[run]]
         return spans
 
-    def _inside(self, run: bytes) -> list[Span]:
-        if run not in self.known:
-            if len(self.known) > MAX_PIECES:
-                self.known.clear()
-            self.known[run] = _spans(self.splitter, self.words, run)
-        return self.known[run]
 
-
-def _alone(word: bytes) -> re.Pattern[bytes]:
+def _compile_whole_run(word: bytes) -> re.Pattern[bytes]:
     """Compile a pattern that matches a word as a whole run.
 
     It searches the literal word first and checks its surroundings after, which is fastest.
     """
     literal, run = re.escape(word), RUN.encode()
-    return re.compile(
-        b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal) if word.isalnum() else literal
-    )
+    if not word.isalnum():
+        return re.compile(literal)
+    return re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))

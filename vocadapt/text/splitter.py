@@ -32,10 +32,9 @@ MINIMAL_SPEC: dict[str, object] = {
 @dataclass(frozen=True)
 class Splitter:
     """A fast tokenizer's normalizer and pre-tokenizer, as the JSON text of its tokenizer.json
-    ("null" where it has none).
+    ("null" if it has none).
 
-    A small value: equal settings are equal splitters. Raises InputError when `tokenizers` cannot
-    build them.
+    Splitters with equal settings are equal. Raises InputError if `tokenizers` cannot build them.
     """
 
     normalizer: str
@@ -46,7 +45,7 @@ class Splitter:
 
     @classmethod
     def bert(cls, lowercase: bool = True) -> "Splitter":
-        """BERT's own, uncased or cased; accents are stripped where letters are lowercased."""
+        """Build BERT's own splitter, uncased or cased; the uncased one strips accents too."""
         flags = {
             "clean_text": True,
             "handle_chinese_chars": True,
@@ -61,23 +60,21 @@ class Splitter:
 
     @classmethod
     def from_tokenizer(cls, spec: Mapping[str, object]) -> "Splitter":
-        """The splitter of a parsed tokenizer.json."""
+        """Build the splitter of a parsed tokenizer.json."""
         return cls(
-            *(
-                json.dumps(spec.get(part), sort_keys=True)
-                for part in ("normalizer", "pre_tokenizer")
-            )
+            json.dumps(spec.get("normalizer"), sort_keys=True),
+            json.dumps(spec.get("pre_tokenizer"), sort_keys=True),
         )
 
     @property
     def lowercase(self) -> bool:
-        """Whether words come out in lower case."""
+        """Whether the splitter lowercases words."""
         return '"lowercase": true' in self.normalizer or '"type": "Lowercase"' in self.normalizer
 
     @cached_property
     def never_crosses_blanks(self) -> bool:
-        """Whether a text may be cut at blanks first: sure for BERT's own pair with `clean_text`,
-        not assumed for any other.
+        """Whether a text may be split at blanks first: known of BERT's own pair with `clean_text`,
+        not assumed of any other.
         """
         normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
         return (
@@ -88,17 +85,20 @@ class Splitter:
         )
 
     def words(self, text: str) -> list[str]:
-        """The words of one line, in order, as the model meets them."""
+        """Split one line into normalized words, in order."""
         if not self.never_crosses_blanks:
             with report_block(f"the line that begins with {text[:40]!r}"):
-                return self._words(text)
-        if text.isascii() and text.isprintable():
-            return ASCII_WORDS.findall(text.lower() if self.lowercase else text)
-        return self._words(text)
+                return self._split(text)
+        if not (text.isascii() and text.isprintable()):
+            return self._split(text)
+        # Plain ASCII: a regular expression finds the same words, much faster.
+        if self.lowercase:
+            text = text.lower()
+        return ASCII_WORDS.findall(text)
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
-        """The words of one line with where each begins and ends in the line as it is written, in
-        characters.
+        """Split one line into (word, start, end): normalized words and the characters of the line
+        as written that each was made from.
         """
         pieces, parts = PreTokenizedString(text), self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
@@ -106,9 +106,8 @@ class Splitter:
                 pieces.normalize(parts.normalizer.normalize)
             if parts.pre_tokenizer is not None:
                 parts.pre_tokenizer.pre_tokenize(pieces)
-            return [
-                (word, *place) for word, place, _ in pieces.get_splits("original", "char") if word
-            ]
+            splits = pieces.get_splits("original", "char")
+            return [(word, *span) for word, span, _ in splits if word]
 
     def yields(self, word: str) -> bool:
         """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither
@@ -126,24 +125,23 @@ class Splitter:
         An added token that matches whole words needs this: it is matched in the normalized text,
         spaces included.
         """
-        return self.yields(word) and self._normalized(word) == word
+        normalizer = self._tokenizer.normalizer
+        if not self.yields(word):
+            return False
+        return normalizer is None or normalizer.normalize_str(word) == word
 
-    def _words(self, text: str) -> list[str]:
+    def _split(self, text: str) -> list[str]:
         """Split a text with the tokenizers library."""
         normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
         try:
             if normalizer is not None:
                 text = normalizer.normalize_str(text)
-            if pre_tokenizer is None:
-                return [text] if text else []
-            return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+            if pre_tokenizer is not None:
+                return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
         except BaseException as error:
             tokenizer_errors.convert(error)
             raise
-
-    def _normalized(self, text: str) -> str:
-        normalizer = self._tokenizer.normalizer
-        return text if normalizer is None else str(normalizer.normalize_str(text))
+        return [text] * bool(text)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -27,12 +27,16 @@ def escape_cell(cell: object) -> object:
     """Put an apostrophe before text that a spreadsheet would evaluate as a formula; other values
     are unchanged.
     """
-    return QUOTE + cell if isinstance(cell, str) and _is_like_formula(cell) else cell
+    if isinstance(cell, str) and _is_like_formula(cell):
+        return QUOTE + cell
+    return cell
 
 
 def unescape_cell(text: str) -> str:
     """Undo `escape_cell`; other text is unchanged."""
-    return text[1:] if text.startswith(QUOTE) and _is_like_formula(text) else text
+    if _is_like_formula(text):
+        return text.removeprefix(QUOTE)
+    return text
 
 
 def format_csv(rows: Iterable[Sequence[object]]) -> str:
@@ -46,9 +50,11 @@ def format_csv(rows: Iterable[Sequence[object]]) -> str:
 
 def format_tsv(rows: Iterable[Sequence[object]]) -> str:
     """Format rows as TSV, with escaped cells; tabs and line breaks in a cell become spaces."""
-    return "".join(
-        "\t".join(str(escape_cell(_one_line(cell))) for cell in row) + "\n" for row in rows
-    )
+    lines = []
+    for row in rows:
+        cells = [BREAKS.sub(" ", str(escape_cell(cell))) for cell in row]
+        lines.append("\t".join(cells) + "\n")
+    return "".join(lines)
 
 
 def format_frame_as_csv(frame: "pd.DataFrame") -> str:
@@ -72,7 +78,3 @@ def _csv_cell(cell: object) -> object:
     if isinstance(cell, str):
         cell = cell.replace("\r\n", "\n").replace("\r", "\n")
     return escape_cell(cell)
-
-
-def _one_line(cell: object) -> object:
-    return BREAKS.sub(" ", cell) if isinstance(cell, str) else cell

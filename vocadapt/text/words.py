@@ -40,29 +40,28 @@ class WordCounts:
 
     @cached_property
     def words(self) -> int:
-        """Running words."""
+        """Number of words in the text, every occurrence counted."""
         return sum(self.counts.values())
 
     @property
     def distinct(self) -> int:
-        """Different words."""
+        """Number of different words."""
         return len(self.counts)
 
     def left_out(self) -> dict[str, int]:
-        """How many articles were read, and how many of them left out and why; nothing for a text
-        without articles.
-        """
+        """Count the articles that were read, and those left out by reason; {} for other texts."""
         found = self.articles
-        named = {
+        if not found.read:
+            return {}
+        return {
             "articles": found.read,
             "articles_not_english": found.foreign,
             "articles_without_text": found.empty,
         }
-        return named if found.read else {}
 
     def write(self, path: Path) -> None:
         """Write a tab-separated file: one line of totals, then word and count."""
-        with _writing(path) as file:
+        with _open_new_file(path) as file:
             totals = {
                 "lines": self.lines,
                 "bytes": self.bytes,
@@ -78,12 +77,10 @@ class WordCounts:
         """Read what `write` wrote; raises InputError for anything else."""
         try:
             with TextIOWrapper(open_file(path), encoding="utf-8", newline="\n") as file:
-                lines, size, lines_read, distinct, *articles = map(
-                    int, next(file, "").split("\t")[1::2]
-                )
-                counts = {
-                    word: int(count) for word, count in (line[:-1].split("\t") for line in file)
-                }
+                totals = next(file, "").split("\t")[1::2]
+                lines, size, lines_read, distinct, *articles = map(int, totals)
+                cells = (line[:-1].split("\t") for line in file)
+                counts = {word: int(count) for word, count in cells}
             if len(counts) != distinct:
                 raise ValueError(f"{len(counts):,} of {distinct:,} words")
             return cls(counts, lines, size, lines_read, Articles(*articles))
@@ -94,7 +91,7 @@ class WordCounts:
 
 
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
-    """Count the corpus' words as `splitter` cuts each whole line.
+    """Count the words that `splitter` makes of each line of a corpus.
 
     Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a
     corpus without words.
@@ -123,10 +120,10 @@ def write_sentences(
             f"{path}: this file is part of the text itself.", "Write the words elsewhere."
         )
     tally, totals = build_word_counter(splitter), _Totals()
-    with _writing(path) as file:
+    with _open_new_file(path) as file:
         for passage in corpus.passages():
             with report_block(passage.where):
-                file.writelines(map(_short, tally.sentences(passage.text)))
+                file.writelines(map(_break_sentence, tally.sentences(passage.text)))
             totals.add(passage)
             progress(passage.fraction, totals.message)
         return totals.with_counts(tally.fold())
@@ -141,21 +138,26 @@ class _Totals:
 
     @property
     def message(self) -> str:
-        """What a progress bar says."""
-        of = f" kept of {self.lines_read:,}" if self.lines < self.lines_read else ""
-        return f"{self.lines:,} lines{of}" + (
-            f" from {self.articles}" if self.articles.read else ""
-        )
+        """The message of the progress bar."""
+        message = f"{self.lines:,} lines"
+        if self.lines < self.lines_read:
+            message += f" kept of {self.lines_read:,}"
+        if self.articles.read:
+            message += f" from {self.articles}"
+        return message
 
     def add(self, passage: Passage) -> None:
-        """Take note of a passage's size."""
+        """Add the size of a passage."""
         self.lines += passage.text.count("\n")
         self.lines_read += passage.read
         self.bytes += len(passage.text.encode())
         self.articles += passage.articles
 
     def with_counts(self, words: Mapping[str, int]) -> WordCounts:
-        """These totals and these counts, sorted."""
+        """Build the result: the totals with sorted counts.
+
+        Raises InputError if there are no words, or words with blanks inside.
+        """
         if not words:
             raise InputError(
                 f"The text holds no words ({self.message}).", "Check the text and the options."
@@ -167,19 +169,23 @@ class _Totals:
         return WordCounts(dict(ordered), self.lines, self.bytes, self.lines_read, self.articles)
 
 
-def _short(sentence: str) -> str:
-    """A sentence as lines of at most 10 000 words each; nothing for an empty one."""
+def _break_sentence(sentence: str) -> str:
+    """Break a sentence into lines of at most 10 000 words each; "" for an empty one."""
+    if not sentence:
+        return ""
     if len(sentence) < 2 * MAX_SENTENCE:  # 10 001 words need 20 001 characters
-        return f"{sentence}\n" if sentence else ""
+        return f"{sentence}\n"
     words = sentence.split(" ")
-    return "".join(
-        f"{' '.join(words[at : at + MAX_SENTENCE])}\n" for at in range(0, len(words), MAX_SENTENCE)
-    )
+    starts = range(0, len(words), MAX_SENTENCE)
+    return "".join(f"{' '.join(words[start : start + MAX_SENTENCE])}\n" for start in starts)
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[IO[str]]:
-    """A file that is removed again when the work fails; a full disk is an InputError."""
+def _open_new_file(path: Path) -> Iterator[IO[str]]:
+    """Open a file to write, and remove it again if the work fails.
+
+    Raises InputError for a full disk and a folder that cannot be written.
+    """
     try:
         file = path.open("w", encoding="utf-8", newline="\n")
     except OSError as error:

@@ -25,10 +25,9 @@ from vocadapt.files import MAX_LINE_BYTES
 from vocadapt.text.formats.readers import Articles
 from vocadapt.text.formats.text_file import build_line_error
 
-MAX_TAG = (
-    8 << 20
-)  # bytes of one tag with its attributes, or of one comment: expat keeps it in memory
-# distinct element and attribute names, which expat keeps in memory; articles have hundreds
+# Bytes of one tag with its attributes, or of one comment: expat keeps it in memory.
+MAX_TAG = 8 << 20
+# Distinct element and attribute names, which expat keeps in memory; articles have hundreds.
 MAX_NAMES = 100_000
 MAX_PARTS = 10_000  # text nodes of a paragraph, before they are joined
 MAX_DEFAULTS = 100  # attributes with a default value, which expat adds to every element
@@ -130,13 +129,12 @@ class ArticleParser:
         self._opening: dict[str, Callable[[Mapping[str, str]], None]] = {}
         self._closing: dict[str, Callable[[], None]] = {}
         self._open: list[_Article] = []
-        self._texts: list[
-            list[str] | None
-        ] = []  # of the paragraphs being read; None: text that belongs to none
+        # Text nodes of the open paragraphs; None for a block whose own text is dropped.
+        self._texts: list[list[str] | None] = []
+        # Open elements; the depth of the element being dropped (0: none); open sections.
         self._depth = self._dropped_at = self._sections = 0
-        self._fed = self._held = self._defaults = (
-            0  # bytes; characters of the article being read; attributes with a default
-        )
+        # Bytes parsed; characters of the open article; attributes with a default value.
+        self._fed = self._held = self._defaults = 0
         self._other_encoding = ""
         self._utf8 = codecs.getincrementaldecoder("utf-8")()
         self._beyond_ascii = False
@@ -150,8 +148,9 @@ class ArticleParser:
         parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
 
     def feed(self, raw: bytes) -> None:
-        """Read on; no bytes mean the end. Raises InputError for what is not well-formed, for
-        entities and other formats.
+        """Parse the next bytes; b"" marks the end.
+
+        Raises InputError for XML that is not well-formed, declares entities or has another format.
         """
         try:
             self._parser.Parse(raw, not raw)
@@ -174,7 +173,7 @@ class ArticleParser:
             self._compare_encoding(raw)
 
     def take(self) -> tuple[list[str], Articles]:
-        """The paragraphs and the count of the articles that ended since the last call."""
+        """Return the paragraphs and the count of the articles that ended since the last call."""
         taken = self.lines, self.articles
         self.lines, self.articles = [], Articles()
         return taken
@@ -199,7 +198,7 @@ class ArticleParser:
         if held > self.max_line:
             raise build_line_error(self.path, self._parser.CurrentLineNumber, self.max_line)
 
-    # What expat calls.
+    # Handlers that expat calls.
 
     def _root(self, tag: str, attributes: dict[str, str]) -> None:
         markup = ROOTS.get(_local(tag))
@@ -220,18 +219,18 @@ class ArticleParser:
                 "Such a file is no article.",
             )
         if not self._dropped_at:
-            handle = self._opening.get(tag if ":" not in tag else _local(tag))
+            handle = self._opening.get(_local(tag))
             if handle:
                 handle(attributes)
 
     def _end(self, tag: str) -> None:
         if not self._dropped_at:
-            handle = self._closing.get(tag if ":" not in tag else _local(tag))
+            handle = self._closing.get(_local(tag))
             if handle:
                 handle()
         elif self._depth == self._dropped_at:
             self._dropped_at = 0
-            self._listen()
+            self._redirect_text()
         self._depth -= 1
 
     def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
@@ -239,15 +238,15 @@ class ArticleParser:
             self._other_encoding = encoding
 
     def _entity(self, name: str, is_parameter: bool) -> None:
-        """An entity of the DTD, which is not read: those of HTML have the same names."""
+        """Replace an entity of the DTD, which is not read, by the HTML entity of the same name."""
         character = html5.get(f"{name};")
         if character is None and not is_parameter:
             raise InputError(
                 f"{self.path}: the entity &{name}; is not known.",
                 "Replace it by the character it stands for.",
             )
-        if self._texts and self._texts[-1] is not None and not self._dropped_at:
-            self._texts[-1].append(character or "")
+        if not self._dropped_at:
+            self._append(character or "")
 
     def _refuse_entity(self, name: str, *more: object) -> None:
         problem = (
@@ -272,20 +271,30 @@ class ArticleParser:
                 problem, "Remove the declarations: articles of PubMed and PMC have none."
             )
 
-    # What the elements mean, by their role.
+    # One method per role of an element in PUBMED and JATS.
 
     def _open_article(self, attributes: Mapping[str, str]) -> None:
-        inherited = self._open[-1].english if self._open else True
-        language = attributes.get("xml:lang")
-        self._open.append(_Article(is_english(language) if language else inherited))
+        english = True
+        if language := attributes.get("xml:lang"):
+            english = is_english(language)
+        elif self._open:
+            english = self._open[-1].english
+        self._open.append(_Article(english))
 
     def _close_article(self) -> None:
         article = self._open.pop()
-        if not self._open:
+        # PubMed names the languages in elements, JATS in an attribute of the article.
+        english = article.english
+        if article.languages:
+            english = any(map(is_english, article.languages))
+        lines = article.inner
+        if english:
+            lines = [*article.lines, *article.inner]
+        if self._open:
+            self._open[-1].inner += lines
+        else:
+            self.lines += lines
             self._held = 0
-        english = any(map(is_english, article.languages)) if article.languages else article.english
-        around = self._open[-1].inner if self._open else self.lines
-        around += [*(article.lines if english else ()), *article.inner]
         self.articles += Articles(1, int(not english), int(english and not article.lines))
 
     def _open_section(self, attributes: Mapping[str, str]) -> None:
@@ -301,7 +310,7 @@ class ArticleParser:
     def _open_paragraph(self, attributes: Mapping[str, str]) -> None:
         if self._sections:
             self._texts.append([])
-            self._listen()
+            self._redirect_text()
 
     def _close_paragraph(self) -> None:
         if self._sections:
@@ -309,64 +318,67 @@ class ArticleParser:
             if line:
                 self._open[-1].lines.append(line)
                 self._held += len(line)
-            self._listen()
+            self._redirect_text()
 
     def _open_block(self, attributes: Mapping[str, str]) -> None:
-        """A part of a paragraph that holds paragraphs of its own: what else is in it (labels,
-        titles) is no running text.
+        """Begin a part of a paragraph with paragraphs of its own; its other text (labels, titles)
+        is dropped.
         """
         if self._texts:
-            self._open_break(attributes)
+            self._append(" ")
             self._texts.append(None)
-            self._listen()
+            self._redirect_text()
 
     def _close_block(self) -> None:
         if self._texts:
             self._texts.pop()
-            self._listen()
+            self._redirect_text()
 
     def _open_dropped(self, attributes: Mapping[str, str]) -> None:
         self._dropped_at = self._depth
         self._parser.CharacterDataHandler = None
 
     def _open_dropped_block(self, attributes: Mapping[str, str]) -> None:
-        self._open_break(attributes)
+        self._append(" ")
         self._open_dropped(attributes)
 
     def _open_break(self, attributes: Mapping[str, str]) -> None:
-        if self._texts and self._texts[-1] is not None:
-            self._texts[-1].append(" ")
+        self._append(" ")
 
     def _open_citation(self, attributes: Mapping[str, str]) -> None:
-        text = self._texts[-1] if self._texts else None
-        if text and attributes.get("ref-type") == "bibr" and text[-1][-1:].isalnum():
+        if not self._texts or attributes.get("ref-type") != "bibr":
+            return
+        text = self._texts[-1]
+        if text and text[-1][-1:].isalnum():
             text.append(" ")
 
     def _open_language(self, attributes: Mapping[str, str]) -> None:
         self._texts.append([])
-        self._listen()
+        self._redirect_text()
 
     def _close_language(self) -> None:
         language = "".join(self._texts.pop() or ()).strip()
         if self._open and language:
             self._open[-1].languages.append(language)
-        self._listen()
+        self._redirect_text()
 
-    def _listen(self) -> None:
-        """Let expat append the text that follows to the paragraph it belongs to, or pass it
-        over.
-        """
-        text = self._texts[-1] if self._texts else None
-        self._parser.CharacterDataHandler = None if text is None else text.append
+    def _append(self, text: str) -> None:
+        """Append text to the open paragraph, if there is one."""
+        if self._texts and self._texts[-1] is not None:
+            self._texts[-1].append(text)
+
+    def _redirect_text(self) -> None:
+        """Let expat append the following text to the open paragraph, or drop it if there is none."""
+        self._parser.CharacterDataHandler = None
+        if self._texts and self._texts[-1] is not None:
+            self._parser.CharacterDataHandler = self._texts[-1].append
 
     def _compare_encoding(self, raw: bytes) -> None:
-        """Raise InputError at the end of a file that said it is not UTF-8 where every byte of it
-        is.
-        """
+        """Raise InputError at the end of a file that declares another encoding, but is UTF-8."""
         try:
             self._utf8.decode(raw, final=not raw)
         except UnicodeDecodeError:
-            self._other_encoding = ""  # it is as it says
+            self._other_encoding = ""  # not UTF-8, as declared
             return
         self._beyond_ascii |= not raw.isascii()
         if not raw and self._beyond_ascii:
@@ -377,29 +389,29 @@ class ArticleParser:
 
 
 def find_root_element(head: bytes) -> str | None:
-    """The root element of an XML file, by its first bytes; None where they do not reach it or are
-    not well-formed.
+    """Return the root element of an XML file, from its first bytes.
+
+    Returns None if they do not reach it or are not well-formed.
     """
     found: list[str] = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda tag, attributes: found.append(tag)
-    with suppress(
-        expat.ExpatError, LookupError, ValueError
-    ):  # reported with its line when the file is read
+    # What is not well-formed is reported, with its line, when the file is read.
+    with suppress(expat.ExpatError, LookupError, ValueError):
         for at in range(0, len(head), 1024):
             parser.Parse(head[at : at + 1024], False)
             if found:
-                break
-    return found[0] if found else None
+                return found[0]
+    return None
 
 
 def is_known_root(root: str) -> bool:
-    """Whether files with this root element can be read."""
+    """Return whether files with this root element can be read."""
     return _local(root) in ROOTS
 
 
 def build_root_error(path: Path, root: str) -> InputError:
-    """What to say of XML of another kind."""
+    """Return the error for XML that is no format of articles."""
     return InputError(
         f"{path}: XML with the root <{root[:60]}>, which is no format of articles.",
         f"Readable: {KNOWN}.",
@@ -407,10 +419,10 @@ def build_root_error(path: Path, root: str) -> InputError:
 
 
 def is_english(language: str) -> bool:
-    """Whether a language code (en, eng, en-GB) means English."""
+    """Return whether a language code (en, eng, en-GB) means English."""
     return ENGLISH.fullmatch(language.strip()) is not None
 
 
 def _local(tag: str) -> str:
-    """A name without its namespace's prefix."""
+    """Return a name without the prefix of its namespace."""
     return tag.rpartition(":")[2]

@@ -25,15 +25,15 @@ CORD = (
 
 
 def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Paragraphs of the articles in a file: abstracts and bodies, English only where the file says
-    the language.
+    """Yield the paragraphs of the articles in a file: abstracts and bodies.
 
-    Raises InputError for what is broken, and for XML and JSON of any other kind.
+    If the file names the language, only English articles. Raises InputError for broken files, and
+    for XML and JSON of any other kind.
     """
     with open_text_file(path, max_line) as source:
         first = source.read(SNIFF)
         refuse_binary(first, path)
-        start = _trimmed(first)[:1]
+        start = _strip_start(first)[:1]
         if start == b"<":
             yield from _read_xml(source, first)
         elif start in (b"{", b"["):
@@ -46,37 +46,36 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
 
 
 def is_other_document(path: Path) -> bool:
-    """Whether a file with such a suffix is plainly no article: XML or JSON of another kind. Reads
-    its first bytes only.
-    """
-    head = _head(path)
-    if head.startswith(b"<"):
-        root = find_root_element(head)
-        return root is not None and not is_known_root(
-            root
-        )  # None: not well-formed, which is reported when it is read
-    return not CORD_KEYS.search(head)
+    """Return whether an .xml or .json file is certainly no article, from its first bytes."""
+    head = _read_start(path)
+    if not head.startswith(b"<"):
+        return not CORD_KEYS.search(head)
+    root = find_root_element(head)
+    # None: not well-formed, which is reported when the file is read.
+    return root is not None and not is_known_root(root)
 
 
 def is_article_xml(path: Path) -> bool:
-    """Whether a file of any name is XML of articles. Reads its first bytes only."""
-    head = _head(path)
-    root = find_root_element(head) if head.startswith(b"<") else None
+    """Return whether a file of any name is XML of articles, from its first bytes."""
+    head = _read_start(path)
+    if not head.startswith(b"<"):
+        return False
+    root = find_root_element(head)
     return root is not None and is_known_root(root)
 
 
-def _head(path: Path) -> bytes:
+def _read_start(path: Path) -> bytes:
     with open_text_file(path) as source:
-        return _trimmed(source.read(SNIFF))
+        return _strip_start(source.read(SNIFF))
 
 
-def _trimmed(raw: bytes) -> bytes:
-    """Bytes without a byte order mark and blanks before them."""
+def _strip_start(raw: bytes) -> bytes:
+    """Remove a byte order mark, and the blanks after it."""
     return raw.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
-    """The blocks of an XML file of which the first bytes were read."""
+    """Yield the blocks of an XML file of which `first` was read."""
     parser = ArticleParser(source.path, source.max_line)
     raw = first
     while raw:
@@ -88,9 +87,7 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
 
 
 def _read_cord(source: Source, first: bytes) -> Block:
-    """The one block of a CORD-19 file of which the first bytes were read; a file is an article, and
-    held as a whole.
-    """
+    """Return the only block of a CORD-19 file of which `first` was read: a file is one article."""
     raw = first + source.read(BIGGEST_JSON)
     if len(raw) > BIGGEST_JSON:
         problem = (
@@ -102,10 +99,9 @@ def _read_cord(source: Source, first: bytes) -> Block:
 
 
 def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
-    """The paragraphs of a CORD-19 article: its abstract, which articles of PMC lack there, and its
-    body.
+    """Extract the paragraphs of a CORD-19 article: abstract (articles of PMC have none) and body.
 
-    Raises InputError for what is no JSON and for JSON of another kind.
+    Raises InputError for broken JSON and JSON of another kind.
     """
     remedy = "Download it again; a file with one object a line is named .jsonl."
     article = parse_record(text, str(path), remedy)
@@ -114,23 +110,21 @@ def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):
         keys = ", ".join(repr(key[:40]) for key in list(article)[:10]) or "no keys"
         raise InputError(f"{path}: JSON with {keys}, which is no format of articles.", CORD)
-    return [
-        line
-        for key in ("abstract", "body_text")
-        for line in _texts(article.get(key) or [], key, path)
-    ]
+    lines: list[str] = []
+    for key in ("abstract", "body_text"):
+        lines += _extract_lines(article.get(key) or [], key, path)
+    return lines
 
 
-def _texts(paragraphs: Any, key: str, path: Path) -> Iterator[str]:
-    """The texts of a list of paragraphs, each as one line."""
+def _extract_lines(paragraphs: Any, key: str, path: Path) -> Iterator[str]:
+    """Yield the text of each paragraph as one line."""
     if not isinstance(paragraphs, list):
         raise InputError(
             f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.", CORD
         )
     for number, paragraph in enumerate(paragraphs, 1):
-        text = paragraph.get("text") if isinstance(paragraph, dict) else None
-        if not isinstance(text, str):
+        if not isinstance(paragraph, dict) or not isinstance(paragraph.get("text"), str):
             raise InputError(f"{path}: paragraph {number:,} of {key!r} has no text.", CORD)
-        line = " ".join(text.split())
+        line = " ".join(paragraph["text"].split())
         if line:
             yield line

@@ -51,7 +51,7 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
             size, total, row = path.stat().st_size, max(table.metadata.num_rows, 1), 0
             rows = min(RECORDS, max(1, BATCH_LINES * max_line // max(page, 1)))
             for batch in table.iter_batches(batch_size=rows, columns=[column]):
-                for texts in _texts(batch.column(0), path, row, max_line):
+                for texts in _read_cells(batch.column(0), path, row, max_line):
                     row += len(texts)
                     yield Block(join_lines(texts), size * row // total)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -66,17 +66,19 @@ def _text_columns(schema: Any) -> list[str]:
     import pyarrow.types as types
 
     def is_text(kind: Any) -> bool:
-        kind = kind.value_type if types.is_dictionary(kind) else kind
+        if types.is_dictionary(kind):
+            kind = kind.value_type
         return bool(types.is_string(kind) or types.is_large_string(kind))
 
     return [column.name for column in schema if is_text(column.type)]
 
 
-def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
-    """Yield the cells of a batch, about a megabyte at a time; null becomes "". row: rows before the
-    batch.
+def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
+    """Yield the cells of a batch, about a megabyte at a time; null becomes "".
+
+    row: number of rows before the batch.
     """
-    sizes = _lengths(column)
+    sizes = _measure_cells(column)
     if len(sizes) and sizes.max() > max_line:
         raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
     if sizes.sum() <= sources.BLOCK:
@@ -93,7 +95,7 @@ def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[st
         yield texts
 
 
-def _lengths(column: Any) -> NDArray[Any]:
+def _measure_cells(column: Any) -> NDArray[Any]:
     """Return the bytes of each cell (n,) from the column's offsets, without creating the cells."""
     import pyarrow
 
@@ -104,8 +106,9 @@ def _lengths(column: Any) -> NDArray[Any]:
         return np.asarray(found.to_numpy(zero_copy_only=False))
     if not len(column):
         return np.zeros(0, dtype=np.int64)
-    width = np.int64 if pyarrow.types.is_large_string(column.type) else np.int32
-    offsets = np.frombuffer(column.buffers()[1], dtype=width)
+    offsets = np.frombuffer(column.buffers()[1], dtype=np.int32)
+    if pyarrow.types.is_large_string(column.type):
+        offsets = offsets.view(np.int64)
     return np.diff(offsets[column.offset : column.offset + len(column) + 1])
 
 
@@ -127,9 +130,8 @@ def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> in
     """Return the largest uncompressed size (bytes) in the page headers of a column."""
     largest = 0
     for group in range(metadata.num_row_groups):
-        for chunk in map(
-            metadata.row_group(group).column, range(metadata.row_group(group).num_columns)
-        ):
+        row_group = metadata.row_group(group)
+        for chunk in map(row_group.column, range(row_group.num_columns)):
             if chunk.path_in_schema != column and not chunk.path_in_schema.startswith(f"{column}."):
                 continue
             start = chunk.data_page_offset
@@ -137,13 +139,13 @@ def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> in
                 start = chunk.dictionary_page_offset
             end = start + chunk.total_compressed_size
             while start < end:
-                unpacked, length = _page_at(path, file, start)
+                unpacked, length = _measure_page(path, file, start)
                 largest = max(largest, unpacked)
                 start += length
     return largest
 
 
-def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
+def _measure_page(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
     """Return the uncompressed size of the page at an offset, and its length in the file with its
     header.
     """
@@ -151,7 +153,7 @@ def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
     while size <= MAX_HEADER:
         file.seek(start)
         try:
-            fields, length = _struct(file.read(size), 0)
+            fields, length = _parse_struct(file.read(size), 0)
         except IndexError:  # the header is longer
             size *= 16
             continue
@@ -164,7 +166,7 @@ def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
     )
 
 
-def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
+def _parse_struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
     """Parse a struct of Thrift's compact protocol; return its integers by field id, and the offset
     of its end.
 
@@ -176,12 +178,13 @@ def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
     while kind := raw[at] & 15:
         step = raw[at] >> 4
         at += 1
+        # A field id is the step from the one before, or, if the step is 0, a number of its own.
         if step:
             field += step
         else:
-            field, at = _number(raw, at)
+            field, at = _parse_integer(raw, at)
         if kind in (I32, I64):
-            fields[field], at = _number(raw, at)
+            fields[field], at = _parse_integer(raw, at)
         else:
             at = _skip(raw, at, kind)
     return fields, at + 1
@@ -194,24 +197,25 @@ def _skip(raw: bytes, at: int, kind: int) -> int:
     if kind == 3:  # a byte
         return at + 1
     if kind in (4, I32, I64):
-        return _number(raw, at)[1]
+        return _parse_integer(raw, at)[1]
     if kind == 7:  # a double
         return at + 8
     if kind == BINARY:
-        length, at = _varint(raw, at)
+        length, at = _parse_varint(raw, at)
         return at + length
     if kind == STRUCT:
-        return _struct(raw, at)[1]
+        return _parse_struct(raw, at)[1]
     raise IndexError(f"type {kind} does not occur in page headers")
 
 
-def _number(raw: bytes, at: int) -> tuple[int, int]:
+def _parse_integer(raw: bytes, at: int) -> tuple[int, int]:
     """Parse a signed integer (zigzag); return it and the offset of its end."""
-    value, at = _varint(raw, at)
+    value, at = _parse_varint(raw, at)
     return (value >> 1) ^ -(value & 1), at
 
 
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
+def _parse_varint(raw: bytes, at: int) -> tuple[int, int]:
+    """Parse an unsigned integer, seven bits per byte; return it and the offset of its end."""
     value = shift = 0
     while raw[at] & 128:
         value |= (raw[at] & 127) << shift

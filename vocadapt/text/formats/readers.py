@@ -1,5 +1,4 @@
-"""File formats → blocks of lines: plain text, JSON lines, csv and tsv, each also gzipped. Parquet:
-parquet.py.
+"""Readers of plain text, JSON lines, csv and tsv, each also gzipped: from a file to blocks of lines.
 
 Every reader streams blocks of about a megabyte, or of one longer line, and starts from the
 beginning when called again. A line, record or cell of more than `max_line` bytes is refused.
@@ -23,8 +22,8 @@ USUAL_FIELD = "text"
 
 @dataclass(frozen=True)
 class Articles:
-    """How many articles were read, and how many of these left nothing: not in English, or without
-    an abstract and a body.
+    """Number of articles read, and of these left out: not in English (`foreign`), or without an
+    abstract and a body (`empty`).
     """
 
     read: int = 0
@@ -47,8 +46,8 @@ NO_ARTICLES = Articles()
 
 
 class Block(NamedTuple):
-    """Some whole lines of a file, each ended by a newline; how many bytes of the file on disk were
-    read so far; its articles.
+    """Whole lines of a file, each with a newline; bytes of the file on disk read so far; the count
+    of its articles.
     """
 
     text: str
@@ -60,14 +59,14 @@ Reader = Callable[[Path, str, int], Iterator[Block]]
 
 
 def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Lines of a plain text file."""
+    """Yield the lines of a plain text file."""
     with open_text_file(path, max_line) as source:
         for text in source.blocks():
             yield Block(text, source.position())
 
 
 def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Lines of one field of a file with a JSON object per line."""
+    """Yield the lines in one field of a file with a JSON object per line."""
     name = str(path)
     with open_text_file(path, max_line) as source:
         number = 1
@@ -75,7 +74,7 @@ def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
             lines = list(enumerate(split_lines(block), number))
             number += len(lines)
             texts = [
-                _json_field(line, field, f"{name}, line {at:,}")
+                _read_json_field(line, field, f"{name}, line {at:,}")
                 for at, line in lines
                 if line.strip()
             ]
@@ -83,8 +82,9 @@ def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
 
 
 def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Lines of one column of a .csv or .tsv file with a header row; the separator is the commonest
-    of , ; and tab in it.
+    """Yield the lines in one column of a .csv or .tsv file with a header row.
+
+    The separator is the most frequent of comma, semicolon and tab in the header.
     """
     with open_text_file(path, max_line) as source:
         rows = _Rows(source)
@@ -101,9 +101,7 @@ def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> I
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Texts as lines, each ended by a newline; a text with newlines inside becomes several
-    lines.
-    """
+    """Join texts to lines, each with a newline; a text with newlines inside becomes several lines."""
     if not texts:
         return ""
     block = "\n".join(texts) + "\n"
@@ -116,8 +114,8 @@ def join_lines(texts: Sequence[str]) -> str:
     return block
 
 
-def _json_field(line: str, field: str, place: str) -> str:
-    """The text that a JSON line holds under `field`; null counts as empty."""
+def _read_json_field(line: str, field: str, place: str) -> str:
+    """Return the text under `field` of a JSON line; "" for null."""
     record = parse_record(line, place, "Mend or remove the line.")
     if not isinstance(record, dict):
         kind = type(record).__name__
@@ -143,9 +141,11 @@ def choose_field(names: Sequence[str], field: str, place: str) -> str:
         return names[0]
     if not field and USUAL_FIELD in names:
         return USUAL_FIELD
-    wanted = f"no field {field!r}" if field else "several fields and none is called 'text'"
+    problem = f"{place}: several fields and none is called 'text'."
+    if field:
+        problem = f"{place}: no field {field!r}."
     listed = ", ".join(repr(name) for name in names[:20]) or "none"
-    raise InputError(f"{place}: {wanted}.", f"Choose one of the fields that exist: {listed}.")
+    raise InputError(problem, f"Choose one of the fields that exist: {listed}.")
 
 
 class _Rows:
@@ -190,9 +190,8 @@ class _Rows:
         limit.
         """
         for block in self.source.blocks():
-            if (
-                self.taken > self.source.max_line + sources.BLOCK
-            ):  # a single row: otherwise the batch would have ended
+            # So much is a single row: otherwise the batch would have ended.
+            if self.taken > self.source.max_line + sources.BLOCK:
                 raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)
             yield from (f"{line}\n" for line in split_lines(block))

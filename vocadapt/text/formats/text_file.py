@@ -44,11 +44,11 @@ class Source:
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
 
     def position(self) -> int:
-        """Bytes of the file on disk read so far."""
+        """Return the number of bytes of the file on disk read so far."""
         return self.disk.tell()
 
     def read(self, size: int) -> bytes:
-        """Up to `size` unpacked bytes; raises InputError for a broken .gz file."""
+        """Read up to `size` unpacked bytes; raises InputError for a broken .gz file."""
         try:
             return self.stream.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -71,36 +71,39 @@ class Source:
         return self.decode(b"".join(parts))
 
     def blocks(self) -> Iterator[str]:
-        """Decoded blocks of whole lines; a byte order mark is dropped and \\r\\n becomes \\n."""
+        """Yield decoded blocks of whole lines, without byte order mark and with \\n for \\r\\n."""
         offset = 0
         for number, raw in enumerate(self._whole_lines()):
             text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
             if self.max_bytes is not None and offset > self.max_bytes:
                 raise build_size_error(self.path, self.max_bytes)
-            yield text.replace("\r\n", "\n") if "\r" in text else text
+            yield text.replace("\r\n", "\n")
 
     def lines(self) -> Iterator[str]:
-        """Decoded lines with their newline."""
+        """Yield decoded lines with their newline."""
         for text in self.blocks():
             yield from (f"{line}\n" for line in split_lines(text))
 
     def _whole_lines(self) -> Iterator[bytes]:
-        """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
+        """Yield raw blocks that end after a newline; the last one gets a newline if it lacks one.
+
+        A block on disk that ends within a line keeps that line's beginning for the next block.
+        """
         begun: list[bytes] = []
         done = size = 0  # bytes of complete lines so far, and of the current line
         while raw := self.read(BLOCK):
-            cut = raw.rfind(b"\n") + 1
-            if size + len(raw) > self.max_line:
-                first = raw.find(b"\n") if cut else len(raw)
-                if size + first > self.max_line:
-                    raise build_line_error(self.path, self._line_at(done), self.max_line)
-            if cut:
-                yield b"".join([*begun, raw[:cut]])
-                done += size + cut
+            first_line, newline, _ = raw.partition(b"\n")
+            if size + len(first_line) > self.max_line:
+                raise build_line_error(self.path, self._line_at(done), self.max_line)
+            if newline:
+                end = raw.rfind(b"\n") + 1
+                yield b"".join([*begun, raw[:end]])
+                done += size + end
                 begun, size = [], 0
-            begun.append(raw[cut:])
-            size += len(raw) - cut
+                raw = raw[end:]
+            begun.append(raw)
+            size += len(raw)
         if rest := b"".join(begun):
             yield rest + b"\n"
 
@@ -114,23 +117,27 @@ class Source:
         return number
 
     def decode(self, raw: bytes, offset: int = 0, first: bool = True) -> str:
-        """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked
-        for being text at all.
+        """Decode UTF-8 bytes that start at `offset` of the uncompressed file.
+
+        In the first block, refuse a binary file and drop the byte order mark.
         """
         if first:
             refuse_binary(raw[:SNIFF], self.path)
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._not_utf8(raw, offset, error.start) from None
-        return text.removeprefix("\ufeff") if first else text
+            raise self._build_encoding_error(raw, offset, error.start) from None
+        if first:
+            text = text.removeprefix("\ufeff")
+        return text
 
-    def _not_utf8(self, raw: bytes, offset: int, at: int) -> InputError:
-        """What to say of a byte that is not UTF-8."""
-        unpacked = " of the unpacked text" if self.stream is not self.disk else ""
+    def _build_encoding_error(self, raw: bytes, offset: int, at: int) -> InputError:
+        """Return the error for a byte that is not UTF-8."""
+        position = f"{offset + at:,}"
+        if self.stream is not self.disk:
+            position += " of the unpacked text"
         return InputError(
-            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position"
-            f" {offset + at:,}{unpacked}.",
+            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position {position}.",
             "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
             " > NEW",
         )
@@ -153,7 +160,7 @@ def build_line_error(path: Path, number: int, max_line: int) -> InputError:
 
 
 def refuse_binary(head: bytes, path: Path) -> None:
-    """Raise InputError when the first bytes of a file are not those of a text."""
+    """Raise InputError if the first bytes of a file are not those of UTF-8 text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
             f"{path}: expected UTF-8 text, found UTF-16.",
@@ -173,5 +180,5 @@ def refuse_binary(head: bytes, path: Path) -> None:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a block, without their newlines."""
+    """Split a block into its lines, without their newlines."""
     return text.split("\n")[:-1]
