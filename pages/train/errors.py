@@ -52,7 +52,7 @@ else:
                 shown = view.cards(found, entries, notes.kept(workspace))
             with right:
                 view.slices(found, sliced)
-                view.cuts(sliced)
+                view.tokenizations(sliced)
                 notes.note(workspace, shown)
             notes.contexts(workspace, shown)
             notes.details(workspace, found, sliced)

@@ -26,7 +26,7 @@ glossary.offer_terms(
     "unit",
 )
 pickers.passed_over(workspace)
-runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
+runs = [one for one in run_cache.runs_in(workspace) if one.tokenizations]
 if not runs:
     pickers.nothing_yet(
         "There is no scored run in this workspace yet.",

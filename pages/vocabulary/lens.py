@@ -34,7 +34,7 @@ if not models:
     )
     st.stop()
 
-view.cuts(models, text)
+view.compare_tokenizations(models, text)
 st.divider()
 corpus.on_a_corpus(workspace, models)
 view.details(workspace, models, text)

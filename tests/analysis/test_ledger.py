@@ -21,8 +21,8 @@ FIRST = [("O", "O", "O"), ("O", "B-D", "O", "B-D"), ("B-C", "B-D")]
 SECOND = [("O", "B-D", "B-D"), ("O", "B-D", "O", "O"), ("B-C", "B-D")]
 
 
-def book(first=FIRST, second=SECOND, **cuts):
-    return build_ledger(SPLIT, Side("a", first), Side("b", second, **cuts), Judge("ner"))
+def book(first=FIRST, second=SECOND, **tokenizations):
+    return build_ledger(SPLIT, Side("a", first), Side("b", second, **tokenizations), Judge("ner"))
 
 
 def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
@@ -91,15 +91,15 @@ def test_titles_say_document_and_sentence_and_the_search_finds_them():
 
 
 def test_what_each_cut_says_is_kept():
-    cuts = {"base": FIRST, "adapted": SECOND, "pooled": SECOND}
-    first = book(by_tokenization=cuts).entries[0]
-    assert {cut: claim.error for cut, claim in first.by_tokenization.items()} == {
+    tokenizations = {"base": FIRST, "adapted": SECOND, "pooled": SECOND}
+    first = book(by_tokenization=tokenizations).entries[0]
+    assert {tokenization: claim.error for tokenization, claim in first.by_tokenization.items()} == {
         "base": "missed",
         "adapted": "",
         "pooled": "",
     }
-    added = book(by_tokenization=cuts).entries[1]
-    assert {cut: claim.error for cut, claim in added.by_tokenization.items()} == {
+    added = book(by_tokenization=tokenizations).entries[1]
+    assert {tokenization: claim.error for tokenization, claim in added.by_tokenization.items()} == {
         "base": "",
         "adapted": "spurious",
         "pooled": "spurious",

@@ -69,7 +69,7 @@ def f1(found, predicted=None):
 
 def test_means_deviations_and_differences_by_hand(workspace):
     board = build_results(list_runs(workspace), ("base", "")).boards[0]
-    lines = {(one.name, one.cut): one for one in board.standings}
+    lines = {(one.name, one.tokenization): one for one in board.standings}
     base, pooled = lines["base", "base"], lines["green", "pooled"]
     values = [f1(4), f1(5), f1(6)]
     mean = sum(values) / 3
@@ -192,7 +192,7 @@ def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace,
         build_results(list_runs(other))
     with pytest.raises(InputError, match="none of the runs"):
         build_results(list_runs(workspace), ("nobody", ""))
-    with pytest.raises(InputError, match="no 'adapted' cut"):
+    with pytest.raises(InputError, match="no 'adapted' tokenization"):
         build_results(list_runs(workspace), ("base", "adapted"))
 
 

@@ -187,14 +187,17 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     )
     found = Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES)
     figures = {
-        cut: (one.values["precision"], one.values["recall"])
-        for cut, one in found.by_tokenization("suffix").items()
+        tokenization: (one.values["precision"], one.values["recall"])
+        for tokenization, one in found.by_tokenization("suffix").items()
     }
     assert figures == {"base": (1 / 2, 1 / 3), "adapted": (1.0, 1.0), "pooled": (0.0, 0.0)}
     assert found.by_tokenization("suffix")["base"].by_label["D"]["predicted"] == 2
-    everything = {cut: one.to_dict() for cut, one in found.by_tokenization().items()}
+    everything = {
+        tokenization: one.to_dict() for tokenization, one in found.by_tokenization().items()
+    }
     assert everything == {
-        cut: found.scorer.score(split.gold, own).to_dict() for cut, own in said.items()
+        tokenization: found.scorer.score(split.gold, own).to_dict()
+        for tokenization, own in said.items()
     }
     assert everything["base"]["precision"] == 3 / 4 and everything["base"]["recall"] == 3 / 5
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure

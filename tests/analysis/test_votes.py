@@ -17,7 +17,7 @@ def logits(base, adapted):
         "base": [np.array(base, dtype=np.float32)],
         "adapted": [np.array(adapted, dtype=np.float32)],
     }
-    return {cut: own[0] for cut, own in pooled(both).items()}
+    return {tokenization: own[0] for tokenization, own in pooled(both).items()}
 
 
 def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():

@@ -132,7 +132,7 @@ def test_which_tokenization_was_right_is_said_of_the_entities_with_that_suffix(
     assert "<h2>Scores by tokenization: ends in -ia</h2>" in page
     assert ".000" in page.split("Scores by tokenization")[1].split("</table>")[0]
     assert main(["compare", str(files / "b"), "--suffix", "ia"]) == 0
-    table = capsys.readouterr().out.split("which cut was right: ends in -ia")[1]
+    table = capsys.readouterr().out.split("which tokenization was right: ends in -ia")[1]
     assert "0.5" not in table.split("Listed")[0] and "1.000" in table
 
 
@@ -151,7 +151,11 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
     ]
     assert main(["compare", *given, "--workspace", str(tmp_path / "w")]) == 0
     shown = capsys.readouterr().out
-    assert "ends in -ia" in shown and "kind of error" in shown and "which cut was right" in shown
+    assert (
+        "ends in -ia" in shown
+        and "kind of error" in shown
+        and "which tokenization was right" in shown
+    )
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert (
         "&lt;b&gt;gold&lt;/b&gt; · odd" in page
@@ -177,7 +181,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
         ("{f}/a {f}/b --slice unseen", "needs the training examples"),
         ("{f}/a {f}/b --suffix=-", "Expected the end of a word"),
         ("{f}/a {f}/b --pieces 1", "--pieces: expected a whole number from 2 "),
-        ("{f}/a {f}/b --rounds 0", "at least one draw"),
+        ("{f}/a {f}/b --rounds 0", "at least one resample"),
         ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
         ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "into one file"),
         ("{f}/a {f}/b --scorer squad", "no score 'squad'"),

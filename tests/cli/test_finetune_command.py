@@ -100,8 +100,9 @@ def test_finetune_answers_with_every_seed_cut_and_their_mean(runs, files, ask):
     )
     assert [seed["seed"] for seed in answer["seeds"]] == [1, 2]
     for seed in answer["seeds"]:
-        assert {cut: set(values) for cut, values in seed["scores"].items()} == {
-            cut: {"precision", "recall", "f1"} for cut in ("base", "adapted", "pooled")
+        assert {tokenization: set(values) for tokenization, values in seed["scores"].items()} == {
+            tokenization: {"precision", "recall", "f1"}
+            for tokenization in ("base", "adapted", "pooled")
         }
     values = [seed["scores"]["pooled"]["f1"] for seed in answer["seeds"]]
     assert answer["mean"]["f1"] == pytest.approx(sum(values) / 2)
@@ -153,8 +154,14 @@ def test_evaluate_other_examples_other_scores_one_cut(runs, files, ask):
 
 def test_predictions_can_be_scored(runs, files, ask, tmp_path):
     out = tmp_path / "said.txt"
-    for cut in ("base", "adapted", "pooled"):
-        given = ["--model", files / "two" / "seed-1", files / "test.txt", "--tokenization", cut]
+    for tokenization in ("base", "adapted", "pooled"):
+        given = [
+            "--model",
+            files / "two" / "seed-1",
+            files / "test.txt",
+            "--tokenization",
+            tokenization,
+        ]
         ask("predict", *given, "--out", out, "--overwrite")
         scored = ask(
             "score",
@@ -168,7 +175,7 @@ def test_predictions_can_be_scored(runs, files, ask, tmp_path):
             0,
         )
         kept = ask("evaluate", "--run", files / "two" / "seed-1")
-        assert scored["f1"] == kept["seeds"][0]["scores"][cut]["f1"]
+        assert scored["f1"] == kept["seeds"][0]["scores"][tokenization]["f1"]
     answer = ask(
         "predict", "--model", files / "one", files / "bare.txt", "--out", tmp_path / "bare.jsonl"
     )
@@ -253,7 +260,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         assert one["fixed"] == other["broken"] and one["both wrong"] == other["both wrong"]
     gold = sum(tag == "B-Disease" for sentence in sentences(8, 3) for tag in sentence.tags)
     assert sum(value for name, value in there["fates"][0].items() if name != "unit") == gold
-    cuts = ask(
+    tokenizations = ask(
         "compare",
         files / "two" / "seed-1",
         files / "two" / "seed-1",
@@ -261,7 +268,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         "base",
         "adapted",
     )
-    assert cuts["cuts"] == ["base", "adapted"]
+    assert tokenizations["cuts"] == ["base", "adapted"]
 
 
 @pytest.mark.parametrize(

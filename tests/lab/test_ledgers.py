@@ -46,7 +46,7 @@ def test_two_runs(tmp_path):
     found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
     assert (
-        found.cuts == ("base", "base")
+        found.tokenizations == ("base", "base")
         and found.by_tokenization == {}
         and found.train is None
         and not found.words.has_two_tokenizations
@@ -58,7 +58,7 @@ def test_two_runs(tmp_path):
 def test_the_cuts_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
-    assert found.cuts == ("base", "pooled") and list(found.by_tokenization) == [
+    assert found.tokenizations == ("base", "pooled") and list(found.by_tokenization) == [
         "base",
         "adapted",
         "pooled",
@@ -120,7 +120,7 @@ def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):
     assert found.ledger.counts["fixed"] == 2 and found.sides[0].name == "theirs.jsonl"
     (run,) = runs(tmp_path, run=RIGHT)
     against = open_pair(PairSpec(str(theirs), run))
-    assert against.ledger.counts["fixed"] == 2 and against.cuts == ("", "base")
+    assert against.ledger.counts["fixed"] == 2 and against.tokenizations == ("", "base")
     assert open_pair(PairSpec(run, str(theirs), gold=str(gold))).ledger.counts["broken"] == 2
 
 

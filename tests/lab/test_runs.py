@@ -51,7 +51,11 @@ def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
         "green",
         (1, 2),
     )
-    assert (green.cuts, green.cut, green.metric) == (("base", "adapted", "pooled"), "pooled", "f1")
+    assert (green.tokenizations, green.main_tokenization, green.metric) == (
+        ("base", "adapted", "pooled"),
+        "pooled",
+        "f1",
+    )
     assert green.values() == (
         1.0,
         pytest.approx(2 / 3),
@@ -64,7 +68,7 @@ def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
 
 def test_one_seed_has_no_deviation_and_one_cut_is_the_one_that_counts(workspace):
     base = open_runs(workspace.root / "runs" / "base")
-    assert base.summary().sd is None and base.cut == "base" and base.seeds == (1,)
+    assert base.summary().sd is None and base.main_tokenization == "base" and base.seeds == (1,)
 
 
 def test_the_runs_of_a_workspace_newest_first_and_of_a_task(workspace):
@@ -118,4 +122,4 @@ def test_a_folder_without_a_manifest_is_a_set_of_runs_too(tmp_path):
 
 def test_a_run_without_labels_to_score_has_no_cut(tmp_path):
     found = open_runs(write_run(tmp_path / "bare", GOLD, {"base": RIGHT}, scores={}))
-    assert found.cuts == () and found.cut == ""
+    assert found.tokenizations == () and found.main_tokenization == ""

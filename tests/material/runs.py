@@ -37,7 +37,8 @@ def write_run(
     folder.mkdir(parents=True)
     split, scorer = Split(tuple(examples)), scorer_of(kind, record.get("scorer", ""))
     scores = {
-        cut: scorer.of(tally_of(split, list(own), scorer)).to_dict() for cut, own in said.items()
+        tokenization: scorer.of(tally_of(split, list(own), scorer)).to_dict()
+        for tokenization, own in said.items()
     }
     outputs = sorted({label for own in said.values() for labels in own for label in labels} | {"O"})
     values = {
@@ -63,13 +64,19 @@ def write_run(
     }
     (folder / "run.json").write_text(json.dumps(values), encoding="utf-8")
     lines = (
-        {**asdict(example), "said": {cut: list(own[place]) for cut, own in said.items()}}  # type: ignore[call-overload]
+        {
+            **asdict(example),
+            "said": {tokenization: list(own[place]) for tokenization, own in said.items()},
+        }  # type: ignore[call-overload]
         for place, example in enumerate(examples)
     )
     (folder / "predictions.jsonl").write_text(
         "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
     )
-    rows = {cut: np.zeros((len(examples), len(outputs)), dtype=np.float32) for cut in said}
+    rows = {
+        tokenization: np.zeros((len(examples), len(outputs)), dtype=np.float32)
+        for tokenization in said
+    }
     save_file(
         {"sizes": np.ones(len(examples), dtype=np.int64), **rows}, folder / "logits.safetensors"
     )

@@ -33,7 +33,7 @@ def parsed(body):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_token_is_shown_as_it_is_and_adds_no_element(text, written):
-    markup.cut([text])
+    markup.token_chips([text])
     (chip,) = parsed(written[0])
     assert (chip.tag, chip.text, chip.get("title")) == ("span", text, text)
 
@@ -128,7 +128,7 @@ def test_the_bars_of_a_table_share_one_scale_in_all_columns(written):
 
 
 def test_new_tokens_are_framed(written):
-    markup.cut(["ta", "tachycardia"], new={"tachycardia"})
+    markup.token_chips(["ta", "tachycardia"], new={"tachycardia"})
     assert [chip.get("class").split()[-1] for chip in parsed(written[0])] == ["va-chip", "va-new"]
 
 
@@ -138,7 +138,9 @@ def test_control_characters_become_pictures():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_cuts_show_names_and_tokens_as_they_are(text, written):
-    markup.cut_lines([markup.CutLine(text, text, [markup.Chip(text, f"{text} · id 1")])])
+    markup.tokenization_lines(
+        [markup.TokenizationLine(text, text, [markup.Chip(text, f"{text} · id 1")])]
+    )
     ((name, words),) = parsed(written[0])
     assert (name.text, name[0].text) == (text, text)
     chip = words[0][0]
@@ -152,7 +154,7 @@ def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
         markup.Chip("[UNK]", kind="unknown"),
         markup.Chip("##", goes_on=True),
     ]
-    markup.cut_lines([markup.CutLine("m", "", chips)])
+    markup.tokenization_lines([markup.TokenizationLine("m", "", chips)])
     ((_, words),) = parsed(written[0])
     assert [["".join(chip.itertext()) for chip in word] for word in words] == [
         ["ta", "##chy"],

@@ -80,7 +80,11 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
         and metrics["Difference"] == f"{100 * (best - base):+.1f}"
     )
     board = table(app, "95 % interval")
-    assert len(board) == 4 and board["run"].iloc[0] == "green" and board["cut"].iloc[0] == "pooled"
+    assert (
+        len(board) == 4
+        and board["run"].iloc[0] == "green"
+        and board["tokenization"].iloc[0] == "pooled"
+    )
     assert list(board["verdict"]).count("baseline") == 1
     assert any("entity-strict" in text and "8 test units" in text for text in plain_texts(app))
     command = next(code.value for code in app.code if "vocadapt results" in code.value)
@@ -328,7 +332,7 @@ def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
 
 
 def test_runs_are_picked_by_seed_and_cut(runs):
-    names = [one.name for one in runs_to_pick(runs, "toy", cuts=True)]
+    names = [one.name for one in runs_to_pick(runs, "toy", by_tokenization=True)]
     assert names[:3] == [
         "green · seed 1 · pooled",
         "green · seed 1 · base",

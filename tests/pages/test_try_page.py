@@ -99,7 +99,7 @@ def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
     assert app.query_params["try_sentence"] == "the patients with tachycardia"
     run = load_run(tried.root / "runs" / "ner")
     tags = run.predict([Sentence(("the", "patients", "with", "tachycardia"), None)])[0]
-    marked = body.split("pooled says")[1]
+    marked = body.split("pooled predicts")[1]
     assert marked.count("<mark>") == sum(tag.startswith("B") for tag in tags)
 
 
@@ -112,7 +112,9 @@ def test_without_an_address_it_opens_on_an_example_of_the_runs_own_test(open_pag
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "nli"])
 def test_labels_under_each_cut(kind, open_page, tried):
     app = opened(open_page, tried, kind)
-    assert all(f"{cut} says" in markup(app) for cut in ("base", "adapted", "pooled"))
+    assert all(
+        f"{tokenization} predicts" in markup(app) for tokenization in ("base", "adapted", "pooled")
+    )
     table = app.dataframe[0].value
     assert list(table.columns) == ["label", "base", "adapted", "pooled", "probability"]
     assert list(table["label"]) == ["ill", "well"]
@@ -127,7 +129,7 @@ def test_a_question_is_answered_under_each_cut(open_page, tried):
     )
     body = markup(app)
     assert body.count("<mark>") == 3 and all(
-        f"{cut} answers" in body for cut in ("base", "adapted", "pooled")
+        f"{tokenization} answers" in body for tokenization in ("base", "adapted", "pooled")
     )
     command = next(code.value for code in app.code if "vocadapt answer" in code.value)
     assert command.endswith("--question 'the disease'")
@@ -199,7 +201,7 @@ def test_what_was_tried_once_is_there_at_once(open_page, tried):
 def test_probabilities_and_votes_by_hand():
     ner = Outputs("ner", ("O", "B"))
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
-    logits = {cut: np.array(own, dtype=np.float32) for cut, own in rows.items()}
+    logits = {tokenization: np.array(own, dtype=np.float32) for tokenization, own in rows.items()}
     found = ExamplePrediction(Sentence(("fever", "now"), None), ner, logits)
     assert found.tokenization == "pooled" and found.predictions == {
         "base": ("O", "O"),

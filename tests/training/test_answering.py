@@ -104,10 +104,10 @@ def test_logits_are_pooled_over_the_words_of_the_rule(run):
         list(range(bounds[0], bounds[1]))
         for bounds in ((0, 1), (1, 3), (3, 6), (6, 7), (7, 10), (10, 11))
     ]
-    for cut in ("base", "adapted"):
-        assert len(code[cut][0]) == 11 and len(paper[cut][0]) == 6
-        expected = np.stack([code[cut][0][places].max(axis=0) for places in ends])
-        np.testing.assert_allclose(paper[cut][0], expected, atol=1e-6)
+    for tokenization in ("base", "adapted"):
+        assert len(code[tokenization][0]) == 11 and len(paper[tokenization][0]) == 6
+        expected = np.stack([code[tokenization][0][places].max(axis=0) for places in ends])
+        np.testing.assert_allclose(paper[tokenization][0], expected, atol=1e-6)
     assert (
         answer(run, ["what?"], context, rule="paper")[0].best["pooled"][0].text.split()[0]
         in context.split()
@@ -143,28 +143,28 @@ def test_every_cut_answers_and_says_where_it_read(run):
             "base",
             "adapted",
         ]
-        for cut, best in one.best.items():
+        for tokenization, best in one.best.items():
             assert (
                 all(context[answered.start : answered.end] == answered.text for answered in best)
                 and len(best) == 2
             )
             assert best[0].score >= best[1].score and len({answered.text for answered in best}) == 2
-            if cut in one.windows:
-                part = one.windows[cut]
+            if tokenization in one.windows:
+                part = one.windows[tokenization]
                 assert 1 <= part.window <= part.of and part.start <= best[
                     0
                 ].start < part.end <= len(context)
-    many = {cut: part.of for cut, part in found[0].windows.items()}
+    many = {tokenization: part.of for tokenization, part in found[0].windows.items()}
     assert many["base"] > many["adapted"] > 1  # tachycardia in one piece: fewer windows
 
 
 def test_the_best_answer_is_what_predict_says(run):
     context = "trial placebo cancer group"
     asked = Question("1", "the disease", context, None)
-    for cut in ("base", "adapted", "pooled"):
+    for tokenization in ("base", "adapted", "pooled"):
         assert (
-            answer(run, [asked.question], context)[0].best[cut][0].text
-            == run.predict([asked], cut)[0]
+            answer(run, [asked.question], context)[0].best[tokenization][0].text
+            == run.predict([asked], tokenization)[0]
             == "cancer"
         )
 

@@ -1,4 +1,4 @@
-"""Encoding and the mixture of tokenizations: labels on word-initial pieces, nothing lost, draws
+"""Encoding and the mixture of tokenizers: labels on word-initial pieces, nothing lost, draws
 that depend on the seed alone.
 """
 
@@ -47,7 +47,7 @@ def adapted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cuts(adapted):
+def tokenizers(adapted):
     return load_tokenizers(adapted)
 
 
@@ -55,9 +55,11 @@ def tokens(adapted, view):
     return [adapted.vocabulary.tokens[i] for i in view.ids]
 
 
-def test_labels_stand_on_word_initial_pieces_only(adapted, cuts):
+def test_labels_stand_on_word_initial_pieces_only(adapted, tokenizers):
     encoded = encode(
-        [Sentence(("Tachycardias", "of", "tachycardia"), ("B", "O", "B"))], cuts, EncodingSettings()
+        [Sentence(("Tachycardias", "of", "tachycardia"), ("B", "O", "B"))],
+        tokenizers,
+        EncodingSettings(),
     )
     base, own = (encoded.views[name][0] for name in ("base", "adapted"))
     said = "[CLS] tachy ##card ##i ##a ##s of tachy ##card ##i ##a [SEP]"
@@ -77,9 +79,9 @@ def test_labels_stand_on_word_initial_pieces_only(adapted, cuts):
     ].tolist() == [0, 0, 0]
 
 
-def test_cutting_is_what_the_tokenizer_does(adapted, cuts):
+def test_cutting_is_what_the_tokenizer_does(adapted, tokenizers):
     examples = sentences(20)
-    encoded = encode(examples, cuts, EncodingSettings())
+    encoded = encode(examples, tokenizers, EncodingSettings())
     for example, view in zip(examples, encoded.views["adapted"], strict=True):
         whole = adapted.tokenizer(list(example.words), is_split_into_words=True)
         assert view.ids.tolist() == whole["input_ids"]
@@ -87,10 +89,10 @@ def test_cutting_is_what_the_tokenizer_does(adapted, cuts):
         assert view.places.tolist() == [words.index(place) for place in range(len(example.words))]
 
 
-def test_a_sentence_of_5000_words_is_read_whole(adapted, cuts):
+def test_a_sentence_of_5000_words_is_read_whole(adapted, tokenizers):
     words, tags = ("heart", "tachycardia") * 2500, ("O", "B") * 2500
     for settings in (EncodingSettings(64, 30), EncodingSettings(64, 0), EncodingSettings(8, 0)):
-        encoded = encode([Sentence(words, tags)], cuts, settings)
+        encoded = encode([Sentence(words, tags)], tokenizers, settings)
         assert encoded.sizes == (5000,)
         assert all(
             np.concatenate([view.rows for view in own]).tolist() == [*range(5000)]
@@ -103,21 +105,23 @@ def test_a_sentence_of_5000_words_is_read_whole(adapted, cuts):
         assert encoded.notes == {DIVIDED: 1}
 
 
-def test_chunks_cut_no_entity_where_that_can_be(cuts):
+def test_chunks_cut_no_entity_where_that_can_be(tokenizers):
     tags = ("O",) * 5 + ("B", *("I",) * 5) + ("O",) * 3
-    encoded = encode([Sentence(("a",) * 14, tags)], cuts, EncodingSettings(10, 0))  # 8 words fit
+    encoded = encode(
+        [Sentence(("a",) * 14, tags)], tokenizers, EncodingSettings(10, 0)
+    )  # 8 words fit
     assert all(not 5 < view.rows[0] < 11 for view in encoded.parts)
     one = encode(
-        [Sentence(("a",) * 14, ("B", *("I",) * 13))], cuts, EncodingSettings(10, 0)
+        [Sentence(("a",) * 14, ("B", *("I",) * 13))], tokenizers, EncodingSettings(10, 0)
     )  # an entity longer than the window
     assert [view.rows.tolist() for view in one.parts] == [[*range(7)], [*range(7, 14)]]
 
 
-def test_words_without_pieces_and_words_longer_than_the_window(adapted, cuts):
+def test_words_without_pieces_and_words_longer_than_the_window(adapted, tokenizers):
     long = "a-" * 40
     encoded = encode(
         [Sentence(("heart", "\u200b\u00ad", long, "cells"), ("O", "B", "B", "O"))],
-        cuts,
+        tokenizers,
         EncodingSettings(20, 30),
     )
     assert encoded.notes == {
@@ -130,13 +134,13 @@ def test_words_without_pieces_and_words_longer_than_the_window(adapted, cuts):
     assert "[UNK]" in tokens(adapted, encoded.views["base"][0])
 
 
-def test_texts_and_pairs(adapted, cuts):
+def test_texts_and_pairs(adapted, tokenizers):
     texts = [
         Text("1", "Heart disease", ("a",)),
         Text("2", "", ("a",)),
         Text("3", "heart", ("a",), "the cell"),
     ]
-    views = encode(texts, cuts, EncodingSettings()).views["base"]
+    views = encode(texts, tokenizers, EncodingSettings()).views["base"]
     assert (
         tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
     )
@@ -153,15 +157,15 @@ def test_texts_and_pairs(adapted, cuts):
     )
 
 
-def test_pairs_longer_than_the_window_are_counted(cuts):
+def test_pairs_longer_than_the_window_are_counted(tokenizers):
     texts = [Text("2", "heart", None, "cell " * 50), Text("3", "a " * 30, None, "b " * 30)]
-    encoded = encode([*texts, Text("4", "heart", None)], cuts, EncodingSettings(21))
+    encoded = encode([*texts, Text("4", "heart", None)], tokenizers, EncodingSettings(21))
     assert encoded.notes == {CUT_OFF: 2}
     assert [len(view.ids) for view in encoded.views["base"]] == [21, 21, 3]
     assert [view.second for view in encoded.views["base"]] == [3, 11, 0]
 
 
-def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(adapted, cuts):
+def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(adapted, tokenizers):
     # 40 words: 160 pieces of the base cut, 40 of the adapted one, which fits 58; parts must serve
     # both
     texts = [
@@ -169,7 +173,7 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(ad
         Text("2", " ".join(["tachycardia"] * 40), None),
         Text("3", "the cell", None),
     ]
-    encoded = encode(texts, cuts, EncodingSettings(60))
+    encoded = encode(texts, tokenizers, EncodingSettings(60))
     assert encoded.notes == {IN_PARTS: 1} and encoded.sizes == (1, 1, 1)
     assert [view.owner for view in encoded.parts] == [
         0,
@@ -183,7 +187,7 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(ad
     assert [len(view.ids) for view in encoded.views["adapted"]] == [3, 12, 12, 12, 12, 4]
     for name, views in encoded.views.items():
         whole = np.concatenate([view.ids[1:-1] for view in views if view.owner == 1])
-        assert whole.tolist() == cuts[name].ids([texts[1].text])[texts[1].text].tolist()
+        assert whole.tolist() == tokenizers[name].ids([texts[1].text])[texts[1].text].tolist()
 
 
 def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not():
@@ -196,17 +200,21 @@ def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not()
     assert joined(found, views, (1,))[0].tolist() == [[6, -1]]
 
 
-def test_a_word_longer_than_the_window_in_a_long_text_is_said(cuts):
-    encoded = encode([Text("1", "heart " * 30 + "a-" * 40, None)], cuts, EncodingSettings(20))
+def test_a_word_longer_than_the_window_in_a_long_text_is_said(tokenizers):
+    encoded = encode([Text("1", "heart " * 30 + "a-" * 40, None)], tokenizers, EncodingSettings(20))
     assert encoded.notes == {IN_PARTS: 1, LONG_WORDS: 2}  # under either cut
     assert all(len(view.ids) <= 20 for views in encoded.views.values() for view in views)
 
 
-def test_what_cannot_be_encoded_is_refused(cuts):
+def test_what_cannot_be_encoded_is_refused(tokenizers):
     with pytest.raises(InputError, match="examples of one kind"):
-        encode([Question("1", "who?", "he", None), Text("1", "he", None)], cuts, EncodingSettings())
+        encode(
+            [Question("1", "who?", "he", None), Text("1", "he", None)],
+            tokenizers,
+            EncodingSettings(),
+        )
     with pytest.raises(InputError, match="at least one"):
-        encode([], cuts, EncodingSettings())
+        encode([], tokenizers, EncodingSettings())
 
 
 def test_outputs_and_targets():
@@ -238,7 +246,7 @@ def test_pooling_by_hand():
     assert list(pooled({"base": [base]})) == ["base"]
 
 
-def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
+def test_logits_are_taken_at_word_initial_pieces(adapted, tokenizers):
     class Echo(torch.nn.Module):
         """Says the id it reads, and where."""
 
@@ -252,7 +260,7 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
     words = ("tachycardia", "heart", "tachycardia", "of")
     examples = [Sentence(words, None), Sentence((), None), Sentence(("heart",) * 40, None)]
     echo = Echo()
-    logits = compute_logits(echo, encode(examples, cuts, EncodingSettings(64, 30)), 0)
+    logits = compute_logits(echo, encode(examples, tokenizers, EncodingSettings(64, 30)), 0)
     ids = adapted.vocabulary.ids
     assert logits["base"][0].tolist() == [
         [ids["tachy"], 1],
@@ -273,8 +281,8 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
     )  # two chunks of the first, the empty one, two of the last: what both cuts have alike is read once
 
 
-def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
-    encoded = encode(sentences(200), cuts, EncodingSettings())
+def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(tokenizers):
+    encoded = encode(sentences(200), tokenizers, EncodingSettings())
     targets = [NER.targets(("O",) * 8)] * 200
 
     def draws(seed, epoch, disturb):
@@ -282,7 +290,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
         np.random.seed(disturb)  # noqa: NPY002
         torch.manual_seed(disturb)
         reading = FinetuningDataset(encoded, targets, "mixed", 0, 16, 3, seed)
-        return [item.cut for item in reading.draw_items(epoch)], reading.epoch(epoch)
+        return [item.tokenization for item in reading.draw_items(epoch)], reading.epoch(epoch)
 
     first, batches = draws(1, 0, 5)
     assert draws(1, 0, 99) == (first, batches)
@@ -293,25 +301,25 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
     assert sorted(item.chunk for batch in batches for item in batch) == list(range(200))
 
 
-def test_both_reads_every_example_in_both_cuts(cuts):
-    encoded = encode(sentences(10), cuts, EncodingSettings())
+def test_both_reads_every_example_in_both_cuts(tokenizers):
+    encoded = encode(sentences(10), tokenizers, EncodingSettings())
     reading = FinetuningDataset(encoded, [NER.targets(("O",) * 8)] * 10, "both", 0, 8, 2, 1)
     items = [item for batch in reading.epoch(1) for item in batch]
     assert sorted(items) == sorted(
-        (chunk, cut) for chunk in range(10) for cut in ("base", "adapted")
+        (chunk, tokenization) for chunk in range(10) for tokenization in ("base", "adapted")
     )
     assert reading.steps == 3 and len(reading) == 6
     with pytest.raises(IndexError):
         reading[6]
 
 
-def test_grouping_by_length_saves_padding_and_loses_nothing(cuts):
+def test_grouping_by_length_saves_padding_and_loses_nothing(tokenizers):
     rng = np.random.default_rng(0)
     examples = [
         Sentence(("heart",) * int(size), ("O",) * int(size))
         for size in rng.integers(1, 30, size=300)
     ]
-    encoded = encode(examples, cuts, EncodingSettings())
+    encoded = encode(examples, tokenizers, EncodingSettings())
     targets = [NER.targets(("O",) * size) for size in encoded.sizes]
     real = sum(len(view.ids) for view in encoded.views["base"])
 
@@ -345,11 +353,15 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
         check_tokenization(asked, there)
 
 
-def test_moved_rows_are_found_by_their_tokens(adapted, cuts, tmp_path):
+def test_moved_rows_are_found_by_their_tokens(adapted, tokenizers, tmp_path):
     """A base tokenizer whose ids are others than the network's reads the rows of its tokens."""
-    moved = replace(cuts["base"], rows=np.arange(len(cuts["base"].rows), dtype=np.int32)[::-1])
-    plain = cuts["base"].ids(["heart"])["heart"]
-    assert moved.ids(["heart"])["heart"].tolist() == [len(cuts["base"].rows) - 1 - int(plain[0])]
+    moved = replace(
+        tokenizers["base"], rows=np.arange(len(tokenizers["base"].rows), dtype=np.int32)[::-1]
+    )
+    plain = tokenizers["base"].ids(["heart"])["heart"]
+    assert moved.ids(["heart"])["heart"].tolist() == [
+        len(tokenizers["base"].rows) - 1 - int(plain[0])
+    ]
 
 
 @pytest.mark.parametrize("name", ["exbert-no-vocabulary", "reinit-normal"])

@@ -52,12 +52,12 @@ def learned(adapted):
 
 def test_ten_sentences_are_learned_by_heart_under_both_cuts(learned):
     _, run = learned
-    assert {cut: score.value for cut, score in run.scores.items()} == {
+    assert {tokenization: score.value for tokenization, score in run.scores.items()} == {
         "base": 1.0,
         "adapted": 1.0,
         "pooled": 1.0,
     }
-    assert run.tokenization == "mixed" and run.cut == "pooled" and not run.collapsed
+    assert run.tokenization == "mixed" and run.main_tokenization == "pooled" and not run.collapsed
     assert run.examples == 200 and run.curve[-1][1] < run.curve[0][1]
 
 
@@ -70,7 +70,7 @@ def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenizatio
 
 def test_a_plain_model_has_the_base_cut_only(tiny_bert):
     run = finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
-    assert list(run.logits) == list(run.scores) == ["base"] and run.cut == "base"
+    assert list(run.logits) == list(run.scores) == ["base"] and run.main_tokenization == "base"
     with pytest.raises(InputError, match="no adapted tokenization: no token was added to it"):
         prepare(open_model(tiny_bert), ner_task(), SHORT, "mixed")
 
@@ -78,7 +78,7 @@ def test_a_plain_model_has_the_base_cut_only(tiny_bert):
 def test_pooled_logits_are_the_mean(learned):
     _, run = learned
     for base, adapted, both in zip(
-        *(run.logits[cut] for cut in ("base", "adapted", "pooled")), strict=True
+        *(run.logits[tokenization] for tokenization in ("base", "adapted", "pooled")), strict=True
     ):
         np.testing.assert_array_equal(both, (base + adapted) / 2)
     assert any(
@@ -119,9 +119,9 @@ def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path,
             )  # and one was being written
             (folder / f"checkpoint-{stop}" / "trainer_state.json").write_text("{", encoding="utf-8")
     assert run.dev == whole.dev and len(run.dev) == 4
-    for cut in whole.logits:
-        assert b"".join(map(np.ndarray.tobytes, run.logits[cut])) == b"".join(
-            map(np.ndarray.tobytes, whole.logits[cut])
+    for tokenization in whole.logits:
+        assert b"".join(map(np.ndarray.tobytes, run.logits[tokenization])) == b"".join(
+            map(np.ndarray.tobytes, whole.logits[tokenization])
         )
 
 
@@ -434,8 +434,8 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
         load_logits(tmp_path / "run"),
         again.logits(prepared.task.split("test").examples),
     )
-    for cut, own in run.logits.items():
-        for kept, found, rows in zip(stored[cut], fresh[cut], own, strict=True):
+    for tokenization, own in run.logits.items():
+        for kept, found, rows in zip(stored[tokenization], fresh[tokenization], own, strict=True):
             np.testing.assert_array_equal(kept, rows)
             np.testing.assert_array_equal(found, rows)
     assert again.kept.predicted["base"] == list(

@@ -42,7 +42,7 @@ def adapted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cuts(adapted):
+def tokenizers(adapted):
     return load_tokenizers(adapted)
 
 
@@ -56,9 +56,9 @@ class Echo(torch.nn.Module):
         return ModelOutput(start_logits=input_ids.float(), end_logits=places.float())
 
 
-def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, cuts):
+def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, tokenizers):
     asked = [Question("1", "the drug", "Heart tachycardia, trial", None)]
-    logits = compute_logits(Echo(), encode_questions(asked, cuts, EncodingSettings()), 0)
+    logits = compute_logits(Echo(), encode_questions(asked, tokenizers, EncodingSettings()), 0)
     ids = adapted.vocabulary.ids
     # [CLS] the drug [SEP] heart tachy ##card ##i ##a , trial [SEP]; words: heart, tachycardia, the
     # comma, trial
@@ -77,11 +77,13 @@ def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, cuts)
     ]
 
 
-def test_every_piece_of_a_long_context_is_scored_once(cuts):
-    encoded = encode_questions([Question("1", "the drug", LONG, None)], cuts, EncodingSettings(40))
+def test_every_piece_of_a_long_context_is_scored_once(tokenizers):
+    encoded = encode_questions(
+        [Question("1", "the drug", LONG, None)], tokenizers, EncodingSettings(40)
+    )
     for name, views in encoded.views.items():
         assert max(len(view.ids) for view in views) == 40 and len(views) > 3
-        assert sum(len(view.places) for view in views) == len(cuts[name].ids([LONG])[LONG])
+        assert sum(len(view.places) for view in views) == len(tokenizers[name].ids([LONG])[LONG])
     assert encoded.sizes == (210,)
     assert all(
         not np.isclose(rows, LOWEST).any()
@@ -90,9 +92,9 @@ def test_every_piece_of_a_long_context_is_scored_once(cuts):
     )
 
 
-def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
+def test_words_that_are_cut_into_nothing_are_no_answer(tokenizers):
     question = Question("1", "the", "heart \u200b placebo", None)
-    rows = compute_logits(Echo(), encode_questions([question], cuts, EncodingSettings()), 0)[
+    rows = compute_logits(Echo(), encode_questions([question], tokenizers, EncodingSettings()), 0)[
         "base"
     ][0]
     assert rows[1].tolist() == [LOWEST, LOWEST] and QA.predict(rows, question) in (
@@ -110,10 +112,10 @@ def test_what_is_said_stands_in_the_context():
     assert QA.predict(rows, question) == "in  patients"
 
 
-def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(cuts):
+def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(tokenizers):
     place = LONG.index("tachycardia", 600)
     question = Question("1", "who", LONG, (Answer("tachycardia", place),))
-    encoded = encode_for_training([question], cuts, EncodingSettings(40))
+    encoded = encode_for_training([question], tokenizers, EncodingSettings(40))
     assert {len(views) for views in encoded.views.values()} == {len(encoded)}
     for base, own in zip(encoded.views["base"], encoded.views["adapted"], strict=True):
         assert set(base.rows) == set(own.rows) and len(base.ids) <= 40
@@ -148,7 +150,7 @@ def test_answers_are_learned_by_heart(adapted):
     split = Split(questions(12))
     task = Task("toy", "qa", {"train": split, "test": split}, ())
     run = finetune(prepare(adapted, task, FinetuneSettings(epochs=40, batch=6, lr=1e-2)))
-    assert {cut: score.values["exact"] for cut, score in run.scores.items()} == {
+    assert {tokenization: score.values["exact"] for tokenization, score in run.scores.items()} == {
         "base": 1,
         "adapted": 1,
         "pooled": 1,
@@ -165,11 +167,11 @@ def test_answers_that_stand_nowhere_are_not_trained_on(adapted):
         prepare(adapted, Task("toy", "qa", {"train": Split((lost,))}, ()), FinetuneSettings())
 
 
-def test_a_question_longer_than_the_window_is_named(cuts):
+def test_a_question_longer_than_the_window_is_named(tokenizers):
     asked = [Question("q7", "the " * 61, "a trial", None)]
     for encode in (encode_questions, encode_for_training):
         with pytest.raises(InputError, match="q7"):
-            encode(asked, cuts, EncodingSettings(64))
+            encode(asked, tokenizers, EncodingSettings(64))
 
 
 def squad(path, asked):

@@ -102,11 +102,11 @@ def test_a_higher_floor_takes_the_place_of_lower_ones():
 
 
 def test_the_most_frequent_cut_words():
-    cut = advice_on(task=TASK).cut
+    cut = advice_on(task=TASK).split_words
     shown = [(word.word, word.count, word.task_count) for word in cut]
     assert shown == [("hypertension", 25, 1), ("drugs", 10, 3), ("hypert", 4, 0)]
     assert cut[0].pieces == ("hyper", "##tension")
-    assert advice_on().cut[0].task_count is None
+    assert advice_on().split_words[0].task_count is None
 
 
 def test_the_forecast_is_its_formula_and_never_below_chance():
@@ -204,21 +204,21 @@ def with_task(share, mended=0.5):
         ("too little text", {"forecast": at(0.0499)}, {"forecast": at(0.05)}),
         ("too little text", {"forecast": near(2.99)}, {"forecast": near(3.01)}),
         ("too few words", few(99), few(100)),
-        ("hardly cut", {"top_saved": 0.0299}, {"top_saved": 0.03}),
+        ("hardly split", {"top_saved": 0.0299}, {"top_saved": 0.03}),
         (
-            "hardly cut",
+            "hardly split",
             {"top_saved": 0.01, **with_task(0.24)},
             {"top_saved": 0.01, **with_task(0.25)},
         ),
         (
-            "hardly cut",
+            "hardly split",
             {"top_saved": 0.01, **with_task(0.5, mended=0.09)},
             {"top_saved": 0.01, **with_task(0.5, mended=0.1)},
         ),
         ("weak map", {"forecast": at(0.1499)}, {"forecast": at(0.15)}),
         ("rare words", {"gains": (gain(5, 3000, under_few=0.5), *good().gains[1:])}, {}),
         ("task elsewhere", with_task(0.5, mended=0.09), with_task(0.5, mended=0.1)),
-        ("task hardly cut", with_task(0.11), with_task(0.12)),
+        ("task hardly split", with_task(0.11), with_task(0.12)),
         ("not measured", {"width": 384, "forecast": forecast(20_000_000, 9000, 384)}, {}),
         ("sample", {"lines": 9}, {"lines": 10}),
     ],
@@ -294,7 +294,7 @@ def test_the_first_reason_is_the_verdict_and_all_are_listed():
         "too few anchors",
         "too little text",
         "too few words",
-        "hardly cut",
+        "hardly split",
     ]
     assert ".500 of the running words" in advice.findings[0].says
 

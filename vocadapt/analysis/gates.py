@@ -92,8 +92,8 @@ def measure_gates(
     new[new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
     usual = WindowSettings(share=0.0).within(positions)
-    cut = list(windows(lines, model.splitter, model.vocabulary, usual))
-    fitting = [window for window in cut if len(window.ids) <= positions]
+    read = list(windows(lines, model.splitter, model.vocabulary, usual))
+    fitting = [window for window in read if len(window.ids) <= positions]
     if not fitting:
         raise InputError("This text has no word that the model can read.", "Give another text.")
     sums = _RunningSums(len(KINDS) + 1)
@@ -106,7 +106,7 @@ def measure_gates(
             min(1.0, done * BATCH / len(fitting)),
             f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read",
         )
-    return sums.summarize(len(fitting), len(cut) - len(fitting))
+    return sums.summarize(len(fitting), len(read) - len(fitting))
 
 
 def classify_tokens(

@@ -226,12 +226,12 @@ def _adapt_model(workspace: Workspace, progress: Progress) -> DemoStepResult:
         ),
         "",
     )
-    cut = f"; {word} was {' '.join(before.tokenize(word))} and is one token now" if word else ""
+    example = f"; {word} was {' '.join(before.tokenize(word))} and is one token now" if word else ""
     return _build_result(
         spec,
         workspace,
         ADAPTED,
-        f"gave the model {numbers['added']:,} words, {_describe_certificate(numbers)}{cut}",
+        f"gave the model {numbers['added']:,} words, {_describe_certificate(numbers)}{example}",
         numbers,
     )
 

@@ -87,7 +87,7 @@ def add_to_record(folder: Path, **facts: Any) -> None:
 
 
 def before_of(model: LanguageModel) -> LanguageModel | None:
-    """What an adapted model cut text with until then, by the tokenizer it keeps in base/; None for
+    """The tokenizer of an adapted model before its adaptation, from base/; None for
     any other model.
     """
     folder = model.path / BASE

@@ -69,7 +69,7 @@ class LanguageModel:
 
     @cached_property
     def fast_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the tokenizers library: what cuts text, without truncation."""
+        """The tokenizer of the tokenizers library, without truncation."""
         return read_tokenizer(self.path, self.lowercase)
 
     @cached_property

@@ -89,11 +89,11 @@ class WordTokenizer:
         If it is not the model's own splitter, each word is first split by the model's own. A word that
         the model's normalizer removes has no wordpieces.
         """
-        cut = self.vocabulary.tokenize
+        tokenize = self.vocabulary.tokenize
         if splitter == self.splitter:
-            return {word: cut(word) for word in words}
+            return {word: tokenize(word) for word in words}
         return {
-            word: tuple(piece for own in self.splitter.words(word) for piece in cut(own))
+            word: tuple(piece for own in self.splitter.words(word) for piece in tokenize(own))
             for word in words
         }
 
@@ -105,14 +105,14 @@ class WordTokenizer:
         """
         if not counts:
             raise InputError("The text holds no words.", "Give a text with words in it.")
-        cuts = self.tokenize(counts, self.splitter)
+        tokenizations = self.tokenize(counts, self.splitter)
         unknown, by_pieces, distinct_pieces, unknown_words = (
             (self.vocabulary.unknown,),
             Counter[int](),
             0,
             0,
         )
-        for word, pieces in cuts.items():
+        for word, pieces in tokenizations.items():
             distinct_pieces += len(pieces)
             if pieces == unknown:
                 unknown_words += counts[word]

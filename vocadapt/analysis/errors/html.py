@@ -68,7 +68,7 @@ def render_card(view: EntryCard, note: str = "") -> str:
     lines = "".join(map(_render_line, view.lines))
     made = [*view.made, *([view.vote] if view.vote else [])]
     below = [
-        ("cut", _render_tokenizations(view)),
+        ("tokens", _render_tokenizations(view)),
         (
             "made of",
             f'<span class="ve-made">{"<br>".join(map(escape, made))}</span>' if made else "",
@@ -181,7 +181,7 @@ def _render_tokenizations(view: EntryCard) -> str:
     arrow = (
         f"<span>→</span>{after}"
         if any(word.changed for word in view.words)
-        else '<span class="ve-note">same cut</span>'
+        else '<span class="ve-note">same tokenization</span>'
     )
     some = (
         f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'

@@ -16,7 +16,7 @@ from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, classify_
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import CUTS
+from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS
 from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.tasks.examples import Example, Question, Sentence, Split, Text
@@ -196,9 +196,15 @@ def build_ledger(split: Split, first: Side, second: Side, judge: Judge) -> Ledge
             f" {second.name}: {len(second.predictions):,}."
         )
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
-    with_tokenizations = (one for one in (second, first) if len(one.by_tokenization) == len(CUTS))
+    with_tokenizations = (
+        one for one in (second, first) if len(one.by_tokenization) == len(ALL_TOKENIZATIONS)
+    )
     pooled_side = next(with_tokenizations, None)
-    predictions = {name: pooled_side.by_tokenization[name] for name in CUTS} if pooled_side else {}
+    predictions = (
+        {name: pooled_side.by_tokenization[name] for name in ALL_TOKENIZATIONS}
+        if pooled_side
+        else {}
+    )
     entries: list[Entry] = []
     for place, (example, labels) in enumerate(zip(split.examples, gold, strict=True)):
         before = judge.judge(example, labels, first.predictions[place])

@@ -32,7 +32,7 @@ from vocadapt.analysis.results.tables import (
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
-from vocadapt.training.finetune.mixture import CUTS, label_tokenization
+from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, label_tokenization
 from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.examples import Example
@@ -109,7 +109,10 @@ class Report:
             "by_label": book.by_label,
             "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
-            "by_cut": {cut: dict(score.values) for cut, score in self.by_tokenization.items()},
+            "by_cut": {
+                tokenization: dict(score.values)
+                for tokenization, score in self.by_tokenization.items()
+            },
             "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(held) - len(listed)},
@@ -274,7 +277,7 @@ COLUMNS = (
     "first error",
     "second",
     "second error",
-    *map(label_tokenization, CUTS),
+    *map(label_tokenization, ALL_TOKENIZATIONS),
     "outvoted",
     "words",
     "made of",
@@ -338,12 +341,15 @@ def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tup
 
 def _flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten an entry into one row."""
-    cuts, vote = entry["cuts"], entry["vote"]
+    tokenizations, vote = entry["cuts"], entry["vote"]
     return {
         **entry,
         **{side: entry[side]["said"] for side in ("first", "second")},
         **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
-        **{label_tokenization(cut): cuts[cut]["said"] for cut in cuts},
+        **{
+            label_tokenization(tokenization): tokenizations[tokenization]["said"]
+            for tokenization in tokenizations
+        },
         "outvoted": vote["line"] if vote else "",
         "words": " | ".join(
             f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]

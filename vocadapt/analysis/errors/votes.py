@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import CUTS, POOLED
+from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, POOLED
 from vocadapt.training.finetune.outputs import Logits, Outputs
 from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
 from vocadapt.training.tasks.examples import Question
@@ -65,7 +65,7 @@ def find_vote(
     ner: the vote with the largest margin among the words at `places`; multilabel: on `label`.
     logits: tokenization → (rows, outputs) float32 of this example.
     """
-    if any(name not in logits for name in CUTS):
+    if any(name not in logits for name in ALL_TOKENIZATIONS):
         return None
     if isinstance(example, Question):
         return _vote_on_answer(logits, example)
@@ -82,7 +82,7 @@ def find_vote(
 def _vote_at_row(
     outputs: Outputs, logits: Mapping[str, Logits], row: int, example: Any
 ) -> Vote | None:
-    best = {name: int(logits[name][row].argmax()) for name in CUTS}
+    best = {name: int(logits[name][row].argmax()) for name in ALL_TOKENIZATIONS}
     at = example.words[row] if outputs.kind == "ner" else ""
     return _build_vote(
         at,
@@ -96,7 +96,7 @@ def _vote_on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -
     if label not in outputs.index:
         return None
     place = outputs.index[label]
-    values = {name: float(logits[name][0, place]) for name in CUTS}
+    values = {name: float(logits[name][0, place]) for name in ALL_TOKENIZATIONS}
     predicted = {name: label if value > 0 else f"not {label}" for name, value in values.items()}
     if predicted[BASE] == predicted[ADAPTED]:
         return None
@@ -106,7 +106,7 @@ def _vote_on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -
 def _vote_on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
     bounds = word_bounds(example.context, example.word_rule)
     best: dict[str, Option] = {}
-    for name in CUTS:
+    for name in ALL_TOKENIZATIONS:
         scores = logits[name].astype(np.float64)
         spans = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
         if not spans:
@@ -129,7 +129,7 @@ def _build_vote(
     describe: Callable[[Option], str],
 ) -> Vote | None:
     """Return the vote between the best options of the base and the adapted tokenization."""
-    predicted = {name: describe(best[name]) for name in CUTS}
+    predicted = {name: describe(best[name]) for name in ALL_TOKENIZATIONS}
     if predicted[BASE] == predicted[ADAPTED]:
         return None
     others = {BASE: best[ADAPTED], ADAPTED: best[BASE]}

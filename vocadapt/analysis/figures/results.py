@@ -18,9 +18,11 @@ from vocadapt.analysis.figures.figures import (
     build_empty_figure,
 )
 from vocadapt.analysis.results.tables import format_fraction
-from vocadapt.training.finetune.mixture import CUTS, label_tokenization
+from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, label_tokenization
 
-STYLES = dict(zip(CUTS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True))
+STYLES = dict(
+    zip(ALL_TOKENIZATIONS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True)
+)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -29,7 +31,7 @@ class ScoreMark:
     """One run under one tokenization: score of each seed, mean, deviation (None for one seed)."""
 
     name: str
-    cut: str
+    tokenization: str
     values: Sequence[float]
     mean: float
     sd: float | None
@@ -89,8 +91,8 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
     """
     figure = build_empty_figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
-    for cut, (color, symbol) in STYLES.items():
-        own = [mark for mark in marks if mark.cut == cut]
+    for tokenization, (color, symbol) in STYLES.items():
+        own = [mark for mark in marks if mark.tokenization == tokenization]
         if not own:
             continue
         figure.add_scatter(
@@ -106,7 +108,7 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
             x=[mark.mean for mark in own],
             y=[places[id(mark)] for mark in own],
             mode="markers",
-            name=label_tokenization(cut),
+            name=label_tokenization(tokenization),
             text=[html.escape(mark.name) for mark in own],
             error_x={
                 "array": [mark.sd or 0.0 for mark in own],
@@ -135,7 +137,7 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
 def _label_mark(mark: ScoreMark) -> str:
     name = mark.name if len(mark.name) <= 28 else f"{mark.name[:27]}…"
     noted = [
-        mark.cut,
+        mark.tokenization,
         *(["baseline"] if mark.baseline else []),
         *([f"{mark.collapsed} collapsed"] if mark.collapsed else []),
     ]

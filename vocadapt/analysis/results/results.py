@@ -42,7 +42,7 @@ class RunEntry:
     `examples`.
 
     A seed has one tally, or one per fold of a k-fold task, whose `examples` follow each other; the
-    figures of a seed are means over its folds. `model` and `tokenization` are for the table.
+    figures of a seed are means over its folds. `model` and `trained_on` are for the table.
     """
 
     name: str
@@ -51,10 +51,10 @@ class RunEntry:
     collapsed: tuple[bool, ...]
     tallies: Mapping[str, tuple[tuple[Tally, ...], ...]]
     model: str = ""
-    tokenization: str = ""
+    trained_on: str = ""
 
     @property
-    def cut(self) -> str:
+    def main_tokenization(self) -> str:
         """The main tokenization."""
         return choose_main_tokenization(self.tallies)
 
@@ -69,9 +69,9 @@ class RunStanding:
     """
 
     name: str
-    cut: str
-    model: str
     tokenization: str
+    model: str
+    trained_on: str
     seeds: tuple[int, ...]
     collapsed: int
     counts: bool
@@ -96,8 +96,8 @@ class RunStanding:
         return {
             "run": self.name,
             "model": self.model,
-            "tokenization": self.tokenization,
-            "cut": self.cut,
+            "tokenization": self.trained_on,
+            "cut": self.tokenization,
             "counts": self.counts,
             "seeds": self.seeds,
             "figures": figures,
@@ -163,8 +163,8 @@ def rank_runs(
             "Fine-tune on it with a test split that holds labels.",
         )
     draws = draws or Draws()
-    base, cut = _find_baseline(entries, baseline) if baseline else (None, "")
-    ground = _average_seeds(base.tallies[cut]) if base else None
+    base, tokenization = _find_baseline(entries, baseline) if baseline else (None, "")
+    ground = _average_seeds(base.tallies[tokenization]) if base else None
     standings, findings = [], list[str]()
     for entry in entries:
         same = base is None or entry is base or _has_same_examples(entry, base)
@@ -174,17 +174,17 @@ def rank_runs(
                 " between them is given. Fine-tune both with the same task, test file and limit."
             )
         for name, tallies in entry.tallies.items():
-            its_own = entry is base and name == cut
+            its_own = entry is base and name == tokenization
             compared = (
                 None
                 if its_own or not same or ground is None or base is None
-                else (base, cut, ground)
+                else (base, tokenization, ground)
             )
             why = BASELINE if its_own else "" if same else "other test examples"
             standings.append(
                 _build_standing(entry, name, tallies, scorer, rules, compared, why, draws)
             )
-    standings.sort(key=lambda one: (-one.headline.mean, one.name, one.cut))
+    standings.sort(key=lambda one: (-one.headline.mean, one.name, one.tokenization))
     units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
     known = (
         tally
@@ -201,7 +201,7 @@ def rank_runs(
         scorer.defined(labels, rules),
         scorer.headline,
         units,
-        (base.name, cut) if base else None,
+        (base.name, tokenization) if base else None,
         tuple(standings),
         tuple(findings),
     )
@@ -256,7 +256,7 @@ def benchmark_name(task: str) -> str:
 
 def _build_standing(
     entry: RunEntry,
-    cut: str,
+    tokenization: str,
     tallies: Sequence[Sequence[Tally]],
     scorer: Scorer,
     rules: Rules,
@@ -279,12 +279,12 @@ def _build_standing(
         why = judge_difference(figures[scorer.headline], theirs, test.p_randomisation)
     return RunStanding(
         entry.name,
-        cut,
+        tokenization,
         entry.model,
-        entry.tokenization,
+        entry.trained_on,
         entry.seeds,
         sum(entry.collapsed),
-        cut == entry.cut,
+        tokenization == entry.main_tokenization,
         figures,
         scorer.headline,
         bootstrap(scorer, mean, rules, draws),
@@ -317,18 +317,19 @@ def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
 
 
 def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> tuple[RunEntry, str]:
-    name, cut = baseline
+    name, tokenization = baseline
     found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
         there = ", ".join(entry.name for entry in entries)
         raise InputError(
             f"The baseline {name!r:.80} is none of the runs.", f"Choose one of: {there:.200}."
         )
-    if cut and cut not in found.tallies:
+    if tokenization and tokenization not in found.tallies:
         raise InputError(
-            f"The baseline {name} has no {cut!r:.40} cut.", f"It has: {', '.join(found.tallies)}."
+            f"The baseline {name} has no {tokenization!r:.40} tokenization.",
+            f"It has: {', '.join(found.tallies)}.",
         )
-    return found, cut or found.cut
+    return found, tokenization or found.main_tokenization
 
 
 def _has_same_examples(a: RunEntry, b: RunEntry) -> bool:

@@ -35,7 +35,7 @@ LATEX = {
     "·": r"$\cdot$",
 }
 MARKDOWN = "\\`*_{}[]()<>#+!|~$&^"
-COLUMNS = ("Run", "Cut", "Seeds", "Mean ± sd", "95 % interval", "Δ points", "p", "Verdict")
+COLUMNS = ("Run", "Tokenization", "Seeds", "Mean ± sd", "95 % interval", "Δ points", "p", "Verdict")
 MEAN = COLUMNS.index("Mean ± sd")
 
 
@@ -186,8 +186,8 @@ def _csv_row(board: TaskLeaderboard, one: RunStanding, names: Sequence[str]) -> 
         board.units,
         one.name,
         one.model,
+        one.trained_on,
         one.tokenization,
-        one.cut,
     ]
     return [
         *(_flatten_cell(cell) for cell in text),
@@ -218,7 +218,7 @@ def _format_cells(one: RunStanding) -> tuple[str, ...]:
     test = format_p_value(one.test.p_randomisation if one.test else None)
     return (
         one.name,
-        one.cut,
+        one.tokenization,
         str(len(one.seeds)),
         format_mean_and_sd(one),
         interval,

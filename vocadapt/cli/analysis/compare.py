@@ -37,14 +37,16 @@ def _add_options(parser: Parser) -> None:
         " the formats of score"
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
-    cut = "tokenization of both runs, or of each (default pooled; for a single run base and pooled)"
+    tokenization = (
+        "tokenization of both runs, or of each (default pooled; for a single run base and pooled)"
+    )
     parser.add_argument(
         "--tokenization",
         nargs="+",
         choices=CHOICES,
         default=[""],
         metavar="CUT",
-        help=cut,
+        help=tokenization,
     )
     parser.add_argument("--gold", metavar="F", default="", help="gold labels, if no run has them")
     parser.add_argument(
@@ -133,7 +135,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     answer = {
         "a": found.spec.first,
         "b": found.spec.second,
-        "cuts": list(found.cuts),
+        "cuts": list(found.tokenizations),
         "test": asdict(found.test),
         "fates": [each.to_dict() for each in counted],
         "ledger": report.to_dict(),
@@ -148,12 +150,14 @@ def _read_pair(options: Namespace) -> PairSpec:
             f"Two are compared, {len(options.runs)} were given.",
             "Give one run, or two runs or files.",
         )
-    cuts = options.tokenization * 2 if len(options.tokenization) == 1 else options.tokenization
+    tokenizations = (
+        options.tokenization * 2 if len(options.tokenization) == 1 else options.tokenization
+    )
     if len(options.runs) == 1 and len(options.tokenization) == 1:
-        cuts = ["", *options.tokenization]
-    if len(cuts) != 2 or options.rounds < 1:
+        tokenizations = ["", *options.tokenization]
+    if len(tokenizations) != 2 or options.rounds < 1:
         raise InputError(
-            "Expected one or two cuts, and at least one draw.",
+            "Expected one or two tokenizations, and at least one resample.",
             "Such as --tokenization base pooled --rounds 1000.",
         )
     first, second = [*options.runs, ""][:2]
@@ -161,7 +165,7 @@ def _read_pair(options: Namespace) -> PairSpec:
     return PairSpec(
         first,
         second,
-        (cuts[0], cuts[1]),
+        (tokenizations[0], tokenizations[1]),
         options.gold,
         options.kind,
         options.scorer,
@@ -192,7 +196,7 @@ def _choose_files(options: Namespace) -> dict[str, Path]:
 def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> str:
     book = report.slicing.ledger
     parts = [
-        _describe_test(found.test, found.cuts),
+        _describe_test(found.test, found.tokenizations),
         f"{report.definition}.",
         _render_outcomes(counted),
         _describe_alarms(book),
@@ -200,7 +204,7 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
         _render_slices(report.slices),
     ]
     if by_tokenization := report.by_tokenization:
-        title = f"which cut was right: {report.slicing.title(report.slice)}"
+        title = f"which tokenization was right: {report.slicing.title(report.slice)}"
         parts.append(
             format_table((title, *by_tokenization), format_tokenization_scores(by_tokenization))
         )
@@ -210,10 +214,10 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
     return "\n\n".join(filter(None, parts))
 
 
-def _describe_test(test: Comparison, cuts: tuple[str, str]) -> str:
+def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
     low, high = test.interval.low, test.interval.high
     mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
-    first, second = (f" ({cut})" if cut else "" for cut in cuts)
+    first, second = (f" ({tokenization})" if tokenization else "" for tokenization in tokenizations)
     return (
         f"{test.scorer}: {number(test.a)}{first} → {number(test.b)}{second}, difference"
         f" {test.difference:+.4f} ({test.interval.level:.0%} interval {low:+.4f} to"

@@ -26,7 +26,7 @@ from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_a
 from vocadapt.lab.reports.results import GroupMeans, build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.finetune.mixture import CUTS
+from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS
 from vocadapt.training.scoring.uncertainty import Draws
 
 EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
@@ -56,7 +56,7 @@ def _add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--baseline-tokenization",
-        choices=CUTS,
+        choices=ALL_TOKENIZATIONS,
         default="",
         help="tokenization of the baseline (default pooled, or its only one)",
     )
@@ -88,7 +88,8 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
     if options.baseline_tokenization and not options.baseline:
         raise InputError(
-            "A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too."
+            "A tokenization of the baseline was given, and no baseline.",
+            "Give --baseline RUN, too.",
         )
     workspace = Workspace(Path(options.workspace))
     named = [_open_named(given, workspace) for given in options.runs]
@@ -140,7 +141,7 @@ def _render_board(board: TaskLeaderboard) -> str:
     rows = [
         (
             flatten_text(one.name),
-            one.cut,
+            one.tokenization,
             len(one.seeds),
             format_mean_and_sd(one),
             f"{one.interval.low:.3f} to {one.interval.high:.3f}",
@@ -152,7 +153,7 @@ def _render_board(board: TaskLeaderboard) -> str:
     ]
     header = (
         "run",
-        "cut",
+        "tokenization",
         "seeds",
         f"{board.metric}, mean ± sd",
         "95 % interval",

@@ -60,9 +60,13 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
     with open_text_file(Path(options.context)) as source:
         context = source.read_document()
     found = answer(run, options.question, context, options.most, progress, options.word_rule or "")
-    cuts = list(found[0].best)
-    shown = [select_tokenization(cuts, options.tokenization)] if options.tokenization else cuts
-    judged = shown[0] if options.tokenization else choose_main_tokenization(cuts)
+    tokenizations = list(found[0].best)
+    shown = (
+        [select_tokenization(tokenizations, options.tokenization)]
+        if options.tokenization
+        else tokenizations
+    )
+    judged = shown[0] if options.tokenization else choose_main_tokenization(tokenizations)
     return Answer(
         {
             "model": options.model,
@@ -77,9 +81,11 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
 def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -> dict[str, object]:
     """Convert to JSON: the best answer under the main tokenization (null if there is none), and all."""
     values = found.to_dict()
-    values["best"] = {cut: values["best"][cut] for cut in shown}
+    values["best"] = {tokenization: values["best"][tokenization] for tokenization in shown}
     values["windows"] = {
-        cut: part for cut, part in values["windows"].items() if cut in shown or judged == POOLED
+        tokenization: part
+        for tokenization, part in values["windows"].items()
+        if tokenization in shown or judged == POOLED
     }
     best = next(iter(values["best"][judged]), None) or {
         "text": None,
@@ -97,19 +103,20 @@ def _answer_to_json(found: QuestionAnswers, judged: str, shown: Sequence[str]) -
 
 def _render(found: QuestionAnswers, shown: Sequence[str]) -> str:
     """Render a question with its answers under each tokenization, and where they were found."""
-    header = ("cut", "answer", "score", "share", "characters", "window")
-    return f"{found.question}\n{format_table(header, [row for cut in shown for row in _build_rows(found, cut)])}"
+    header = ("tokenization", "answer", "score", "probability", "characters", "window")
+    rows = [row for name in shown for row in _build_rows(found, name)]
+    return f"{found.question}\n{format_table(header, rows)}"
 
 
-def _build_rows(found: QuestionAnswers, cut: str) -> Iterator[tuple[object, ...]]:
-    part = found.windows.get(cut)
+def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[tuple[object, ...]]:
+    part = found.windows.get(tokenization)
     window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
-    if not found.best[cut]:
-        yield cut, NONE, None, None, "", ""
-    for place, one in enumerate(found.best[cut]):
+    if not found.best[tokenization]:
+        yield tokenization, NONE, None, None, "", ""
+    for place, one in enumerate(found.best[tokenization]):
         said = " ".join(one.text.split())
         yield (
-            cut,
+            tokenization,
             said,
             one.score,
             number(one.probability),

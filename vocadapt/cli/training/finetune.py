@@ -81,13 +81,13 @@ def _add_options(parser: Parser) -> None:
         default="quick",
         help=f"named settings. {presets} (default quick)",
     )
-    cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
+    tokenizations = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
     usual = "default mixed; base if the model was not adapted"
     parser.add_argument(
         "--tokenization",
         choices=tuple(TOKENIZATIONS),
         default="",
-        help=f"tokenizations to train on. {cuts} ({usual})",
+        help=f"tokenizations to train on. {tokenizations} ({usual})",
     )
     for name, meaning in CHANGES.items():
         flag = "--max-length" if name == "length" else flag_of(name)
@@ -246,15 +246,15 @@ def render_scores(numbers: Mapping[str, Any]) -> str:
     rows = [
         (
             _name_seed(seed),
-            cut,
+            tokenization,
             *(values[name] for name in names),
             "collapsed" if seed.get("collapsed") else "",
         )
         for seed in numbers["seeds"]
-        for cut, values in seed["scores"].items()
+        for tokenization, values in seed["scores"].items()
     ]
     nothing = "Nothing is scored: there is no test split, or it holds no labels."
-    lines = [format_table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
+    lines = [format_table(("seed", "tokenization", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
         means = "; ".join(f"{name} {_format_mean(numbers, name)}" for name in names)
         lines += ["", f"{means} ({numbers['cut']}, {_describe_average(numbers)})"]

@@ -63,8 +63,8 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
     logits = run.logits(split.examples, progress)
-    cut = select_tokenization(logits, options.tokenization)
-    said = list(map(run.outputs.predict, logits[cut], split.examples))
+    tokenization = select_tokenization(logits, options.tokenization)
+    said = list(map(run.outputs.predict, logits[tokenization], split.examples))
     with writing_file(out) as draft:
         draft.write_text(
             "".join(prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")),
@@ -74,7 +74,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
         "out": str(out),
         "examples": len(split),
         "of": len(text) or len(split),
-        "cut": cut,
+        "cut": tokenization,
         "kind": run.kind,
     }
     if run.kind == "qa":

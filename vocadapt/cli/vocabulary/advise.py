@@ -75,13 +75,13 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
         _build_row("text", figures.corpus),
         *([_build_row("task's entities", figures.task)] if figures.task else []),
     ]
-    cuts = format_table(
+    statistics = format_table(
         (
             "words with a letter",
             "running",
-            "cut",
+            "split",
             "different",
-            "cut",
+            "split",
             "unreadable",
             "pieces a word",
         ),
@@ -121,7 +121,7 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
         advice.sentence,
         *reasons,
         "",
-        cuts,
+        statistics,
         "",
         format_table(header, gains),
         "",
@@ -141,15 +141,15 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _build_row(name: str, cuts: TokenizationStatistics) -> tuple[str | int | float, ...]:
+def _build_row(name: str, statistics: TokenizationStatistics) -> tuple[str | int | float, ...]:
     return (
         name,
-        cuts.words,
-        cuts.share,
-        cuts.distinct,
-        cuts.share_distinct,
-        cuts.unknown_share,
-        cuts.fertility,
+        statistics.words,
+        statistics.share,
+        statistics.distinct,
+        statistics.share_distinct,
+        statistics.unknown_share,
+        statistics.fertility,
     )
 
 

@@ -30,7 +30,7 @@ from vocadapt.vocabulary.lens import (
     tokenize_text,
 )
 
-SHORT = 2000  # characters of a text whose cut is shown as it is
+SHORT = 2000  # characters of a text whose tokens are printed
 ENDINGS = {*READERS, ".gz"}
 
 
@@ -63,7 +63,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
     ]
     short = isinstance(source, str) and len(source) <= SHORT
-    cuts = (
+    tokenizations = (
         {name: tokenize_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
         if short
         else {}
@@ -77,9 +77,9 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "distinct": figures[0].distinct,
         "rows": [row.to_dict() for row in figures],
         "changed": changed,
-        "cuts": {name: tokens_to_json(cut) for name, cut in cuts.items()},
+        "cuts": {name: tokens_to_json(tokens) for name, tokens in tokenizations.items()},
     }
-    parts = [render_tokens(name, models[name], cut) for name, cut in cuts.items()]
+    parts = [render_tokens(name, models[name], tokens) for name, tokens in tokenizations.items()]
     header = (
         "model",
         "words",
@@ -172,7 +172,7 @@ def _list_changes(
 def _render_changes(changed: Mapping[str, Any]) -> str:
     words = changed["words"]
     head = (
-        f"{len(words)} of {changed['of']:,} words cut otherwise by {changed['after']} than by"
+        f"{len(words)} of {changed['of']:,} words tokenized differently by {changed['after']} and"
         f" {changed['before']}"
     )
     rows = [

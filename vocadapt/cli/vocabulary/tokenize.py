@@ -35,25 +35,27 @@ def open_models(options: Namespace) -> dict[str, LanguageModel]:
 
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
     models = open_models(options)
-    cuts = {
+    tokenizations = {
         name: tokenize_text(model.fast_tokenizer, options.text) for name, model in models.items()
     }
-    shown = (render_tokens(name, models[name], cut) for name, cut in cuts.items())
-    return Answer({name: tokens_to_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
+    shown = (render_tokens(name, models[name], tokens) for name, tokens in tokenizations.items())
+    return Answer(
+        {name: tokens_to_json(tokens) for name, tokens in tokenizations.items()}, "\n".join(shown)
+    )
 
 
-def render_tokens(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
+def render_tokens(name: str, model: LanguageModel, tokens: tuple[Piece, ...]) -> str:
     """Render a tokenization: the model and its tokens."""
     casing = "uncased" if model.splitter.lowercase else "cased"
-    return f"{name} ({casing}, {len(cut)} tokens)\n  {' '.join(piece.token for piece in cut)}"
+    return f"{name} ({casing}, {len(tokens)} tokens)\n  {' '.join(piece.token for piece in tokens)}"
 
 
-def tokens_to_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
+def tokens_to_json(tokens: tuple[Piece, ...]) -> dict[str, list[Any]]:
     """Convert a tokenization to JSON: tokens, ids and character offsets, without special tokens."""
     return {
-        "tokens": [piece.token for piece in cut],
-        "ids": [piece.id for piece in cut],
-        "offsets": [[piece.start, piece.end] for piece in cut],
+        "tokens": [piece.token for piece in tokens],
+        "ids": [piece.id for piece in tokens],
+        "offsets": [[piece.start, piece.end] for piece in tokens],
     }
 
 

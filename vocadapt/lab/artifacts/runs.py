@@ -115,16 +115,16 @@ class RunSet:
         return scores
 
     @property
-    def cuts(self) -> tuple[str, ...]:
+    def tokenizations(self) -> tuple[str, ...]:
         """Tokenizations that the runs are scored under: base, adapted and pooled, or one of the
         first two.
         """
         return tuple(self.scores)
 
     @property
-    def cut(self) -> str:
+    def main_tokenization(self) -> str:
         """The main tokenization; "" without scores."""
-        return choose_main_tokenization(self.cuts)
+        return choose_main_tokenization(self.tokenizations)
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
@@ -135,24 +135,24 @@ class RunSet:
             any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds
         )
 
-    def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
+    def values(self, tokenization: str = "", figure: str = "") -> tuple[float, ...]:
         """Return a figure of every seed under a tokenization, by default the headline under the
         main one.
 
         The figure of a seed with several folds is the mean over them.
         """
-        cut, figure = cut or self.cut, figure or self.metric
+        tokenization, figure = tokenization or self.main_tokenization, figure or self.metric
         by_seed = (
-            [float(run.record["scores"][cut][figure]) for run in self.of_seed(seed)]
+            [float(run.record["scores"][tokenization][figure]) for run in self.of_seed(seed)]
             for seed in self.seeds
         )
         return tuple(sum(own) / len(own) for own in by_seed)
 
-    def summary(self, cut: str = "", figure: str = "") -> SeedSummary:
+    def summary(self, tokenization: str = "", figure: str = "") -> SeedSummary:
         """Summarize a figure over seeds: mean and standard deviation, with and without collapsed
         runs.
         """
-        return summarize_seeds(self.values(cut, figure), self.collapsed)
+        return summarize_seeds(self.values(tokenization, figure), self.collapsed)
 
     @property
     def examples_per_second(self) -> float:

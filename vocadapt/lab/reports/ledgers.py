@@ -52,7 +52,7 @@ class PairSpec:
 
     first: str
     second: str = ""
-    cuts: tuple[str, str] = ("", "")
+    tokenizations: tuple[str, str] = ("", "")
     gold: str = ""
     kind: str = ""
     scorer: str = ""
@@ -69,7 +69,7 @@ class RunPair:
     kind: str
     split: Split
     sides: tuple[Side, Side]
-    cuts: tuple[str, str]
+    tokenizations: tuple[str, str]
     runs: tuple[SavedRun | None, SavedRun | None]
     scorer: Scorer
     rules: Rules
@@ -165,7 +165,11 @@ def open_pair(spec: PairSpec) -> RunPair:
     """
     alone = not spec.second
     if alone:
-        spec = replace(spec, second=spec.first, cuts=(spec.cuts[0] or BASE, spec.cuts[1]))
+        spec = replace(
+            spec,
+            second=spec.first,
+            tokenizations=(spec.tokenizations[0] or BASE, spec.tokenizations[1]),
+        )
     runs = tuple(
         load_run(Path(name)) if Path(name).is_dir() else None for name in (spec.first, spec.second)
     )
@@ -174,17 +178,19 @@ def open_pair(spec: PairSpec) -> RunPair:
     rules = _choose_rules(spec, known[0].rules if known else DEFAULT_RULES, split)
     scorer = known[0].scorer(spec.scorer) if known else scorer_of(kind, spec.scorer)
     names, found = (spec.first, spec.second), []
-    for run, name, cut in zip(runs, names, spec.cuts, strict=True):
+    for run, name, tokenization in zip(runs, names, spec.tokenizations, strict=True):
         found.append(
-            _load_file_side(name, kind, split) if run is None else _load_run_side(run, name, cut)
+            _load_file_side(name, kind, split)
+            if run is None
+            else _load_run_side(run, name, tokenization)
         )
     if alone and found[0][1] == found[1][1]:
         problem = f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
         raise InputError(
             problem, "Give two runs, or one run of an adapted model with different tokenizations."
         )
-    sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
-    return RunPair(spec, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+    sides, tokenizations = (found[0][0], found[1][0]), (found[0][1], found[1][1])
+    return RunPair(spec, kind, split, sides, tokenizations, (runs[0], runs[1]), scorer, rules)
 
 
 def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
@@ -289,10 +295,10 @@ def _quote_example(example: Example) -> str:
     return repr(words[:60] + ("…" if len(words) > 60 else ""))
 
 
-def _load_run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
+def _load_run_side(run: SavedRun, name: str, tokenization: str) -> tuple[Side, str]:
     """Load the predictions of a run under a tokenization, with everything that the run kept."""
     predictions = run.kept.predicted
-    chosen = select_tokenization(predictions, cut)
+    chosen = select_tokenization(predictions, tokenization)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
     return (
         Side(

@@ -51,7 +51,7 @@ def build_results(
     baseline: name or folder of a run, and a tokenization or "". Raises InputError if no run is
     scored, if the baseline is unknown, or if the score does not fit a task.
     """
-    scored = disambiguate_tasks([one for one in runs if one.cuts])
+    scored = disambiguate_tasks([one for one in runs if one.tokenizations])
     if not scored:
         raise InputError(
             "There is no scored run.", "Fine-tune with a test split that holds labels."
@@ -101,10 +101,11 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
             f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again."
         )
     tallies = {
-        cut: tuple(
-            tuple(_tally_run(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds
+        tokenization: tuple(
+            tuple(_tally_run(run, tokenization, scorer) for run in runs.of_seed(seed))
+            for seed in runs.seeds
         )
-        for cut in runs.cuts
+        for tokenization in runs.tokenizations
     }
     examples = [example for own in first for example in own]
     return RunEntry(
@@ -133,8 +134,8 @@ def _name_with_parent(folder: Path) -> str:
     return "/".join(folder.absolute().parts[-2:])
 
 
-def _tally_run(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
-    return tally_of(run.kept.split, run.kept.predicted[cut], scorer, run.rules)
+def _tally_run(run: SavedRun, tokenization: str, scorer: Scorer) -> Tally:
+    return tally_of(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
 
 
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:

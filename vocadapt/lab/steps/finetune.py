@@ -201,15 +201,16 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     }
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
-        cut = choose_main_tokenization(first)
-        named, values = first[cut], _numeric_values(first[cut])
+        tokenization = choose_main_tokenization(first)
+        named, values = first[tokenization], _numeric_values(first[tokenization])
         summaries = {
-            name: _summarize_seeds(runs, [own[cut][name] for own in scores]) for name in values
+            name: _summarize_seeds(runs, [own[tokenization][name] for own in scores])
+            for name in values
         }
         numbers |= {
             "metric": named["metric"],
             "scorer": named["scorer"],
-            "cut": cut,
+            "cut": tokenization,
             "definition": named.get("definition", ""),
             "classes": named.get("classes", ""),
             "mean": {name: summary.mean for name, summary in summaries.items()},
@@ -221,7 +222,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
             }
     for run, own, flag in zip(runs, scores, collapsed, strict=True):
         fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
-        said = {cut: _numeric_values(one) for cut, one in own.items()}
+        said = {tokenization: _numeric_values(one) for tokenization, one in own.items()}
         numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
     return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
 
@@ -344,8 +345,10 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         chosen = run.scorer(how.scorer)
         scores.append(
             {
-                cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict()
-                for cut in kept
+                tokenization: chosen.of(
+                    tally_of(split, said[tokenization], chosen, run.rules), run.rules
+                ).to_dict()
+                for tokenization in kept
             }
         )
     known = [count for count in seen if count is not None]
@@ -381,7 +384,10 @@ def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
 
 def _predict_split(run: SavedRun, split: Split, progress: Progress) -> dict[str, list[Prediction]]:
     logits = run.logits(split.examples, progress)
-    return {cut: list(map(run.outputs.predict, own, split.examples)) for cut, own in logits.items()}
+    return {
+        tokenization: list(map(run.outputs.predict, own, split.examples))
+        for tokenization, own in logits.items()
+    }
 
 
 STEP = Step(

@@ -20,7 +20,7 @@ from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 UNITS = {
     "words": "whole words: the mean of their pieces",
-    "tokens": "wordpieces as the model cuts the text",
+    "tokens": "wordpieces of the text",
 }
 LAST = -1
 
@@ -32,7 +32,7 @@ class ContextualSettings:
     `layer`: 0 is the embedding output (row + position + type, normalized), 1 what leaves the first
     layer, −1 the last one.
     `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a
-    window, [CLS] and [SEP] included; a line is a context, a longer one is cut into several. `unit`:
+    window, [CLS] and [SEP] included; a line is a context, a longer one is split into several. `unit`:
     a key of UNITS. `min_count`: rarer ones get no vector.
     `first`: only so many of the most frequent, 0 for all.
     """
@@ -242,7 +242,7 @@ class _Reader:
 def _units(
     counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> Mapping[str, int]:
-    """The words with their counts, or the wordpieces that they are cut into; those of a word that
+    """The words with their counts, or the wordpieces of these words; those of a word that
     fits no window are not met.
     """
     if settings.unit == "words":

@@ -126,8 +126,8 @@ def most_tokens(
     """How many wordpieces the network is given at most: those of the whole text, or of a full
     window for each occurrence.
     """
-    cut = model.vocabulary.tokenize
-    whole = sum(count * len(cut(word)) for word, count in counts.items())
+    tokenize = model.vocabulary.tokenize
+    whole = sum(count * len(tokenize(word)) for word, count in counts.items())
     return min(whole, int(targets.taken(settings.occurrences).sum()) * settings.length)
 
 

@@ -34,7 +34,7 @@ NO_PIECES = "words without a single piece, read as unknown"
 IN_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
 CUT_OFF = "pairs of texts longer than the window, read up to its end"
 OF_EXAMPLES = (DIVIDED, IN_PARTS, CUT_OFF)  # what is counted in examples, not in words
-NO_BASE = "tokenizations left out: the model has no rows for the tokens of its original vocabulary"
+NO_BASE = "tokenizers left out: the model has no rows for the tokens of its original vocabulary"
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class ModelTokenizer:
         """Tokenize texts without special tokens; each distinct text once."""
         distinct = list(dict.fromkeys(texts))
         found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
-        cut = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
+        encoded = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
         return {
             text: ids if self.rows is None else self.rows[ids]
-            for text, ids in zip(distinct, cut, strict=True)
+            for text, ids in zip(distinct, encoded, strict=True)
         }
 
 
@@ -142,15 +142,17 @@ class Encoded:
 
 
 def encode_words(
-    sentences: Sequence[Sentence], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
+    sentences: Sequence[Sentence],
+    tokenizers: Mapping[str, ModelTokenizer],
+    settings: EncodingSettings,
 ) -> Encoded:
     """Encode tagged words in chunks, with a row of logits for each word, taken at its first
     wordpiece.
     """
     room, notes = settings.length - SPECIALS, Counter[str]()
     words = [word for sentence in sentences for word in sentence.words]
-    known = {name: _fitted(cut, words, room, notes) for name, cut in cuts.items()}
-    views: dict[str, list[View]] = {name: [] for name in cuts}
+    known = {name: _fitted(tokenizer, words, room, notes) for name, tokenizer in tokenizers.items()}
+    views: dict[str, list[View]] = {name: [] for name in tokenizers}
     for number, sentence in enumerate(sentences):
         pieces = {name: [own[word] for word in sentence.words] for name, own in known.items()}
         sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(
@@ -159,8 +161,8 @@ def encode_words(
         bounds = list(_bounds(sentence, sizes, settings.words, room))
         notes[DIVIDED] += len(bounds) > 1
         for start, end in bounds:
-            for name, cut in cuts.items():
-                views[name].append(_view(cut, number, pieces[name][start:end], start))
+            for name, tokenizer in tokenizers.items():
+                views[name].append(_view(tokenizer, number, pieces[name][start:end], start))
     counted = {what: count for what, count in notes.items() if count}
     return Encoded(
         {name: tuple(own) for name, own in views.items()},
@@ -170,7 +172,7 @@ def encode_words(
 
 
 def encode_texts(
-    texts: Sequence[Text], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
+    texts: Sequence[Text], tokenizers: Mapping[str, ModelTokenizer], settings: EncodingSettings
 ) -> Encoded:
     """Encode texts and pairs, with one row of logits each, taken at [CLS].
 
@@ -179,10 +181,10 @@ def encode_texts(
     cut off.
     """
     known = {
-        name: cut.ids(part for text in texts for part in (text.text, text.pair))
-        for name, cut in cuts.items()
+        name: tokenizer.ids(part for text in texts for part in (text.text, text.pair))
+        for name, tokenizer in tokenizers.items()
     }
-    views: dict[str, list[View]] = {name: [] for name in cuts}
+    views: dict[str, list[View]] = {name: [] for name in tokenizers}
     notes = Counter[str]()
     for number, text in enumerate(texts):
         long = any(
@@ -190,16 +192,16 @@ def encode_texts(
         )
         notes[CUT_OFF if text.pair else IN_PARTS] += long
         parts = (
-            _parts(number, text.text, cuts, settings.length - SPECIALS, notes)
+            _parts(number, text.text, tokenizers, settings.length - SPECIALS, notes)
             if long and not text.pair
             else None
         )
-        for name, cut in cuts.items():
+        for name, tokenizer in tokenizers.items():
             own = known[name]
             views[name] += (
                 parts[name]
                 if parts
-                else [_pair(cut, number, own[text.text], own[text.pair], settings.length)]
+                else [_pair(tokenizer, number, own[text.text], own[text.pair], settings.length)]
             )
     counted = {what: count for what, count in notes.items() if count}
     return Encoded(
@@ -208,35 +210,37 @@ def encode_texts(
 
 
 def _parts(
-    number: int, text: str, cuts: Mapping[str, ModelTokenizer], room: int, notes: Counter[str]
+    number: int, text: str, tokenizers: Mapping[str, ModelTokenizer], room: int, notes: Counter[str]
 ) -> dict[str, list[View]]:
     """Divide a text that is too long into parts that are the same under every tokenizer."""
     words = text.split()
     pieces = {
         name: [own[word] for word in words]
-        for name, own in ((n, _fitted(c, words, room, notes)) for n, c in cuts.items())
+        for name, own in ((n, _fitted(c, words, room, notes)) for n, c in tokenizers.items())
     }
     sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(axis=0, initial=0)
     bounds = list(_halved(0, len(words), sizes, set(), room))
     nothing, first = np.zeros(0, np.int32), np.zeros(1, np.int32)
     return {
         name: [
-            joined(cut, number, np.concatenate(pieces[name][start:end]), nothing, first, first)
+            joined(
+                tokenizer, number, np.concatenate(pieces[name][start:end]), nothing, first, first
+            )
             for start, end in bounds
         ]
-        for name, cut in cuts.items()
+        for name, tokenizer in tokenizers.items()
     }
 
 
 def _fitted(
-    cut: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
+    tokenizer: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
 ) -> dict[str, Ids]:
     """Tokenize every word into at least one wordpiece and at most `room`."""
-    known = cut.ids(words)
+    known = tokenizer.ids(words)
     occurrences = Counter(words)
     for word, ids in known.items():
         if not len(ids):
-            known[word] = np.array([cut.specials["unknown"]], dtype=np.int32)
+            known[word] = np.array([tokenizer.specials["unknown"]], dtype=np.int32)
             notes[NO_PIECES] += occurrences[word]
         elif len(ids) > room:
             known[word] = ids[:room]
@@ -274,9 +278,11 @@ def _halved(
     yield from _halved(middle, end, sizes, inside, room)
 
 
-def _view(cut: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) -> View:
+def _view(tokenizer: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) -> View:
     """Build the view of words, the first of which is row `first`."""
-    ids = np.concatenate([[cut.specials["cls"]], *pieces, [cut.specials["sep"]]]).astype(np.int32)
+    ids = np.concatenate(
+        [[tokenizer.specials["cls"]], *pieces, [tokenizer.specials["sep"]]]
+    ).astype(np.int32)
     places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
     return View(
         owner, ids, places.astype(np.int32), np.arange(first, first + len(pieces), dtype=np.int32)
@@ -288,14 +294,14 @@ def _length(first: Ids, second: Ids) -> int:
     return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
-def _pair(cut: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int) -> View:
+def _pair(tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int) -> View:
     """Build the view of a text or a pair; one that is too long loses its end, the longer text of a
     pair first.
     """
     room = length - SPECIALS - bool(len(second))
     kept = min(len(first), max(room - len(second), room - room // 2 if len(second) else room))
     return joined(
-        cut,
+        tokenizer,
         owner,
         first[:kept],
         second[: room - kept],
@@ -305,10 +311,10 @@ def _pair(cut: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int)
 
 
 def joined(
-    cut: ModelTokenizer, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids
+    tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids
 ) -> View:
     """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
-    cls, sep = ([cut.specials[name]] for name in ("cls", "sep"))
+    cls, sep = ([tokenizer.specials[name]] for name in ("cls", "sep"))
     ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(
         np.int32
     )

@@ -15,7 +15,9 @@ from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 
 
 def encode(
-    examples: Sequence[Example], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
+    examples: Sequence[Example],
+    tokenizers: Mapping[str, ModelTokenizer],
+    settings: EncodingSettings,
 ) -> Encoded:
     """Encode examples of one kind; raises InputError for several kinds, and for none."""
     words = [example for example in examples if isinstance(example, Sentence)]
@@ -27,7 +29,7 @@ def encode(
             "Give sentences, texts, or questions.",
         )
     if words:
-        return encode_words(words, cuts, settings)
+        return encode_words(words, tokenizers, settings)
     if texts:
-        return encode_texts(texts, cuts, settings)
-    return encode_questions(questions, cuts, settings)
+        return encode_texts(texts, tokenizers, settings)
+    return encode_questions(questions, tokenizers, settings)

@@ -62,7 +62,7 @@ class Prepared:
     settings: FinetuneSettings
     tokenization: str
     outputs: Outputs
-    cuts: Mapping[str, ModelTokenizer]
+    tokenizers: Mapping[str, ModelTokenizer]
     train: Encoded
     targets: tuple[Targets, ...]
     dev: Encoded | None
@@ -74,7 +74,7 @@ class Prepared:
     @property
     def pad(self) -> int:
         """Id of the padding token."""
-        return next(iter(self.cuts.values())).specials["pad"]
+        return next(iter(self.tokenizers.values())).specials["pad"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +102,19 @@ class Run:
     findings: tuple[str, ...] = field(default=())
 
     @property
-    def cut(self) -> str:
+    def main_tokenization(self) -> str:
         """The tokenization that the run is judged by."""
         return choose_main_tokenization(self.logits)
 
-    def predict(self, examples: Sequence[Example], cut: str = "") -> tuple[Prediction, ...]:
+    def predict(
+        self, examples: Sequence[Example], tokenization: str = ""
+    ) -> tuple[Prediction, ...]:
         """Return the predictions for the test split, whose examples are given, under a
         tokenization.
         """
-        return tuple(map(self.outputs.predict, self.logits[cut or self.cut], examples))
+        return tuple(
+            map(self.outputs.predict, self.logits[tokenization or self.main_tokenization], examples)
+        )
 
 
 def prepare(
@@ -128,8 +132,8 @@ def prepare(
     """
     # 1. Training examples and outputs.
     task = _apply_word_rule(task, settings.word_rule)
-    cuts = load_tokenizers(model)
-    tokenization = check_tokenization(tokenization, list(cuts))
+    tokenizers = load_tokenizers(model)
+    tokenization = check_tokenization(tokenization, list(tokenizers))
     examples: Sequence[Example] = _labeled_examples(task.split("train"))
     if settings.with_dev and "dev" in task.splits:
         examples = [*examples, *_labeled_examples(task.splits["dev"])]
@@ -137,26 +141,26 @@ def prepare(
 
     # 2. Checks before anything long begins.
     _check_labels(task, examples)
-    _check_size(task, outputs, examples, len(cuts))
+    _check_size(task, outputs, examples, len(tokenizers))
 
     # 3. Encodings.
     positions = int(model.config.get("max_position_embeddings", settings.length))
     length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
-    examples, train, targets = _encode_training_examples(outputs, examples, cuts, how)
+    examples, train, targets = _encode_training_examples(outputs, examples, tokenizers, how)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labeled and not settings.with_dev else None
     test = task.splits.get("test")
     held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
-    encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
+    encoded = {name: encode(split.examples, tokenizers, how) for name, split in held_out.items()}
 
     # 4. Findings.
     findings = [
         *task.findings,
         *_report_seen(held_out, seen),
         *_report_truncated({"train": train, **encoded}),
-        *_report_limits(settings, length, cuts),
+        *_report_limits(settings, length, tokenizers),
     ]
     return Prepared(
         model=model,
@@ -164,7 +168,7 @@ def prepare(
         settings=settings,
         tokenization=tokenization,
         outputs=outputs,
-        cuts=cuts,
+        tokenizers=tokenizers,
         train=train,
         targets=targets,
         dev=encoded.get("dev"),
@@ -246,11 +250,12 @@ def compute_scores(
     if not split.labeled:
         return {}
     predictions = {
-        cut: list(map(outputs.predict, own, split.examples)) for cut, own in logits.items()
+        tokenization: list(map(outputs.predict, own, split.examples))
+        for tokenization, own in logits.items()
     }
     return {
-        cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
-        for cut, own in predictions.items()
+        tokenization: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
+        for tokenization, own in predictions.items()
     }
 
 
@@ -346,7 +351,7 @@ def _labeled_examples(split: Split) -> tuple[Example, ...]:
 def _encode_training_examples(
     outputs: Outputs,
     examples: Sequence[Example],
-    cuts: Mapping[str, ModelTokenizer],
+    tokenizers: Mapping[str, ModelTokenizer],
     settings: EncodingSettings,
 ) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
     """Return the examples to train on (of questions, those with an answer in the context), encoded,
@@ -363,10 +368,10 @@ def _encode_training_examples(
                 "No answer is in its context, so there is nothing to train on.",
                 "Give questions with answers.",
             )
-        encoded = encode_for_training(questions, cuts, settings)
+        encoded = encode_for_training(questions, tokenizers, settings)
         words = [np.array(answer_words(question), dtype=np.int64) for question in questions]
         return questions, encoded, tuple(words[part.owner] for part in encoded.parts)
-    encoded = encode(examples, cuts, settings)
+    encoded = encode(examples, tokenizers, settings)
     whole = [outputs.targets(example.gold or ()) for example in examples]
     return examples, encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
 
@@ -413,7 +418,9 @@ def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
         )
 
 
-def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
+def _check_size(
+    task: Task, outputs: Outputs, trained_on: Sequence[Example], n_tokenizations: int
+) -> None:
     """Raise InputError before training if the results could not be scored or would not fit in
     memory.
     """
@@ -425,7 +432,7 @@ def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cut
         rows = sum(
             len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples
         )
-        check_values(name, rows, len(outputs.names), cuts)
+        check_values(name, rows, len(outputs.names), n_tokenizations)
         if split.labeled:
             check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
 
@@ -447,9 +454,9 @@ def _report_truncated(encoded: Mapping[str, Encoded]) -> list[str]:
 
 
 def _report_limits(
-    settings: FinetuneSettings, length: int, cuts: Mapping[str, ModelTokenizer]
+    settings: FinetuneSettings, length: int, tokenizers: Mapping[str, ModelTokenizer]
 ) -> list[str]:
-    found = [f"1 of 2 {NO_BASE}."] if "base" not in cuts else []
+    found = [f"1 of 2 {NO_BASE}."] if "base" not in tokenizers else []
     if length < settings.length:
         found.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
     return found

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 Batch = dict[str, "torch.Tensor"]
 POOLED = "pooled"
-CUTS = (BASE, ADAPTED, POOLED)  # predictions under each tokenization, and from their mean
+ALL_TOKENIZATIONS = (
+    BASE,
+    ADAPTED,
+    POOLED,
+)  # predictions under each tokenization, and from their mean
 TOKENIZATIONS = {
     BASE: "tokenized as before the adaptation",
     ADAPTED: "tokenized by the adapted model",
@@ -43,10 +47,10 @@ class Item(NamedTuple):
     """A chunk by its number, and the tokenization it is read in."""
 
     chunk: int
-    cut: str
+    tokenization: str
 
 
-def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
+def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
     """Return the tokenization to train with; "" becomes "mixed" for a model with two tokenizations,
     else its only one.
 
@@ -57,41 +61,47 @@ def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
             f"Unknown tokenization {tokenization!r}.", f"Choose one of: {', '.join(TOKENIZATIONS)}."
         )
     if not tokenization:
-        return "mixed" if len(cuts) > 1 else cuts[0]
+        return "mixed" if len(tokenizations) > 1 else tokenizations[0]
     wanted = [tokenization] if tokenization in (BASE, ADAPTED) else [BASE, ADAPTED]
-    if lacking := [name for name in wanted if name not in cuts]:
+    if lacking := [name for name in wanted if name not in tokenizations]:
         reason = "it lacks embeddings for some tokens of its original vocabulary"
         if lacking == [ADAPTED]:
             reason = "no token was added to it"
         raise InputError(
-            f"The model has no {lacking[0]} tokenization: {reason}.", f"It has: {', '.join(cuts)}."
+            f"The model has no {lacking[0]} tokenization: {reason}.",
+            f"It has: {', '.join(tokenizations)}.",
         )
     return tokenization
 
 
-def choose_main_tokenization(cuts: Iterable[str]) -> str:
+def choose_main_tokenization(tokenizations: Iterable[str]) -> str:
     """Return the tokenization that a run is judged by: "pooled" if there are two, else the only
     one; "" if there is none.
     """
-    cuts = list(cuts)
-    return POOLED if POOLED in cuts else next(iter(cuts), "")
+    tokenizations = list(tokenizations)
+    return POOLED if POOLED in tokenizations else next(iter(tokenizations), "")
 
 
-def select_tokenization(cuts: Iterable[str], cut: str) -> str:
+def select_tokenization(tokenizations: Iterable[str], tokenization: str) -> str:
     """Return a tokenization by name; "", "mixed" and "both" mean pooled, or the only one. Raises
     InputError if it does not exist.
     """
-    cuts = list(cuts)
-    if cut in ("", "mixed", "both") or (cut == POOLED and len(cuts) == 1):
-        return choose_main_tokenization(cuts)
-    if cut not in cuts:
-        raise InputError(f"There is no {cut!r} tokenization.", f"The run has: {', '.join(cuts)}.")
-    return cut
+    tokenizations = list(tokenizations)
+    if tokenization in ("", "mixed", "both") or (
+        tokenization == POOLED and len(tokenizations) == 1
+    ):
+        return choose_main_tokenization(tokenizations)
+    if tokenization not in tokenizations:
+        raise InputError(
+            f"There is no {tokenization!r} tokenization.",
+            f"The run has: {', '.join(tokenizations)}.",
+        )
+    return tokenization
 
 
-def label_tokenization(cut: str) -> str:
+def label_tokenization(tokenization: str) -> str:
     """Return a tokenization's label: base tokenization, adapted tokenization, pooled."""
-    return cut if cut == POOLED else f"{cut} tokenization"
+    return tokenization if tokenization == POOLED else f"{tokenization} tokenization"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +135,16 @@ class FinetuningDataset:
         if not 0 <= step < len(self):
             raise IndexError(step)
         items = self.epoch(step // self.steps)[step % self.steps]
-        views = [self.encoded.views[item.cut][item.chunk] for item in items]
+        views = [self.encoded.views[item.tokenization][item.chunk] for item in items]
         return batch_of(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
 
     def draw_items(self, epoch: int) -> list[Item]:
         """Draw the tokenization of every chunk in an epoch, in the order of the chunks."""
         chunks = range(len(self.encoded))
         if self.tokenization == "both":
-            return [Item(chunk, cut) for chunk in chunks for cut in (BASE, ADAPTED)]
+            return [
+                Item(chunk, tokenization) for chunk in chunks for tokenization in (BASE, ADAPTED)
+            ]
         if self.tokenization != "mixed":
             return [Item(chunk, self.tokenization) for chunk in chunks]
         coins = np.random.default_rng([self.seed, COINS, epoch]).integers(2, size=len(self.encoded))
@@ -158,7 +170,7 @@ class FinetuningDataset:
         for start in range(0, len(items), width):
             group = sorted(
                 items[start : start + width],
-                key=lambda item: -len(self.encoded.views[item.cut][item.chunk].ids),
+                key=lambda item: -len(self.encoded.views[item.tokenization][item.chunk].ids),
             )
             batches += [
                 group[first : first + self.batch] for first in range(0, len(group), self.batch)

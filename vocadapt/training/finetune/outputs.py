@@ -96,12 +96,12 @@ class Outputs:
         return tuple(self.names[place] for place in logits.argmax(axis=1))
 
 
-def check_values(split: str, rows: int, outputs: int, cuts: int) -> None:
+def check_values(split: str, rows: int, outputs: int, n_tokenizations: int) -> None:
     """Raise InputError if the logits of a split do not fit in memory."""
-    if rows * outputs * cuts > MOST_VALUES:
+    if rows * outputs * n_tokenizations > MOST_VALUES:
         raise InputError(
             f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "
-            f"(at most {MOST_VALUES // (outputs * cuts):,} with that many outputs).",
+            f"(at most {MOST_VALUES // (outputs * n_tokenizations):,} with that many outputs).",
             "Merge rare labels, or use fewer examples.",
         )
 

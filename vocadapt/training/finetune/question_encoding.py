@@ -36,26 +36,33 @@ class Context:
 
 
 def encode_questions(
-    questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
+    questions: Sequence[Question],
+    tokenizers: Mapping[str, ModelTokenizer],
+    settings: EncodingSettings,
 ) -> Encoded:
     """Encode questions for prediction; raises InputError for a question that leaves no room for the
     context.
     """
-    views = {name: tuple(_windowed(questions, cut, settings.length)) for name, cut in cuts.items()}
+    views = {
+        name: tuple(_windowed(questions, tokenizer, settings.length))
+        for name, tokenizer in tokenizers.items()
+    }
     return Encoded(views, _sizes(questions))
 
 
 def encode_for_training(
-    questions: Sequence[Question], cuts: Mapping[str, ModelTokenizer], settings: EncodingSettings
+    questions: Sequence[Question],
+    tokenizers: Mapping[str, ModelTokenizer],
+    settings: EncodingSettings,
 ) -> Encoded:
     """Encode questions for training, with the same chunks under every tokenizer; raises InputError
     like `encode_questions`.
     """
     read = {
-        name: (cut.ids(q.question for q in questions), _contexts(questions, cut))
-        for name, cut in cuts.items()
+        name: (tokenizer.ids(q.question for q in questions), _contexts(questions, tokenizer))
+        for name, tokenizer in tokenizers.items()
     }
-    views: dict[str, list[View]] = {name: [] for name in cuts}
+    views: dict[str, list[View]] = {name: [] for name in tokenizers}
     for number, (question, words) in enumerate(zip(questions, _sizes(questions), strict=True)):
         room = (
             settings.length
@@ -70,7 +77,7 @@ def encode_for_training(
             for name, (question_ids, contexts) in read.items():
                 views[name].append(
                     _part(
-                        cuts[name],
+                        tokenizers[name],
                         number,
                         question_ids[question.question],
                         contexts[_read(question)],
@@ -93,12 +100,16 @@ class Part:
     end: int
 
 
-def read_in(question: Question, cut: ModelTokenizer, length: int, character: int) -> Part:
+def read_in(question: Question, tokenizer: ModelTokenizer, length: int, character: int) -> Part:
     """Return the window in which the wordpiece at a character of the context, or the next one after
     it, was scored.
     """
-    offsets = np.array(encode(cut.tokenizer, question.context, add_special_tokens=False).offsets)
-    found = windows(len(offsets), len(cut.ids([question.question])[question.question]), length)
+    offsets = np.array(
+        encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
+    )
+    found = windows(
+        len(offsets), len(tokenizer.ids([question.question])[question.question]), length
+    )
     piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
     number, window = next(
         (number, one) for number, one in enumerate(found, start=1) if piece < one.active_right
@@ -127,25 +138,29 @@ def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
     return tuple(known[_read(question)] for question in questions)
 
 
-def _contexts(questions: Sequence[Question], cut: ModelTokenizer) -> dict[tuple[str, str], Context]:
+def _contexts(
+    questions: Sequence[Question], tokenizer: ModelTokenizer
+) -> dict[tuple[str, str], Context]:
     """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], Context] = {}
     for text, rule in dict.fromkeys(map(_read, questions)):
-        encoding = encode(cut.tokenizer, text, add_special_tokens=False)
+        encoding = encode(tokenizer.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
         ends = word_bounds(text, rule)[:, 1]
         words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
         found[text, rule] = Context(
-            ids if cut.rows is None else cut.rows[ids], words.astype(np.int32)
+            ids if tokenizer.rows is None else tokenizer.rows[ids], words.astype(np.int32)
         )
     return found
 
 
-def _windowed(questions: Sequence[Question], cut: ModelTokenizer, length: int) -> Iterator[View]:
+def _windowed(
+    questions: Sequence[Question], tokenizer: ModelTokenizer, length: int
+) -> Iterator[View]:
     question_ids, contexts = (
-        cut.ids(question.question for question in questions),
-        _contexts(questions, cut),
+        tokenizer.ids(question.question for question in questions),
+        _contexts(questions, tokenizer),
     )
     for number, question in enumerate(questions):
         own, context = question_ids[question.question], contexts[_read(question)]
@@ -156,24 +171,28 @@ def _windowed(questions: Sequence[Question], cut: ModelTokenizer, length: int) -
         if (
             not found
         ):  # a context without a piece: the question alone is read, and no word gets a score
-            yield joined(cut, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32))
+            yield joined(
+                tokenizer, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32)
+            )
         for window in found:
             begins = len(own) + 2 + window.active_left - window.left
             places = np.arange(
                 begins, begins + window.active_right - window.active_left, dtype=np.int32
             )
             rows = context.words[window.active_left : window.active_right]
-            yield joined(cut, number, own, context.ids[window.left : window.right], places, rows)
+            yield joined(
+                tokenizer, number, own, context.ids[window.left : window.right], places, rows
+            )
 
 
 def _part(
-    cut: ModelTokenizer, owner: int, question_ids: Ids, context: Context, first: int, end: int
+    tokenizer: ModelTokenizer, owner: int, question_ids: Ids, context: Context, first: int, end: int
 ) -> View:
     """The words `first` to `end` of a context under a question."""
     left, right = np.searchsorted(context.words, [first, end])
     places = np.arange(left, right, dtype=np.int32) - int(left) + len(question_ids) + 2
     return joined(
-        cut,
+        tokenizer,
         owner,
         question_ids,
         context.ids[left:right],

@@ -60,7 +60,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
         "seed": run.seed,
         "tokenization": run.tokenization,
         "settings": asdict(prepared.settings),
-        "scores": {cut: score.to_dict() for cut, score in run.scores.items()},
+        "scores": {tokenization: score.to_dict() for tokenization, score in run.scores.items()},
         "dev": run.dev,
         "curve": run.curve,
         "seconds": run.seconds,
@@ -134,7 +134,7 @@ class SavedRun:
         return self.model.reader
 
     @cached_property
-    def cuts(self) -> dict[str, ModelTokenizer]:
+    def tokenizers(self) -> dict[str, ModelTokenizer]:
         """Its tokenizers by name."""
         return load_tokenizers(self.model)
 
@@ -165,22 +165,27 @@ class SavedRun:
         """Compute the logits under every tokenization and pooled: for each example (rows, outputs)
         float32.
         """
-        encoded = encode(examples, self.cuts, self.encoding)
+        encoded = encode(examples, self.tokenizers, self.encoding)
         return pooled(
             compute_logits(
-                self.network, encoded, next(iter(self.cuts.values())).specials["pad"], progress
+                self.network,
+                encoded,
+                next(iter(self.tokenizers.values())).specials["pad"],
+                progress,
             )
         )
 
     def predict(
-        self, examples: Sequence[Example], cut: str = "", progress: Progress = silent
+        self, examples: Sequence[Example], tokenization: str = "", progress: Progress = silent
     ) -> list[Prediction]:
         """Predict labels or answers under a tokenization; "" means pooled, or the only one.
 
         Raises InputError for a tokenization that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return list(map(self.outputs.predict, logits[select_tokenization(logits, cut)], examples))
+        return list(
+            map(self.outputs.predict, logits[select_tokenization(logits, tokenization)], examples)
+        )
 
     @property
     def tested(self) -> bool:
@@ -302,21 +307,26 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
 
     stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
-    return {cut: tuple(np.split(rows, ends)) for cut, rows in stored.items()}
+    return {tokenization: tuple(np.split(rows, ends)) for tokenization, rows in stored.items()}
 
 
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    predictions = {cut: run.predict(split.examples, cut) for cut in run.logits}
+    predictions = {
+        tokenization: run.predict(split.examples, tokenization) for tokenization in run.logits
+    }
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for place, example in enumerate(split.examples):
-            predicted = {cut: own[place] for cut, own in predictions.items()}
+            predicted = {tokenization: own[place] for tokenization, own in predictions.items()}
             line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    sizes = np.array([len(rows) for rows in run.logits[run.cut]], dtype=np.int64)
+    sizes = np.array([len(rows) for rows in run.logits[run.main_tokenization]], dtype=np.int64)
     save_file(
-        {"sizes": sizes, **{cut: np.concatenate(own) for cut, own in run.logits.items()}},
+        {
+            "sizes": sizes,
+            **{tokenization: np.concatenate(own) for tokenization, own in run.logits.items()},
+        },
         folder / LOGITS,
     )
 
@@ -331,7 +341,10 @@ def _read_predictions(folder: Path) -> SavedPredictions:
             parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
             for number, line in enumerate(source.lines(), 1)
         ]
-    predictions = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
+    predictions = {
+        tokenization: [_as_said(row["said"][tokenization]) for row in rows]
+        for tokenization in rows[0]["said"]
+    }
     return SavedPredictions(Split(tuple(map(_example, rows)), path=path), predictions)
 
 

@@ -96,7 +96,7 @@ def answer(
     logits = run.logits(asked, progress)
     answers = []
     for number, question in enumerate(asked):
-        own = {cut: rows[number] for cut, rows in logits.items()}
+        own = {tokenization: rows[number] for tokenization, rows in logits.items()}
         answers.append(_collect_answers(run, question, own, most))
     return answers
 
@@ -142,12 +142,14 @@ def _collect_answers(
 ) -> QuestionAnswers:
     """Collect the answers to a question from its logits by tokenization."""
     best = {
-        cut: best_answers(rows, question.context, most, rule=question.word_rule)
-        for cut, rows in logits.items()
+        tokenization: best_answers(rows, question.context, most, rule=question.word_rule)
+        for tokenization, rows in logits.items()
     }
     windows = {
-        cut.name: read_in(question, cut, run.encoding.length, best[cut.name][0].start)
-        for cut in run.cuts.values()
-        if best[cut.name]
+        tokenizer.name: read_in(
+            question, tokenizer, run.encoding.length, best[tokenizer.name][0].start
+        )
+        for tokenizer in run.tokenizers.values()
+        if best[tokenizer.name]
     }
     return QuestionAnswers(question.question, best, windows)

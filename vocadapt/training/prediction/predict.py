@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import transformers
 
 PIECES = 4096  # of a batch, padding included
-LOWEST = -1e9  # for a row that no piece gives: a word that was cut into none
+LOWEST = -1e9  # score of a word without a wordpiece
 
 
 def compute_logits(

@@ -58,7 +58,7 @@ def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) ->
         if len(ours) != len(theirs):
             raise InputError(
                 f"Sentence {number:,} has {len(ours)} gold tags and {len(theirs)} predicted ones.",
-                "Predict one tag for each word; where a model cuts a sentence off, give O for the"
+                "Predict one tag for each word; if a model truncates a sentence, give O for the"
                 " rest.",
             )
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])

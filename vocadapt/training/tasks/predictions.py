@@ -107,7 +107,7 @@ def _tags(path: Path, gold: Split) -> Predictions:
     return Predictions(tuple(example.gold for example in predicted.examples))
 
 
-SAME_WORDS = "Give the gold file's own words; where a model cut a sentence off, say O for the rest."
+SAME_WORDS = "Give the gold file's own words; if a model truncated a sentence, give O for the rest."
 
 
 def _first(ours: Sequence[str], theirs: Sequence[str]) -> str:

@@ -133,10 +133,10 @@ def before_and_after(artifact: Artifact, example: str) -> None:
     )
     name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
     st.markdown(f":small[before · {plain(name)}]")
-    markup.cut(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
+    markup.token_chips(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")
     encoded = encode(after.fast_tokenizer, text, add_special_tokens=False)
-    markup.cut(
+    markup.token_chips(
         encoded.tokens, {token for token in encoded.tokens if token not in before.vocabulary}
     )
 

@@ -167,11 +167,11 @@ def headline(asked: AdviceReport) -> None:
         column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
 
 
-def _of(cuts: TokenizationStatistics | None) -> str:
+def _of(statistics: TokenizationStatistics | None) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
     return (
-        f"n = {count(cuts.words)}, distinct {fraction(cuts.share_distinct)}"
-        if cuts
+        f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
+        if statistics
         else "no task file given"
     )
 
@@ -249,16 +249,16 @@ def pieces_chart(asked: AdviceReport) -> None:
 
 def most_cut(asked: AdviceReport) -> None:
     """Draw the most frequent split words."""
-    cut = asked.advice.cut
+    words = asked.advice.split_words
     st.subheader("Most frequent split words")
     table: dict[str, list[object]] = {
-        "word": [markup.escape_invisible(word.word) for word in cut],
-        "occurrences": [word.count for word in cut],
-        "pieces": [len(word.pieces) for word in cut],
-        "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in cut],
+        "word": [markup.escape_invisible(word.word) for word in words],
+        "occurrences": [word.count for word in words],
+        "pieces": [len(word.pieces) for word in words],
+        "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in words],
     }
     if asked.task:
-        table["in entities"] = [word.task_count for word in cut]
+        table["in entities"] = [word.task_count for word in words]
     text = st.column_config.TextColumn()
     st.dataframe(
         table,
@@ -311,7 +311,7 @@ def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None
         answer = strict_json.dumps(lab.build_answer(asked, [corpus.folder], model), indent=1)
         words = tsv(
             ("word", "occurrences", "pieces"),
-            [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.cut],
+            [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.split_words],
         )
         with st.container(horizontal=True):
             for name, data in {"advice.json": answer, "cut-words.tsv": words}.items():

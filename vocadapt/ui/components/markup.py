@@ -119,7 +119,7 @@ def heat_map(
     _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
 
 
-def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
+def token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
     """Draw the tokens of a text as chips; tokens of `new` in a green frame."""
     chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
     _write(f'<div class="va-cut">{chips}</div>')
@@ -159,7 +159,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class CutLine:
+class TokenizationLine:
     """How one model cuts a text: its name, a note, the tokens in order."""
 
     name: str
@@ -167,11 +167,13 @@ class CutLine:
     chips: Sequence[Chip]
 
 
-def cut_lines(lines: Sequence[CutLine]) -> None:
+def tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green,
     unknown ones violet.
     """
-    _write(f'<div class="va-cuts" data-testid="cuts">{"".join(map(_cut_line, lines))}</div>')
+    _write(
+        f'<div class="va-cuts" data-testid="cuts">{"".join(map(_tokenization_line, lines))}</div>'
+    )
 
 
 def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
@@ -261,7 +263,7 @@ def _escape(text: str) -> str:
     return "".join(f"\\{letter}" if letter in MARKS else letter for letter in text)
 
 
-def _cut_line(line: CutLine) -> str:
+def _tokenization_line(line: TokenizationLine) -> str:
     words: list[list[Chip]] = []
     for chip in line.chips:
         if chip.goes_on and words:

@@ -253,12 +253,12 @@ class ChosenRun:
 
     of: RunSet
     run: SavedRun
-    cut: str
+    tokenization: str
 
     @property
     def name(self) -> str:
         """Display name in pickers and in the address: ncbi-green · seed 1 · pooled."""
-        return " · ".join(filter(None, (self.of.name, self.run.called, self.cut)))
+        return " · ".join(filter(None, (self.of.name, self.run.called, self.tokenization)))
 
 
 def pick_run(
@@ -267,15 +267,15 @@ def pick_run(
     key: str,
     default: int = 0,
     task: str = "",
-    cuts: bool = False,
+    by_tokenization: bool = False,
     help: str = RUN_HELP,
 ) -> ChosenRun | None:
-    """Show a picker of runs; with `cuts` one entry per tokenization. Return None if there are none.
+    """Show a picker of runs; return None if there are none.
 
-    The newest come first, and of each the cut that counts. What stands in the address is the name
-    that is shown.
+    The newest come first. `by_tokenization`: one entry per tokenization, the main one first. The
+    address contains the displayed name.
     """
-    offered = {one.name: one for one in runs_to_pick(workspace, task, cuts)}
+    offered = {one.name: one for one in runs_to_pick(workspace, task, by_tokenization)}
     return pick_named(label, key, offered, default, "There is no run yet", help)
 
 
@@ -295,18 +295,22 @@ def pick_named(
     return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
 
 
-def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
-    """Return every run of a workspace, newest first; with `cuts` one per tokenization, the default
-    one first.
+def runs_to_pick(
+    workspace: Workspace, task: str = "", by_tokenization: bool = False
+) -> list[ChosenRun]:
+    """Return every run of a workspace, newest first; `by_tokenization`: one entry per tokenization,
+    the main one first.
 
-    Those that cannot be read are not among them: `passed_over` names them, once on a page.
+    Runs that cannot be read are left out: `passed_over` names them, once on a page.
     """
-    return [
-        ChosenRun(of, run, cut)
-        for of in run_cache.runs_in(workspace, task)
-        for run in of.runs
-        for cut in (sorted(of.cuts, key=lambda cut: cut != of.cut) if cuts else [""])
-    ]
+    found = []
+    for of in run_cache.runs_in(workspace, task):
+        tokenizations = [""]
+        if by_tokenization:
+            tokenizations = sorted(of.tokenizations, key=of.main_tokenization.__ne__)
+        for run in of.runs:
+            found += [ChosenRun(of, run, name) for name in tokenizations]
+    return found
 
 
 def passed_over(workspace: Workspace) -> None:

@@ -66,8 +66,8 @@ class Seen:
 
 def short(names: Sequence[str]) -> list[str]:
     """Labels without the kind of each ("model · "), where they stay apart without."""
-    cut = [name.split(" · ", 1)[-1] for name in names]
-    return cut if len(set(cut)) == len(cut) else list(names)
+    short = [name.split(" · ", 1)[-1] for name in names]
+    return short if len(set(short)) == len(short) else list(names)
 
 
 @dataclass(frozen=True, eq=False)

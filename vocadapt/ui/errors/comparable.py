@@ -45,7 +45,7 @@ class Comparable:
     """One of two sides: its name in pickers and in the address, its kind and task, what it is read
     from, what changes with it.
 
-    `cut` is "" and `gold` and `scorer` are set for predictions that were brought in; `task` is then
+    `tokenization` is "" and `gold` and `scorer` are set for predictions that were brought in; `task` is then
     what tells their gold file. `of` is the artifact that it is of: one seed of it, under one cut;
     `run` that seed, None of predictions that were brought in, whose number of examples is `told`.
     """
@@ -56,7 +56,7 @@ class Comparable:
     task: str
     path: Path
     stamp: str
-    cut: str = ""
+    tokenization: str = ""
     gold: str = ""
     scorer: str = ""
     run: SavedRun | None = None
@@ -81,7 +81,7 @@ class Comparable:
 
 def of_workspace(workspace: Workspace) -> list[Comparable]:
     """All there is to compare, runs first, the newest of each first."""
-    runs = pickers.runs_to_pick(workspace, cuts=True)
+    runs = pickers.runs_to_pick(workspace, by_tokenization=True)
     return [*map(_of_run, runs), *map(_of_file, list_imported_predictions(workspace))]
 
 
@@ -117,7 +117,7 @@ def opened(first: Comparable, second: Comparable) -> RunPair:
     asked = PairSpec(
         str(first.path),
         str(second.path),
-        (first.cut, second.cut),
+        (first.tokenization, second.tokenization),
         first.gold or second.gold,
         kind,
         scorer,
@@ -205,7 +205,14 @@ def _shown(name: str) -> str:
 def _of_run(one: ChosenRun) -> Comparable:
     stamp = one.of.artifact.stamp if one.of.artifact else ""
     return Comparable(
-        one.name, one.of.name, one.of.kind, one.of.task, one.run.folder, stamp, one.cut, run=one.run
+        one.name,
+        one.of.name,
+        one.of.kind,
+        one.of.task,
+        one.run.folder,
+        stamp,
+        one.tokenization,
+        run=one.run,
     )
 
 
@@ -231,15 +238,15 @@ def _baseline(offered: Sequence[Comparable]) -> int:
     if newest is None:
         return 0
     fitting = [place for place, one in enumerate(offered) if one.fits(newest)]
-    cuts = Counter(one.path for one in offered)
+    per_run = Counter(one.path for one in offered)
     plain_ones = [
         place
         for place in fitting
-        if offered[place].of != newest.of and cuts[offered[place].path] == 1
+        if offered[place].of != newest.of and per_run[offered[place].path] == 1
     ]
     own = [
         place
         for place in fitting
-        if offered[place].cut == BASE and offered[place].path == newest.path
+        if offered[place].tokenization == BASE and offered[place].path == newest.path
     ]
     return next(iter([*plain_ones, *own, *fitting[1:]]), 0)

@@ -222,7 +222,9 @@ def command_of(
         if (value := getattr(asked, one))
         for part in (f"--{one}", value)
     ]
-    parts += ["--tokenization", *cuts] if (cuts := [cut for cut in compared.cuts if cut]) else []
+    tokenizations = [name for name in compared.tokenizations if name]
+    if tokenizations:
+        parts += ["--tokenization", *tokenizations]
     parts += ["--slice", name] if name != ALL else []
     flags = ((one, getattr(settings, one)) for one in ("suffix", "pieces", "seldom"))
     parts += [

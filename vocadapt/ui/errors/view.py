@@ -209,7 +209,7 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
 
 
-def cuts(slicing: Slicing) -> None:
+def tokenizations(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
     found = slicing.by_tokenization(_chosen())
     if found:

@@ -21,7 +21,7 @@ FINDINGS = 4  # of what is to be known of the newest runs, told at once
 
 
 def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
-    """The newest runs: their scores under each cut, their learning curves, the way to Results."""
+    """The newest runs: their scores under each tokenization, their learning curves, the way to Results."""
     newest = runs[0]
     if newest.artifact:
         pickers.stale_note(newest.artifact, workspace)
@@ -64,26 +64,28 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
 
 
 def _scores(newest: RunSet) -> None:
-    """The headline under each cut, mean ± sd, n and the score's name beside it."""
-    if not newest.cuts:
+    """The headline under each tokenization, mean ± sd, n and the score's name beside it."""
+    if not newest.tokenizations:
         st.markdown("The test split holds no labels: predicted, not scored.")
         return
-    for column, cut in zip(st.columns(len(newest.cuts)), newest.cuts, strict=True):
-        summary = newest.summary(cut)
+    for column, tokenization in zip(
+        st.columns(len(newest.tokenizations)), newest.tokenizations, strict=True
+    ):
+        summary = newest.summary(tokenization)
         sd = (
             "one seed: no sd"
             if summary.sd is None
             else f"± {score(summary.sd)}, n = {len(summary.values)}"
         )
         column.metric(
-            f"{format_metric_name(newest.metric)} · {cut}",
+            f"{format_metric_name(newest.metric)} · {tokenization}",
             score(summary.mean),
             sd,
             delta_color="off",
             delta_arrow="off",
         )
-    units = newest.scores[newest.cut]["units"]
-    defined = str(newest.scores[newest.cut].get("definition", newest.scorer.about))
+    units = newest.scores[newest.main_tokenization]["units"]
+    defined = str(newest.scores[newest.main_tokenization].get("definition", newest.scorer.about))
     st.markdown(
         f":small[:gray[{newest.scorer.name}: {plain(defined)}; {count(units)} test units.]]"
     )

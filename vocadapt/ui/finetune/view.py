@@ -119,7 +119,7 @@ def form(workspace: Workspace) -> Wanted | None:
                 width=150,
             )
         )
-        cut = st.selectbox(
+        picked = st.selectbox(
             "Tokenization",
             [USUAL, *TOKENIZATIONS],
             key="finetune_tokenization",
@@ -150,7 +150,7 @@ def form(workspace: Workspace) -> Wanted | None:
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
     if place is None or not models:
         return None
-    tokenization = "" if cut == USUAL else str(cut)
+    tokenization = "" if picked == USUAL else str(picked)
     step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=int(limit))
     return Wanted(models, place, run_cache.task_of(place, max(fold, 1) if fold else 0), step)
 

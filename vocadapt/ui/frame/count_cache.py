@@ -237,7 +237,7 @@ def _reducer(
     folder: str, stamp: str, model: str, model_stamp: str, _vocabulary: Vocabulary, _counts: Counts
 ) -> Reducer:
     reducer = Reducer(_vocabulary, _counts)
-    _ = reducer.tokens  # laid out and cut now, under the spinner
+    _ = reducer.tokens  # laid out and tokenized now, under the spinner
     return reducer
 
 

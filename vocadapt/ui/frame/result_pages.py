@@ -79,7 +79,7 @@ def _projection(job: Job) -> Address:
 def _run(job: Job) -> Address:
     made = [
         one
-        for one in pickers.runs_to_pick(job.workspace, cuts=True)
+        for one in pickers.runs_to_pick(job.workspace, by_tokenization=True)
         if one.of.name == job.target.name
     ]
     return {"results_task": made[0].of.task, "results_confused": made[0].name} if made else {}

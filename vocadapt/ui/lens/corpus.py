@@ -1,4 +1,4 @@
-"""Parts of the tokenizer lens page: how models cut a whole text of the workspace, from the counts
+"""Parts of the tokenizer lens page: tokenizations of a whole text of the workspace, from the counts
 that it keeps.
 """
 
@@ -17,7 +17,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.lens.view import Seen, cut_line
+from vocadapt.ui.lens.view import Seen, tokenization_line
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
 STARTING = 2.0  # seconds until a job works
@@ -63,8 +63,8 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
 
 @st.fragment
 def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
-    """The words that another model cuts otherwise than the first; the one selected is shown in
-    every model's cut.
+    """The words that another model tokenizes differently from the first; the one selected is shown in
+    every model's tokenization.
     """
     others = {seen.label: seen for seen in models[1:]}
     st.subheader("Most changed words")
@@ -95,12 +95,12 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
         f" **{plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
         " a word to see its tokenizations."
     )
-    table, cut = st.columns([1.25, 1], gap="large")
+    table, chips = st.columns([1.25, 1], gap="large")
     with table:
         rows = selected_rows(shown)
-    with cut:
+    with chips:
         word = shown[rows[0] if rows else 0].word
-        markup.cut_lines([cut_line(seen, first, word) for seen in models])
+        markup.tokenization_lines([tokenization_line(seen, first, word) for seen in models])
     st.download_button(
         "changed-words.csv",
         lambda: changed_csv(changed),
@@ -133,7 +133,7 @@ def selected_rows(changed: Sequence[Change]) -> list[int]:
 
 
 def changed_csv(changed: Sequence[Change]) -> str:
-    """Every changed word with its count, its two cuts and the pieces saved, as a CSV file."""
+    """Every changed word with its count, its two tokenizations and the tokens saved, as a CSV file."""
     lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
     return format_csv([("word", "count", "before", "after", "saved"), *lines])
 

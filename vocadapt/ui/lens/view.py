@@ -1,4 +1,4 @@
-"""Parts of the tokenizer lens page: which models, which text, and their cuts as rows of chips."""
+"""Parts of the tokenizer lens page: the models, the text, and its tokens as rows of chips."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from vocadapt.models.adapted_model import before_of
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import export, intake, markup, pickers
-from vocadapt.ui.components.markup import Chip, CutLine, plain
+from vocadapt.ui.components.markup import Chip, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
 from vocadapt.vocabulary.lens import (
@@ -59,7 +59,7 @@ class Seen:
 
     @property
     def cutter(self) -> WordTokenizer:
-        """What of it cuts words."""
+        """The part of it that tokenizes words."""
         return count_cache.cutter_of(self.name, self.label)
 
 
@@ -127,7 +127,7 @@ def ask_for_text() -> str:
     return str(text)
 
 
-def cuts(models: Sequence[Seen], text: str) -> None:
+def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
     """One row of chips a model, and under them the figures of each against the first."""
     if not text.strip():
         st.markdown("Type a text above, or click an example.")
@@ -138,7 +138,7 @@ def cuts(models: Sequence[Seen], text: str) -> None:
             f" maximum is {count(LONGEST)}."
         )
     else:
-        markup.cut_lines([cut_line(seen, models[0], text) for seen in models])
+        markup.tokenization_lines([tokenization_line(seen, models[0], text) for seen in models])
         st.markdown(
             ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
             " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model"
@@ -148,8 +148,8 @@ def cuts(models: Sequence[Seen], text: str) -> None:
         _metrics([seen.cutter.figures(count_text(text, seen.model.splitter)) for seen in models])
 
 
-def cut_line(seen: Seen, first: Seen, text: str) -> CutLine:
-    """How one model cuts a text, its tokens marked against the first model's vocabulary."""
+def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
+    """The tokens of a text under one model, marked against the first model's vocabulary."""
     pieces = tokenize_text(seen.model.fast_tokenizer, text)
     known, unknown = first.model.vocabulary, seen.model.vocabulary.unknown
     chips = [
@@ -163,13 +163,13 @@ def cut_line(seen: Seen, first: Seen, text: str) -> CutLine:
     ]
     casing = "uncased" if seen.model.splitter.lowercase else "cased"
     here = (
-        f"cut into {count(len(pieces))}"
+        f"split into {count(len(pieces))}"
         if len(pieces) > 1
         else "in one piece"
         if pieces
         else "nothing left of it"
     )
-    return CutLine(
+    return TokenizationLine(
         seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {here}", chips
     )
 
@@ -198,9 +198,9 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
         )
         if text.strip():
             st.download_button(
-                "cuts.tsv",
-                lambda: _cuts_file(models, text),
-                "cuts.tsv",
+                "tokenizations.tsv",
+                lambda: _tokenizations_file(models, text),
+                "tokenizations.tsv",
                 on_click="ignore",
                 icon=":material/download:",
                 key="get_cuts",
@@ -290,7 +290,7 @@ def _metrics(rows: Sequence[TokenizationFigures]) -> None:
                 )
 
 
-def _cuts_file(models: Sequence[Seen], text: str) -> str:
+def _tokenizations_file(models: Sequence[Seen], text: str) -> str:
     rows: list[tuple[object, ...]] = [
         (seen.label, piece.token, piece.id, piece.start, piece.end)
         for seen in models

@@ -249,7 +249,7 @@ def cost(
 
 
 def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
-    """The wordpieces of the text under the model's cut, counted where its words were, else guessed
+    """The number of wordpieces of the text, counted if its words were counted, else estimated
     from its size.
     """
     cutter = count_cache.cutter_of(wanted.model, wanted.label)

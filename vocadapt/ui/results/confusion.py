@@ -22,8 +22,8 @@ def taken_for(task: str) -> None:
     st.subheader("Confusion matrix")
     left, right = st.columns([1, 1.6], gap="large")
     with left:
-        chosen = pick_run(workspace(), "Run", "results_confused", task=task, cuts=True)
-    if chosen is None or not chosen.cut:
+        chosen = pick_run(workspace(), "Run", "results_confused", task=task, by_tokenization=True)
+    if chosen is None or not chosen.tokenization:
         return
     if chosen.run.kind == "qa":
         with right:
@@ -33,7 +33,7 @@ def taken_for(task: str) -> None:
         found = _confusion(
             str(chosen.run.folder),
             chosen.of.artifact.stamp if chosen.of.artifact else "",
-            chosen.cut,
+            chosen.tokenization,
             chosen,
         )
         many = len(found.predicted) > MOST_ACROSS
@@ -46,10 +46,10 @@ def taken_for(task: str) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> ConfusionMatrix:
+def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -> ConfusionMatrix:
     kept = _chosen.run.kept
     return build_confusion_matrix(
-        _chosen.run.kind, kept.split.gold, kept.predicted[cut], _chosen.run.rules.untyped
+        _chosen.run.kind, kept.split.gold, kept.predicted[tokenization], _chosen.run.rules.untyped
     )
 
 

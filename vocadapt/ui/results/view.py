@@ -62,8 +62,12 @@ def pick_task(runs: Sequence[RunSet]) -> str:
 
 
 def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
-    """Ask for the baseline, a run under a cut; None where none is pinned."""
-    offered = {f"{one.name} · {cut}": (one.name, cut) for one in reversed(runs) for cut in one.cuts}
+    """Ask for the baseline, a run under a tokenization; None if none is selected."""
+    offered = {
+        f"{one.name} · {tokenization}": (one.name, tokenization)
+        for one in reversed(runs)
+        for tokenization in one.tokenizations
+    }
     chosen = st.selectbox(
         "Baseline",
         list(offered),
@@ -114,7 +118,7 @@ def headline(board: TaskLeaderboard) -> None:
         delta_color="off",
         delta_arrow="off",
     )
-    columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
+    columns[0].markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     if best.test:
         p = best.test.p_randomisation
         said = f"points to the baseline, p {'' if p < LEAST else '= '}{format_p_value(p)}"
@@ -140,7 +144,7 @@ def leaderboard(board: TaskLeaderboard) -> None:
     marks = [
         result_figures.ScoreMark(
             escape_invisible(one.name),
-            one.cut,
+            one.tokenization,
             one.headline.values,
             one.headline.mean,
             one.headline.sd,
@@ -164,7 +168,7 @@ def _table(board: TaskLeaderboard) -> None:
     paired = any(one.test or one.verdict for one in shown)
     columns: dict[str, Sequence[object]] = {
         "run": [escape_invisible(one.name) for one in shown],
-        "cut": [one.cut for one in shown],
+        "tokenization": [one.tokenization for one in shown],
         "seeds": [len(one.seeds) for one in shown],
         headline: [format_mean_and_sd(one) for one in shown],
         "95 % interval": [
@@ -191,7 +195,7 @@ def _table(board: TaskLeaderboard) -> None:
             for name in others
         },
         "model": [escape_invisible(one.model) for one in shown],
-        "trained on": [one.tokenization for one in shown],
+        "trained on": [one.trained_on for one in shown],
     }
     st.dataframe(
         columns,

@@ -106,7 +106,7 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
 
 
 def _predicted(run: SavedRun, lines: list[str]) -> str:
-    """The predictions of lines under the cut that counts, as a file."""
+    """The predictions for lines under the main tokenization, as a file."""
     examples = plain_examples(run, lines)
     bar, said = st.progress(0.0, "Reading …"), []
     for start in range(0, len(examples), READ_AT_ONCE):

@@ -17,7 +17,7 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.markup import Chip, CutLine, Marked, plain
+from vocadapt.ui.components.markup import Chip, Marked, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
 from vocadapt.vocabulary.lens import tokenize_text
@@ -28,7 +28,7 @@ DRAWN = (
 )
 ROUND = 300  # characters on either side of an answer
 LABELS = {"ner": "Sentence", "relations": "Text with marked entities"}
-BEST = 3  # answers shown for each cut
+BEST = 3  # answers shown for each tokenization
 NOTES = {
     BASE: "tokenization before adaptation",
     ADAPTED: "with the added words",
@@ -121,19 +121,23 @@ def _word_rule(run: SavedRun) -> str:
 
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
-    """Draw the cuts, what is said under each, and the figures behind it."""
+    """Draw the tokens, and the predictions and probabilities under each tokenization."""
     if isinstance(example, Question):
         _answers(run, run_cache.tried(folder, example), example)
         return
     text = written(example)
-    markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
-    if len(run.cuts) > 1:
+    markup.tokenization_lines(
+        [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
+    )
+    if len(run.tokenizers) > 1:
         st.markdown(LEGEND)
     tried = run_cache.tried(
         folder, example
     )  # below the parts that need no network and are shown at once
     if isinstance(example, Sentence):
-        markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
+        markup.marked_texts(
+            [_marked(tried, tokenization, example) for tokenization in tried.logits]
+        )
         _words(tried, example)
     else:
         _labels(tried)
@@ -148,7 +152,7 @@ def written(example: Example) -> str:
 
 
 def _own(run: SavedRun) -> Example | None:
-    """An example of the run's own test: the first one its cuts disagree on."""
+    """An example of the run's own test: the first on which its tokenizations disagree."""
     try:
         return find_disagreement(run)
     except InputError:
@@ -196,10 +200,12 @@ def _is_short(text: str) -> bool:
     return 0 < len(text) <= LONGEST_ADDRESS
 
 
-def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
-    """The tokens of a text under one cut, those that the base cut lacks in green."""
-    own = run.cuts[cut].tokenizer
-    known = run.cuts[BASE].tokenizer if BASE in run.cuts else own
+def _tokenization_line(
+    run: SavedRun, tokenization: str, text: str, note: str = ""
+) -> TokenizationLine:
+    """The tokens of a text under one tokenization; those that the base tokenization lacks are green."""
+    own = run.tokenizers[tokenization].tokenizer
+    known = run.tokenizers[BASE].tokenizer if BASE in run.tokenizers else own
     pieces = tokenize_text(own, text)
     unknown = run.model.vocabulary.unknown
     chips = [
@@ -217,29 +223,39 @@ def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
         )
         for piece in pieces
     ]
-    return CutLine(
-        label_tokenization(cut), f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips
+    return TokenizationLine(
+        label_tokenization(tokenization),
+        f"{NOTES[tokenization]} · {count(len(pieces))} pieces{note}",
+        chips,
     )
 
 
-def _marked(tried: ExamplePrediction, cut: str, example: Sentence) -> Marked:
-    """A sentence with its entities underlined, as one cut has them."""
+def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> Marked:
+    """A sentence with its entities underlined, as predicted under one tokenization."""
     ends, place = [], 0
     for word in example.words:
         ends.append((place, place + len(word)))
         place += len(word) + 1
-    spans = spans_of(tried.predictions[cut])
+    spans = spans_of(tried.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = f"{len(spans)} entities" if len(spans) != 1 else "1 entity"
-    return Marked(f"{cut} says", found, written(example), marks, cut == tried.tokenization)
+    return Marked(
+        f"{tokenization} predicts",
+        found,
+        written(example),
+        marks,
+        tokenization == tried.tokenization,
+    )
 
 
 def _words(tried: ExamplePrediction, example: Sentence) -> None:
-    """Every word that a cut takes for part of an entity, with what each cut says and how surely,
-    and who was outvoted.
+    """Every word that a tokenization predicts as part of an entity, with the prediction and
+    probability of each tokenization, and which one was outvoted.
     """
     votes = dict(tried.votes)
-    shares = {cut: tried.probabilities(cut).max(axis=1) for cut in tried.logits}
+    shares = {
+        tokenization: tried.probabilities(tokenization).max(axis=1) for tokenization in tried.logits
+    }
     rows = [
         row
         for row in range(len(example.words))
@@ -258,9 +274,9 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
     }
-    for cut, said in tried.predictions.items():
-        table[cut] = [
-            f"{markup.escape_invisible(said[row])}  {fraction(float(shares[cut][row]))}"
+    for tokenization, said in tried.predictions.items():
+        table[tokenization] = [
+            f"{markup.escape_invisible(said[row])}  {fraction(float(shares[tokenization][row]))}"
             for row in rows
         ]
     if POOLED in tried.logits:
@@ -273,20 +289,25 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
 
 
 def _labels(tried: ExamplePrediction) -> None:
-    """The probability of every label under each cut, and who was outvoted."""
+    """The probability of every label under each tokenization, and which one was outvoted."""
     markup.marked_texts(
         [
             Marked(
-                f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.tokenization
+                f"{tokenization} predicts",
+                "",
+                ", ".join(said) or "no label",
+                counts=tokenization == tried.tokenization,
             )
-            for cut, said in tried.predictions.items()
+            for tokenization, said in tried.predictions.items()
         ]
     )
     table: dict[str, list[object]] = {
         "label": [markup.escape_invisible(name) for name in tried.outputs.names]
     }
-    for cut in tried.logits:
-        table[cut] = [fraction(float(share)) for share in tried.probabilities(cut)[0]]
+    for tokenization in tried.logits:
+        table[tokenization] = [
+            fraction(float(share)) for share in tried.probabilities(tokenization)[0]
+        ]
     table["probability"] = [float(share) for share in tried.probabilities(tried.tokenization)[0]]
     st.dataframe(table, hide_index=True, height="content", column_config={"probability": _bar(" ")})
     for _, vote in tried.votes:
@@ -294,10 +315,10 @@ def _labels(tried: ExamplePrediction) -> None:
 
 
 def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
-    """The best answers under each cut, where they stand, and the text round the one that counts."""
+    """The best answers under each tokenization, their positions, and the text around the main one."""
     best = {
-        cut: best_answers(rows, example.context, BEST, rule=example.word_rule)
-        for cut, rows in tried.logits.items()
+        tokenization: best_answers(rows, example.context, BEST, rule=example.word_rule)
+        for tokenization, rows in tried.logits.items()
     }
     if not best[tried.tokenization]:
         st.markdown(
@@ -316,7 +337,7 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
     markup.marked_texts(
         [
             Marked(
-                f"{cut} answers",
+                f"{tokenization} answers",
                 f"score {found[0].score:.2f} · share {fraction(found[0].probability)}{of}",
                 shown,
                 (
@@ -324,22 +345,24 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
                     if found[0].end > start and found[0].start < end
                     else []
                 ),
-                cut == tried.tokenization,
+                tokenization == tried.tokenization,
             )
-            for cut, found in best.items()
+            for tokenization, found in best.items()
             if found
         ]
     )
-    markup.cut_lines(
+    markup.tokenization_lines(
         [
-            _cut_line(run, cut, f"{example.question} {shown}", " of the question and this text")
-            for cut in run.cuts
+            _tokenization_line(
+                run, tokenization, f"{example.question} {shown}", " of the question and this text"
+            )
+            for tokenization in run.tokenizers
         ]
     )
-    rows = [(cut, one) for cut, found in best.items() for one in found]
+    rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
     st.dataframe(
         {
-            "cut": [cut for cut, _ in rows],
+            "tokenization": [tokenization for tokenization, _ in rows],
             "answer": [markup.escape_invisible(one.text) for _, one in rows],
             "score": [f"{one.score:.2f}" for _, one in rows],
             "share": [fraction(one.probability) for _, one in rows],

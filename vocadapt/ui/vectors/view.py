@@ -58,7 +58,7 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
 
 @st.fragment
 def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
-    """The similar-words probe, and the word's lines; its examples are words that the model cuts,
+    """The similar-words probe, and the word's lines; its examples are words that the model splits,
     where there is one.
     """
     space, here = cache.space_of(vectors), _here(model)

@@ -16,7 +16,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import export, keyword_in_context, markup
-from vocadapt.ui.components.markup import Card, Chip, CutLine
+from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lens.view import Seen
@@ -290,7 +290,7 @@ def _tokens(
 def _token(
     workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, gone: Mask, i: int
 ) -> None:
-    """One token: its cut without itself, its count, its neighbors, its lines."""
+    """One token: its tokens once it is removed, its count, its neighbors, its lines."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
     others = {vocabulary.tokens[k] for k in np.flatnonzero(gone).tolist() if k != i}
@@ -302,9 +302,9 @@ def _token(
     pieces = () if pieces == (vocabulary.unknown,) else pieces
     state = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
     note = f"{state} · tokenized without it" if pieces else state
-    markup.cut_lines(
+    markup.tokenization_lines(
         [
-            CutLine(
+            TokenizationLine(
                 token,
                 note,
                 [Chip(piece, goes_on=k > 0) for k, piece in enumerate(pieces or [token])],

@@ -67,7 +67,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class CutWord:
+class SplitWord:
     """A word of the text that is split, its wordpieces and its count.
 
     task_count: its count inside the entities of the task; None without a task.
@@ -90,7 +90,7 @@ class Advice:
     findings: tuple[Finding, ...]
     figures: Figures
     recipes: tuple[Suggestion, ...]
-    cut: tuple[CutWord, ...] = field(repr=False)
+    split_words: tuple[SplitWord, ...] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as JSON values, fractions between 0 and 1."""
@@ -115,24 +115,26 @@ class Advice:
             "top_saved": figures.top_saved,
             "added": [asdict(gain) for gain in figures.gains],
             "recipes": [asdict(recipe) for recipe in self.recipes],
-            "cut_words": [asdict(word) for word in self.cut],
+            "cut_words": [asdict(word) for word in self.split_words],
             "lines": figures.lines,
             "lines_read": figures.lines_read,
         }
 
 
-def tokenization_as_json(cuts: TokenizationStatistics) -> dict[str, Any]:
+def tokenization_as_json(statistics: TokenizationStatistics) -> dict[str, Any]:
     """Return tokenization statistics as fractions; `pieces`: fractions of the running words with 1, 2, …,
     6 or more wordpieces.
     """
     return {
-        "words": cuts.words,
-        "distinct": cuts.distinct,
-        "cut": cuts.share,
-        "cut_distinct": cuts.share_distinct,
-        "unknown": cuts.unknown_share,
-        "fertility": cuts.fertility,
-        "pieces": [count / cuts.words if cuts.words else 0.0 for count in cuts.profile],
+        "words": statistics.words,
+        "distinct": statistics.distinct,
+        "cut": statistics.share,
+        "cut_distinct": statistics.share_distinct,
+        "unknown": statistics.unknown_share,
+        "fertility": statistics.fertility,
+        "pieces": [
+            count / statistics.words if statistics.words else 0.0 for count in statistics.profile
+        ],
     }
 
 
@@ -161,7 +163,7 @@ def advise(
         findings,
         figures,
         recipes,
-        _most_cut(text, entities),
+        _most_frequent_split_words(text, entities),
     )
 
 
@@ -248,17 +250,19 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
     )
 
 
-def _most_cut(text: TokenizedText, task: TokenizedText | None) -> tuple[CutWord, ...]:
-    """The most frequent words with a letter that are cut."""
-    cut = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
-    cut = sorted(cut, key=lambda word: -text.counts[word])[:SHOWN]
+def _most_frequent_split_words(
+    text: TokenizedText, task: TokenizedText | None
+) -> tuple[SplitWord, ...]:
+    """The most frequent words with a letter that the model splits."""
+    split = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
+    split = sorted(split, key=lambda word: -text.counts[word])[:SHOWN]
     inside = None if task is None else task.counts
     return tuple(
-        CutWord(
+        SplitWord(
             word,
             text.pieces[word],
             text.counts[word],
             None if inside is None else inside.get(word, 0),
         )
-        for word in cut
+        for word in split
     )

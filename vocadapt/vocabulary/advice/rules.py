@@ -37,7 +37,7 @@ LEAST_SAVED = 0.03
 # words that occur 20 times or more: fewer are no vocabulary, and no test set would show them
 LEAST_ADDED = 100
 CUT_ENTITIES = 0.25  # of a task's entity words: from here the task alone can be reason enough …
-LEAST_MENDED = 0.10  # … where the text brings at least this share of those that are cut
+LEAST_MENDED = 0.10  # … where the text brings at least this share of those that are split
 MANY_RARE = 0.5  # of the would-be-added words
 
 
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         "the text seems to be of another language or casing than the model",
         lambda f: f.corpus.share >= MOST_CUT,
         lambda f: (
-            f"{format_fraction(f.corpus.share)} of the running words are cut: the text seems to be of another"
+            f"{format_fraction(f.corpus.share)} of the running words are split: the text seems to be of another"
             " language or casing."
         ),
         f"From {format_fraction(MOST_CUT)}: English texts have at most .12. Choose a model of this language"
@@ -157,7 +157,7 @@ RULES: tuple[Rule, ...] = (
         f"Under {LEAST_ADDED} there is nothing to gain; rarer words get poor rows.",
     ),
     Rule(
-        "hardly cut",
+        "hardly split",
         "hardly worth it, for the model knows nearly all that this text says often",
         lambda f: f.top_saved < LEAST_SAVED and not f.task_needs_words,
         lambda f: (
@@ -198,17 +198,17 @@ RULES: tuple[Rule, ...] = (
             and (f.gain(FEW).mended_task or 0.0) < LEAST_MENDED
         ),
         lambda f: (
-            "Of the task's entity words that are cut, the words to be added mend"
+            "Of the task's entity words that are split, the words to be added mend"
             f" {format_fraction(f.gain(FEW).mended_task)}."
         ),
         f"Under {format_fraction(LEAST_MENDED)} this is not the text of that task.",
     ),
     Rule(
-        "task hardly cut",
+        "task hardly split",
         "",
         lambda f: f.task is not None and f.task.share < f.corpus.share,
         lambda f: (
-            f"The task's entity words are cut less ({format_fraction(f.task.share if f.task else None)}) than"
+            f"The task's entity words are split less ({format_fraction(f.task.share if f.task else None)}) than"
             " the text's words."
         ),
         "The gain, if any, will not come from the entities.",

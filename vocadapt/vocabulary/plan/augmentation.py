@@ -209,8 +209,8 @@ def _rank_words(materials: AugmentationMaterials) -> Candidates:
 
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
-    cut = materials.staying.tokenize
-    saved = {word: count * (len(cut(word)) - 1) for word, count in materials.words}
+    tokenize = materials.staying.tokenize
+    saved = {word: count * (len(tokenize(word)) - 1) for word, count in materials.words}
     return sorted(saved, key=lambda word: -saved[word])
 
 

@@ -193,12 +193,14 @@ def measure_departures(
     words = added_words = missed = other = 0
     shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
-        cut = splitter.words(piece)
+        words_of = splitter.words(piece)
         rule = tuple(
-            token for word in cut for token in ((word,) if word in added else before.tokenize(word))
+            token
+            for word in words_of
+            for token in ((word,) if word in added else before.tokenize(word))
         )
-        here = sum(word in added for word in cut)
-        words += count * len(cut)
+        here = sum(word in added for word in words_of)
+        words += count * len(words_of)
         added_words += count * here
         if rule == got:
             continue
