@@ -20,7 +20,7 @@ glossary.offer_terms(
     "alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"
 )
 with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
-    panel.job_panel(workspace, ["map"])
+    panel.job_panel(workspace, ["projection"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)

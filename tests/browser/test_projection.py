@@ -140,7 +140,7 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     chart(page)
     page.get_by_role("button", name="New projection").click()
     page.get_by_role("button", name="Create projection").click()
-    page.get_by_test_id("stSidebar").get_by_text(re.compile("Draw a map")).wait_for()
+    page.get_by_test_id("stSidebar").get_by_text(re.compile("Compute a projection")).wait_for()
     page.locator(".js-plotly-plot").wait_for()  # the old one
     page.wait_for_url(re.compile("view=trials-vectors-tsne"), timeout=JOB)
     chart(page)

@@ -65,7 +65,7 @@ def test_what_a_step_writes(tiny_bert, tmp_path):
     assert (
         estimate_bytes(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
     )
-    assert estimate_bytes(Spec("map", ProjectionStep(), {"space": "x"})) == FLOOR
+    assert estimate_bytes(Spec("projection", ProjectionStep(), {"space": "x"})) == FLOOR
 
 
 def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):

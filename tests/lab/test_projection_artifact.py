@@ -81,9 +81,10 @@ def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert,
     workspace = Workspace(tmp_path / "ws")
     step = ProjectionStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
     made = run_step(
-        Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m")
+        Spec("projection", step, {"space": tiny_bert, "other": vectors}),
+        workspace.folder("projections", "m"),
     )
-    assert [found.name for found in workspace.artifacts("maps")] == ["m"] and made.stale(
+    assert [found.name for found in workspace.artifacts("projections")] == ["m"] and made.stale(
         workspace
     ) == []
     manifest = made.manifest
@@ -108,7 +109,10 @@ def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
     copied = workspace.folder("vectors", "v")
     copied.parent.mkdir(parents=True)
     shutil.copytree(vectors, copied)
-    made = run_step(Spec("map", ProjectionStep(), {"space": copied}), workspace.folder("maps", "m"))
+    made = run_step(
+        Spec("projection", ProjectionStep(), {"space": copied}),
+        workspace.folder("projections", "m"),
+    )
     assert made.stale(workspace) == []
     edited = json.loads((copied / "manifest.json").read_text())
     (copied / "manifest.json").write_text(json.dumps({**edited, "seconds": 1.5}))
@@ -122,8 +126,8 @@ def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
 
     step = ProjectionStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
     with pytest.raises(Canceled):
-        run_step(Spec("map", step, {"space": vectors}), tmp_path / "maps" / "m", stop)
-    assert not (tmp_path / "maps").exists() or not any((tmp_path / "maps").iterdir())
+        run_step(Spec("projection", step, {"space": vectors}), tmp_path / "projections" / "m", stop)
+    assert not (tmp_path / "projections").exists() or not any((tmp_path / "projections").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,8 @@ def test_a_canceled_map_leaves_nothing(vectors, tmp_path):
 )
 def test_a_damaged_map_is_said(vectors, tmp_path, damage):
     made = run_step(
-        Spec("map", ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m"
+        Spec("projection", ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}),
+        tmp_path / "m",
     )
     damage(made.folder)
     with pytest.raises(InputError):
@@ -251,9 +256,10 @@ def test_the_command_makes_an_artifact(ask, vectors, tiny_bert, tmp_path):
         "--min-length",
         0,
     )
-    folder = tmp_path / "ws" / "maps" / "both"
+    folder = tmp_path / "ws" / "projections" / "both"
     assert (
-        answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
+        answer["manifest"] == str(folder / "manifest.json")
+        and Manifest.load(folder).kind == "projections"
     )
     assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
     assert open_artifact(folder).manifest.command.startswith(

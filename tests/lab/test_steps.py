@@ -52,7 +52,7 @@ def vectors(vectors):
 
 def test_a_step_is_registered_once_under_its_own_name():
     assert all(step.name == name for name, step in STEPS.items())
-    with pytest.raises(InputError, match="already"):
+    with pytest.raises(InputError, match="already a step"):
         register_step(STEPS["corpus"])
 
 
@@ -421,7 +421,7 @@ SPECS = [
     ),
     Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
     Spec(
-        "further",
+        "continued",
         ContinuedPretrainingStep(
             CorpusSettings(sample=0.05),
             ContinuedSettings(
@@ -432,7 +432,7 @@ SPECS = [
     ),
     *(
         Spec(
-            "further",
+            "continued",
             ContinuedPretrainingStep(
                 further=ContinuedSettings("whole", training=pretraining_preset("exbert", **budget))
             ),
@@ -441,15 +441,15 @@ SPECS = [
         for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
     ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
-    Spec("map", ProjectionStep(), {"space": "m"}),
+    Spec("projection", ProjectionStep(), {"space": "m"}),
     Spec(
-        "map",
+        "projection",
         ProjectionStep(TokenChoice(around="--x $y$ <s>", search="-a")),
         {"space": "m", "other": "n"},
         offline=True,
     ),
     Spec(
-        "map",
+        "projection",
         ProjectionStep(
             TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
             ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8),

@@ -14,10 +14,10 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import held, hold, take
 from vocadapt.lab.workspace.manifest import Manifest, content_stamp, seen_stamp, take_input
 from vocadapt.lab.workspace.workspace import (
-    KINDS,
     Workspace,
     adapted_models,
     check_name,
+    list_kinds,
     open_artifact,
     writing,
 )
@@ -81,7 +81,7 @@ def put(workspace, kind, name, inputs=None, text="1"):
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_bad_name_is_refused_everywhere(tmp_path, name):
     workspace = Workspace(tmp_path / "w")
-    for kind in KINDS:
+    for kind in list_kinds():
         with pytest.raises(InputError):
             workspace.folder(kind, name)
     with pytest.raises(InputError, match="cannot be a name"):

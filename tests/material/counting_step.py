@@ -70,9 +70,17 @@ def kept(task: Task) -> list[int]:
 
 
 def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> None:
-    step = Step("count", "Sum squares", CountStep, count, "corpora", needs=(TEXT,), libraries=())
+    step = Step(
+        "count",
+        "Sum squares",
+        CountStep,
+        count,
+        "corpora",
+        needs=(TEXT,),
+        libraries=(),
+        command=("count",),
+    )
     put(STEPS, "count", step)
-    put(command_lines.WORDS, "count", ("count",))
     put(command_lines.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
 
 

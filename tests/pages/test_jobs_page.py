@@ -58,7 +58,7 @@ def test_a_done_job_leads_to_its_result(open_page, workspace, take):
     job = take("mine_1")
     assert job.wait(60).state == "done"
     app = open_page(JOBS, workspace)
-    assert not app.exception and headings(app) == [r"Take text into the workspace · mine\_1"]
+    assert not app.exception and headings(app) == [r"Import text · mine\_1"]
     assert any("check_circle: done" in text for text in texts(app))
     links = [link.proto for link in app.get("page_link")]
     assert [link.page for link in links if link.label == "Show result"] == ["vectors"]
@@ -104,13 +104,10 @@ def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
 def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take):
     first, second = take("first"), take("second")
     assert (first.wait(60).state, second.wait(60).state) == ("done", "done")
-    assert headings(open_page(JOBS, workspace)) == ["Take text into the workspace · second"]
+    assert headings(open_page(JOBS, workspace)) == ["Import text · second"]
     app = open_page(JOBS, workspace)
     app.button(key=f"look_{first.id}").click().run()
-    assert (
-        headings(app) == ["Take text into the workspace · first"]
-        and first.id in app.query_params["jobs_job"]
-    )
+    assert headings(app) == ["Import text · first"] and first.id in app.query_params["jobs_job"]
     app.query_params["jobs_job"] = "nothing<img>"
     app.run()
     assert not app.exception and any("There is no job" in warning.value for warning in app.warning)

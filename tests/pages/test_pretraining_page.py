@@ -58,7 +58,7 @@ def pretrained(tmp_path_factory, tiny_bert):
                 further=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
             )
             run_step(
-                Spec("further", step, {"model": str(model), "text": str(corpus)}),
+                Spec("continued", step, {"model": str(model), "text": str(corpus)}),
                 workspace.folder("models", name),
             )
     return workspace

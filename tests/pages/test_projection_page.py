@@ -177,8 +177,8 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
         TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250)
     )
     run_step(
-        Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
-        own.folder("maps", "mine"),
+        Spec("projection", settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
+        own.folder("projections", "mine"),
     )
     app = open_page(PROJECTION, own, projection_space=VECTORS)
     assert not app.exception and not app.error
@@ -202,7 +202,7 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     if others:
         given["other"] = str(own.folder("models", model))
     settings = ProjectionStep(TokenChoice(first=60), ProjectionSettings("pca"))
-    run_step(Spec("map", settings, given), own.folder("maps", "mine"))
+    run_step(Spec("projection", settings, given), own.folder("projections", "mine"))
     app = open_page(PROJECTION, own)
     assert not app.exception and not app.error
     assert (

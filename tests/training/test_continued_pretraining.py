@@ -462,7 +462,7 @@ def test_its_command_line_is_the_step(tmp_path):
         "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
     )
     spec = Spec(
-        "further", ContinuedPretrainingStep(further=further), {"model": "m", "text": "t.txt"}
+        "continued", ContinuedPretrainingStep(further=further), {"model": "m", "text": "t.txt"}
     )
     arguments = build_arguments(spec, tmp_path / "m")
     assert arguments[3:] == [

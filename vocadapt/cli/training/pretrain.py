@@ -219,7 +219,7 @@ def _build_continued_spec(options: Namespace) -> Spec:
     )
     inputs = {"model": options.model, "text": options.corpus}
     return Spec(
-        "further",
+        "continued",
         ContinuedPretrainingStep(corpus_settings(options), further),
         inputs,
         options.offline,

@@ -113,7 +113,7 @@ def _project(options: Namespace, progress: Progress) -> Answer:
     space, step = options.model or options.vectors, _read_settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
         return _write_artifact(space, step, options, progress)
-    choose_destination(options, "maps")
+    choose_destination(options, "projections")
     check_export_path(Path(options.out), options.overwrite)
     offline = options.offline or None
     drawn = compute_projection(
@@ -134,7 +134,7 @@ def _write_artifact(
     space: str, step: ProjectionStep, options: Namespace, progress: Progress
 ) -> Answer:
     inputs = {"space": space, **({"other": options.other} if options.other else {})}
-    artifact = write(Spec("map", step, inputs, options.offline), options, progress)
+    artifact = write(Spec("projection", step, inputs, options.offline), options, progress)
     manifest = artifact.manifest
     place = {
         "out": str(artifact.folder),

@@ -14,7 +14,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 # Seconds until the first progress of a tiny job with the demo's model: processor time of two cores
 # (2.5 GHz), once and a half, since libraries come from the disk. The longest part is importing
 # torch and transformers.
-START_UP = {"vectors": 3.0, "map": 5.0, "contextual": 11.0, "finetune": 12.0}
+START_UP = {"vectors": 3.0, "projection": 5.0, "contextual": 11.0, "finetune": 12.0}
 LATEST = 5  # jobs whose start counts
 QUIET = 1.25  # slowdown below which a machine counts as idle
 MOST = 20.0  # highest slowdown assumed

@@ -21,7 +21,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, count_departures, domain_space, shares
 from vocadapt.progress import Progress, parts
-from vocadapt.recipe import PRESETS, Recipe, called, write_recipe
+from vocadapt.recipe import PRESETS, Recipe, called, is_preset, write_recipe
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
@@ -287,6 +287,14 @@ def _certify(task: Task, draft: Path, progress: Progress) -> Numbers:
     return {"certificate": certificate.passed}
 
 
+def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
+    """Return the arguments that name the recipe: a preset, or the recipe file next to the model."""
+    certify = [] if settings.certify else ["--no-certificate"]
+    if is_preset(settings.recipe):
+        return ["--preset", settings.recipe.name, *certify]
+    return ["--recipe", str(folder / "recipe.toml"), *certify]
+
+
 STEP = Step(
     "model",
     "Adapt a model",
@@ -296,5 +304,7 @@ STEP = Step(
     needs=(MODEL,),
     takes=(VECTORS, TEXT, TARGET),
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    command=("adapt",),
+    own_arguments=name_recipe,
     seed="recipe.vectors.seed",
 )

@@ -89,11 +89,13 @@ def list_alignments(
 
 STEP = Step(
     "alignment",
-    "Fit and judge a map",
+    "Fit and evaluate an alignment",
     AlignmentStep,
     evaluate_alignment,
     makes="alignments",
     needs=(VECTORS, MODEL),
     libraries=("numpy", "scipy", "tokenizers", "safetensors"),
+    command=("align",),
+    out="--save",
     seed="alignment.seed",
 )

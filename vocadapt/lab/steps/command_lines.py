@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.files import expand_path
-from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
-from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import ALL_FOLDS
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
-from vocadapt.recipe import is_preset
 from vocadapt.settings import Setting, groups_of, settings_of
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -23,41 +20,6 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.masked.trainer import BUDGETS
 
 PROGRAM = ("python", "-m", "vocadapt")
-WORDS = {
-    "corpus": ("words", "count"),
-    "vectors": ("vectors", "train"),
-    "contextual": ("vectors", "contextual"),
-    "import": ("vectors", "import"),
-    "alignment": ("align",),
-    "model": ("adapt",),
-    "leaderboard": ("initializers",),
-    "pretrain": ("pretrain", "--from-scratch"),
-    "further": ("pretrain",),
-    "finetune": ("finetune",),
-    "convert": ("convert",),
-    "map": ("project",),
-}
-INPUTS = {  # others are given as they are
-    "model": "--model",
-    "vectors": "--vectors",
-    "words": "--words",
-    "target": "--target",
-    "held_out": "--text",
-    "other": "--other",
-    "task": "--task",
-    "train": "--train",
-    "dev": "--dev",
-    "test": "--test",
-}
-TEXT = {  # where text is not the command's own argument
-    "import": "--only-words-of",
-    "model": "--corpus",
-    "leaderboard": "--corpus",
-    "pretrain": "--corpus",
-    "contextual": "--corpus",
-    "further": "--corpus",
-}
-OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 SETTING_FLAGS = {  # flags that are not the setting's name
     "epochs": "--num-epochs",
     "batch": "--batch-size",
@@ -177,7 +139,7 @@ FLAGS: dict[str, dict[str, str]] = {
         | {f"scratch.training.{name}": flag_of(name) for name in MASKED}
         | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"}
     ),
-    "further": (
+    "continued": (
         CORPUS_FLAGS
         | {f"further.training.{name}": flag_of(name) for name in MASKED}
         | {
@@ -194,7 +156,7 @@ FLAGS: dict[str, dict[str, str]] = {
         **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit")},
     },
     "convert": {},
-    "map": {
+    "projection": {
         **{
             f"choice.{field.name}": f"--{field.name.replace('_', '-')}"
             for field in fields(TokenChoice)
@@ -208,13 +170,14 @@ FLAGS: dict[str, dict[str, str]] = {
 
 
 def build_command(spec: Spec, folder: Path) -> str:
-    """Return the command line that runs `spec` into `folder`, without settings at their defaults.
-
-    "" for the one step without a command: text that is only imported into the workspace.
+    """Return the command line that runs `spec` into `folder`, without settings at their defaults;
+    "" if there is none.
     """
-    if spec.step == "corpus" and "model" not in spec.inputs:
+    step = STEPS[spec.step]
+    expressed = spec if step.express is None else step.express(spec, folder)
+    if expressed is None or not step.command:
         return ""
-    return shlex.join(build_arguments(_with_lasting_paths(spec, folder), folder))
+    return shlex.join(build_arguments(_name_uploads(expressed, folder), folder))
 
 
 def build_artifact_command(artifact: Artifact) -> str:
@@ -244,48 +207,37 @@ def build_context_command(
 
 def build_arguments(spec: Spec, folder: Path) -> list[str]:
     """Return the command line of a spec as a list of arguments."""
-    flag = OUT.get(spec.step, "--out")
-    return [
-        *PROGRAM,
-        *WORDS[spec.step],
-        *_input_arguments(spec),
-        *_recipe_arguments(spec, folder),
-        *_setting_arguments(spec),
-        *(["--casing", spec.casing] if spec.casing else []),
-        *(["--offline"] if spec.offline else []),
-        *([flag, str(folder)] if flag else []),
-    ]
+    step = STEPS[spec.step]
+    arguments = [*PROGRAM, *step.command, *_input_arguments(spec)]
+    if step.own_arguments is not None:
+        arguments += step.own_arguments(spec.settings, folder)
+    arguments += _setting_arguments(spec)
+    if spec.casing:
+        arguments += ["--casing", spec.casing]
+    if spec.offline:
+        arguments.append("--offline")
+    if step.out:
+        arguments += [step.out, str(folder)]
+    return arguments
 
 
-def _with_lasting_paths(spec: Spec, folder: Path) -> Spec:
-    """Replace paths that will not last: by a corpus's own copies, or by the name of an uploaded
-    file.
-    """
-    if isinstance(spec.settings, CorpusStep) and spec.settings.copy:
-        return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
+def _name_uploads(spec: Spec, folder: Path) -> Spec:
+    """Replace the paths of uploads, which are removed, by the names of the uploaded files."""
     uploads = folder.parent.parent / UPLOADS
     named = {
-        role: tuple(_upload_name(path, uploads) for path in paths)
+        role: tuple(Path(path).name if Path(path).parent == uploads else path for path in paths)
         for role, paths in spec.inputs.items()
     }
     return replace(spec, inputs=named)
 
 
-def _upload_name(path: str, uploads: Path) -> str:
-    return Path(path).name if Path(path).parent == uploads else path
-
-
 def _input_arguments(spec: Spec) -> Iterator[str]:
-    for role, paths in spec.inputs.items():
-        flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
-        flag = None if spec.step == "convert" else flag
-        flag = _space_flag(paths[0]) if role == "space" else flag
+    roles = STEPS[spec.step].roles
+    for name, paths in spec.inputs.items():
+        flag = roles[name].flag
+        if name == "space":  # word vectors and models have different flags
+            flag = "--vectors" if (expand_path(paths[0]) / VECTORS).is_file() else "--model"
         yield from ([flag, *paths] if flag else paths)
-
-
-def _space_flag(space: str) -> str:
-    """Return the flag of a space: word vectors and models have different ones."""
-    return "--vectors" if (expand_path(space) / VECTORS).is_file() else "--model"
 
 
 def _setting_arguments(spec: Spec) -> Iterator[str]:
@@ -352,25 +304,6 @@ def _arguments_of(declared: Setting, value: Any, default: Any) -> list[str]:
     if text.startswith("-"):  # a value that looks like a flag stays a value
         return [f"{flag}={text}"]
     return [flag, text]
-
-
-def _recipe_arguments(spec: Spec, folder: Path) -> list[str]:
-    """Return the arguments for the preset, the recipe file next to the model, or the pretraining
-    stage.
-    """
-    if isinstance(spec.settings, ContinuedPretrainingStep):
-        return ["--stage", spec.settings.further.stage]
-    if not isinstance(spec.settings, ModelStep):
-        return []
-    recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]
-    return [
-        *(
-            ["--preset", recipe.name]
-            if is_preset(recipe)
-            else ["--recipe", str(folder / "recipe.toml")]
-        ),
-        *certify,
-    ]
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

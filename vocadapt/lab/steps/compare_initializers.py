@@ -265,5 +265,6 @@ STEP = Step(
     needs=(MODEL,),
     takes=(VECTORS, TARGET, TEXT, Role("held_out", "--text", "Held-out text", "corpora", True)),
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
+    command=("initializers",),
     seed="leaderboard.seed",
 )

@@ -72,13 +72,14 @@ def _normalize_word(word: str, task: Task) -> str:
 
 STEP = Step(
     "contextual",
-    "Make vectors in context",
+    "Compute contextual vectors",
     ContextualStep,
     make_contextual_vectors,
     makes="vectors",
     needs=(TEXT, MODEL),
     takes=(WORDS,),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    command=("vectors", "contextual"),
     seed="contextual.seed",
     steady=True,
 )

@@ -1,6 +1,7 @@
 """The step that continues the pretraining of a model on a text."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task
@@ -27,13 +28,20 @@ def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numb
     ).to_dict()
 
 
+def name_stage(settings: ContinuedPretrainingStep, folder: Path) -> list[str]:
+    """Return the argument that names the stage, which has no default on the command line."""
+    return ["--stage", settings.further.stage]
+
+
 STEP = Step(
-    "further",
-    "Pretrain a model further",
+    "continued",
+    "Continue pretraining",
     ContinuedPretrainingStep,
     continue_pretraining,
     makes="models",
     needs=(MODEL, TEXT),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    command=("pretrain",),
+    own_arguments=name_stage,
     seed="further.training.seed",
 )

@@ -24,5 +24,6 @@ STEP = Step(
     convert_model,
     makes="models",
     needs=(replace(MODEL, flag=""),),
+    command=("convert",),
     libraries=("torch", "safetensors"),
 )

@@ -1,9 +1,11 @@
 """The step that imports text: by reference to its files, or as copies."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_corpus
 from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.text.corpus import CorpusSettings
 
@@ -34,13 +36,28 @@ def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
     return numbers
 
 
+def express_as_count(spec: Spec, folder: Path) -> Spec | None:
+    """Return the spec of the command that counts the words; None without a model.
+
+    Of copies, the command reads the copies: they hold only what was kept of the text.
+    """
+    if "model" not in spec.inputs:
+        return None
+    if not spec.settings.copy:
+        return spec
+    return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
+
+
 STEP = Step(
     "corpus",
-    "Take text into the workspace",
+    "Import text",
     CorpusStep,
     import_corpus,
     makes="corpora",
     needs=(replace(TEXT, flag=""),),
     takes=(MODEL,),
+    command=("words", "count"),
+    out="",
+    express=express_as_count,
     steady=True,
 )

@@ -404,5 +404,6 @@ STEP = Step(
         Role("test", "--test", "Test examples"),
     ),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    command=("finetune",),
     seed="seeds",
 )

@@ -90,4 +90,5 @@ STEP = Step(
     makes="vectors",
     needs=(Role("file", "", "File of word vectors"),),
     takes=(WORDS, MODEL, replace(TEXT, flag="--only-words-of")),
+    command=("vectors", "import"),
 )

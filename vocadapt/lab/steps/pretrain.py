@@ -32,11 +32,12 @@ def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
 
 STEP = Step(
     "pretrain",
-    "Train a model from scratch",
+    "Pretrain a model from scratch",
     PretrainStep,
     pretrain_model,
     makes="models",
     needs=(TEXT,),
     libraries=("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    command=("pretrain", "--from-scratch"),
     seed="scratch.training.seed",
 )

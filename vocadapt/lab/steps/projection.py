@@ -292,13 +292,14 @@ def _build_projected_space(
 
 
 STEP = Step(
-    "map",
-    "Draw a map",
+    "projection",
+    "Compute a projection",
     ProjectionStep,
     make_projection,
-    makes="maps",
+    makes="projections",
     needs=(Role("space", "", "Space"),),
     takes=(Role("other", "--other", "Second space"),),
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
+    command=("project",),
     seed="projection.seed",
 )

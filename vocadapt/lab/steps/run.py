@@ -18,7 +18,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.manifest import Manifest, versions_of
-from vocadapt.lab.workspace.workspace import KINDS, Artifact, open_artifact, writing
+from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, writing
 from vocadapt.progress import Progress, silent
 
 
@@ -42,7 +42,11 @@ def run_step(
     _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, estimate_bytes(spec))
     with writing(folder, overwrite) as draft:
-        root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
+        root = (
+            folder.absolute().parent.parent
+            if folder.absolute().parent.name in list_kinds()
+            else None
+        )
         inputs = Task(
             spec, draft, root, progress
         ).inputs()  # before the step: what changes meanwhile makes its result stale

@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.extensions import register
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.workspace import check_name
 
 Numbers = dict[str, Any]
 
@@ -35,25 +39,27 @@ WORDS = Role("words", "--words", "Word list")
 class Step:
     """One step, as its file declares it.
 
-    `run` is a function of a Task and the settings that fills the draft folder of the task and
-    returns the headline figures.
-
-    `about`: title of its jobs; `settings`: its settings dataclass; `makes`: kind of its artifact;
-    `needs` and `takes`: required and optional inputs; `libraries`: those whose versions are
-    recorded; `seed`: attribute path of the seed in the settings ("": no randomness); `steady`: its
-    progress keeps one pace, so that the time left follows from it.
+    `run` is a function of a Task and the settings; it fills the draft folder of the task and
+    returns the headline figures. `express` and `own_arguments` serve the few steps whose command
+    line does not follow from their inputs and settings alone; both get the output folder as well.
     """
 
     name: str
-    about: str
-    settings: type[Any]
+    about: str  # title of its jobs
+    settings: type[Any]  # a frozen dataclass
     run: Callable[[Any, Any], Numbers]
-    makes: str
+    makes: str  # kind of its artifact
     needs: tuple[Role, ...]
-    takes: tuple[Role, ...] = ()
-    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")
-    seed: str = ""
-    steady: bool = False
+    takes: tuple[Role, ...] = ()  # optional inputs
+    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")  # with recorded versions
+    seed: str = ""  # attribute path of the seed in the settings; "": no randomness
+    command: tuple[str, ...] = ()  # words of its command
+    out: str = "--out"  # flag of the output folder; "": the command only prints
+    express: Callable[[Any, Path], Any] | None = (
+        None  # spec → the one to write as a command, or None
+    )
+    own_arguments: Callable[[Any, Path], list[str]] | None = None  # settings → more arguments
+    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -74,10 +80,12 @@ STEPS: dict[str, Step] = {}
 
 
 def register_step(step: Step) -> None:
-    """Add a step to the registry; raises InputError if its name is taken."""
-    if step.name in STEPS:
-        raise InputError(f"There is a step {step.name!r} already.", "Choose another name.")
-    STEPS[step.name] = step
+    """Add a step to the registry, and the kind of artifact it makes to those of a workspace.
+
+    Raises InputError for a name that is taken or invalid.
+    """
+    register(STEPS, "a step", step.name, step)
+    ARTIFACTS.setdefault(step.makes, check_name(step.makes))
 
 
 def find_step(name: str) -> Step:

@@ -51,5 +51,6 @@ STEP = Step(
     makes="vectors",
     needs=(replace(TEXT, flag=""), MODEL),
     libraries=("numpy", "tokenizers", "gensim", "safetensors"),
+    command=("vectors", "train"),
     seed="word2vec.seed",
 )

@@ -21,7 +21,7 @@ HEAPS = 30.0  # Heaps' law: distinct words ≈ HEAPS · √words
 WEIGHTS = (".safetensors", ".bin")
 MODELS = (
     "model",
-    "further",
+    "continued",
     "finetune",
     "convert",
 )  # steps that write a changed copy of their model

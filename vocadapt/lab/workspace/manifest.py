@@ -24,7 +24,7 @@ ARTIFACTS = {  # kind: one of them
     "alignments": "alignment",
     "leaderboards": "leaderboard",
     "models": "model",
-    "maps": "map",
+    "projections": "projection",
     "tasks": "task",
     "runs": "run",
     "predictions": "predictions",

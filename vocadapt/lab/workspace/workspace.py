@@ -26,17 +26,16 @@ from vocadapt.lab.workspace.writing import writing
 
 __all__ = [
     "ARTIFACTS",
-    "KINDS",
     "UPLOADS",
     "Artifact",
     "Workspace",
     "adapted_models",
     "check_name",
+    "list_kinds",
     "open_artifact",
     "writing",
 ]
 
-KINDS = (*ARTIFACTS, "jobs")
 # folder of what came through the browser: taken in by the artifact that is made of it, then removed
 UPLOADS = "uploads"
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
@@ -57,6 +56,11 @@ def check_name(name: str) -> str:
             "Use 1 to 80 letters, digits, dots, dashes and underscores, a letter or digit first.",
         )
     return name
+
+
+def list_kinds() -> tuple[str, ...]:
+    """Return the folders of a workspace: the kinds of artifacts known now, and jobs."""
+    return (*ARTIFACTS, "jobs")
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,10 @@ class Workspace:
 
     def folder(self, kind: str, name: str) -> Path:
         """Return the folder of an artifact, existing or not; raises InputError for an invalid name."""
-        if kind not in KINDS:
-            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+        if kind not in list_kinds():
+            raise InputError(
+                f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(list_kinds())}."
+            )
         folder = self.root / kind / check_name(name)
         if not folder.resolve().is_relative_to(self.root):
             raise InputError(f"{kind}/{name} leads out of the workspace.", "Remove the link.")

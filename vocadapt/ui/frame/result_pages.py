@@ -99,8 +99,8 @@ VIEWS: dict[str, tuple[str, Callable[[Job], Address]]] = {
     "model": (ADAPT, _named("adapt_adapted")),
     "leaderboard": (INITIALIZERS, _leaderboard),
     "pretrain": (LENS, _named("lens_models")),
-    "further": (PRETRAINING, _named("pretraining_pretrained")),
+    "continued": (PRETRAINING, _named("pretraining_pretrained")),
     "finetune": (RESULTS, _run),
     "convert": (LENS, _named("lens_models")),
-    "map": (PROJECTION, _projection),
+    "projection": (PROJECTION, _projection),
 }

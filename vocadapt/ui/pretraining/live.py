@@ -15,7 +15,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
 
-STEP = "further"
+STEP = "continued"
 
 
 def running(workspace: Workspace) -> None:

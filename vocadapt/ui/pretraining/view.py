@@ -72,7 +72,7 @@ class Wanted:
         """The step."""
         place = str(cache.model_of(self.model).path)
         return Spec(
-            "further",
+            "continued",
             ContinuedPretrainingStep(further=self.further),
             {"model": (place,), "text": (str(self.corpus.folder),)},
         )
@@ -240,7 +240,7 @@ def cost(
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
     found = estimate_pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
-    seconds = job_seconds(workspace, "further", found.seconds)
+    seconds = job_seconds(workspace, "continued", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
         f" {count(found.steps)} steps, {found.epochs:.2f} epochs :small[:gray[at"

@@ -70,7 +70,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
     """Return the display names of the spaces of the newest projection; empty if one is unknown."""
     folders = {Path(name).resolve(): label for label, name in known.items()}
-    newest = workspace.artifacts("maps")[:1]
+    newest = workspace.artifacts("projections")[:1]
     found = [
         folders.get(folder, "") for made in newest for folder in sources.folders_of(workspace, made)
     ]

@@ -45,7 +45,9 @@ def make_map(
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _parameters(method, tokens)
     width = spaces[0].opened.space.dim
-    seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
+    seconds = job_seconds(
+        workspace, "projection", len(spaces) * estimate_seconds(tokens, width, settings)
+    )
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
     first = (
         " The first UMAP on a machine takes about 15 s longer, for compilation."
@@ -53,10 +55,12 @@ def make_map(
         else ""
     )
     st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
-    name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "projection_name")
+    name = pickers.name_for(
+        workspace, "projections", f"{_stem(spaces)}-{method}", "projection_name"
+    )
     if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
-        _start(workspace, Spec("map", ProjectionStep(choice, settings), inputs), name)
+        _start(workspace, Spec("projection", ProjectionStep(choice, settings), inputs), name)
 
 
 def popover() -> DeltaGenerator:
@@ -80,7 +84,7 @@ def command(shown: Shown) -> str:
     if shown.kept and shown.kept.manifest.command:
         return shown.kept.manifest.command
     inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
-    return build_command(Spec("map", shown.map.settings, inputs), Path("map.html"))
+    return build_command(Spec("projection", shown.map.settings, inputs), Path("map.html"))
 
 
 def _parameters(method: str, tokens: int) -> ProjectionSettings:

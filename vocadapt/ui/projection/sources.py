@@ -107,7 +107,9 @@ def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
 def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
     """Return the saved projections of these spaces, newest first."""
     asked = [one.opened.folder.resolve() for one in spaces]
-    return [made for made in workspace.artifacts("maps") if folders_of(workspace, made) == asked]
+    return [
+        made for made in workspace.artifacts("projections") if folders_of(workspace, made) == asked
+    ]
 
 
 def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:

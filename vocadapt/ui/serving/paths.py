@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.workspace import KINDS, UPLOADS
+from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
 
 # environment variable: the folder that is allowed on other addresses than the loopback
 FILES_ROOT = "VOCADAPT_FILES_ROOT"
@@ -139,7 +139,7 @@ def _open_roots() -> Iterator[Path]:
     root = (
         workspace().root
     )  # its own folders alone: a name typed for it may be that of any folder beside it
-    yield from (root / name for name in (*KINDS, UPLOADS))
+    yield from (root / name for name in (*list_kinds(), UPLOADS))
     yield DEMO.resolve()
     yield Path(HF_HUB_CACHE).resolve()
     if shared := os.environ.get(FILES_ROOT):
