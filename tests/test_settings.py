@@ -15,7 +15,7 @@ import pytest
 import vocadapt
 from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
-from vocadapt.cli.run import COMMANDS
+from vocadapt.cli.run import COMMANDS, load_command
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
@@ -239,9 +239,9 @@ def test_presets_lie_within_the_bounds():
 
 def parsers():
     """Every command with its parser."""
-    for name, (module, attribute, _) in COMMANDS.items():
+    for name in COMMANDS:
         parser = Parser(prog=f"vocadapt {name}", description=name)
-        getattr(importlib.import_module(f"vocadapt.cli.{module}"), attribute).options(parser)
+        load_command(name).options(parser)
         yield name, parser
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import COMMANDS, find
+from vocadapt.cli.run import find, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.alignments import load_evaluation
@@ -471,11 +471,12 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     """The command shown for a step, parsed by that command, asks for the same step."""
     asked = []
     name, rest = find(shlex.split(build_command(spec, tmp_path / "out"))[3:])
-    module = import_module(f"vocadapt.cli.{COMMANDS[name][0]}")
+    command = load_command(name)
     monkeypatch.setattr(
-        module, "write", lambda spec, options, progress: asked.append((spec, options.out)) or 1 / 0
+        import_module(command.run.__module__),
+        "write",
+        lambda spec, options, progress: asked.append((spec, options.out)) or 1 / 0,
     )
-    command = getattr(module, COMMANDS[name][1])
     parser = Parser(name, "")
     command.options(parser)
     with pytest.raises(ZeroDivisionError):

@@ -18,6 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.progress import Progress
 
+STEP = "step"  # instead of a module: the command is built from the declaration of a step
 # Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
@@ -126,7 +127,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "PRESETS",
         "list the built-in recipes, and all options of a recipe",
     ),
-    "convert": ("vocabulary.adapt", "CONVERT", "convert a published .bin model to safetensors"),
+    "convert": (STEP, "convert", "convert a published .bin model to safetensors"),
     "tasks list": (
         "training.tasks",
         "LIST",
@@ -238,16 +239,34 @@ def run(arguments: list[str]) -> int:
     return _run_command(command, options)
 
 
+def list_commands() -> dict[str, tuple[str, str, str]]:
+    """Return all commands, those of steps that an extension registered included."""
+    steps = sys.modules.get("vocadapt.lab.steps")  # an extension that registers one has imported it
+    if steps is None:
+        return COMMANDS
+    commands = dict(COMMANDS)
+    for step in steps.STEPS.values():
+        sentence = f"{step.about[:1].lower()}{step.about[1:]}"
+        if step.command:
+            commands.setdefault(" ".join(step.command), (STEP, step.name, sentence))
+    return commands
+
+
 def load_command(name: str) -> Command:
     """Import a command by its name."""
-    module, attribute, _ = (COMMANDS | HIDDEN)[name]
+    module, attribute, _ = (list_commands() | HIDDEN)[name]
+    if module == STEP:
+        from vocadapt.cli.lab.step_command import build_step_command
+        from vocadapt.lab.steps import STEPS
+
+        return build_step_command(STEPS[attribute])
     command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)
     return command
 
 
 def build_parser(name: str, command: Command) -> Parser:
     """Build the parser of a command, with the options that all commands have."""
-    sentence = (COMMANDS | HIDDEN)[name][2]
+    sentence = (list_commands() | HIDDEN)[name][2]
     parser = Parser(
         prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
     )
@@ -275,7 +294,8 @@ def _run_command(command: Command, options: Namespace) -> int:
 
 def find(arguments: list[str]) -> tuple[str, list[str]]:
     """Split arguments into a command and the rest; raise InputError for an unknown command."""
-    known = COMMANDS | HIDDEN
+    commands = list_commands()
+    known = commands | HIDDEN
     for words in (2, 1):
         name = " ".join(arguments[:words])
         if (
@@ -284,15 +304,15 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
             and not _is_followed_by_word(name, arguments[words:])
         ):
             return name, arguments[words:]
-    group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
+    group = [name for name in commands if name.startswith(f"{arguments[0]} ")]
     if group:
         raise InputError(
             f"{arguments[0]} needs one of its commands:"
             f" {', '.join(name.split()[1] for name in group)}."
         )
     typed = " ".join(word for word in arguments[:2] if not word.startswith("-"))
-    near = get_close_matches(typed, COMMANDS, n=1, cutoff=0.5) or get_close_matches(
-        arguments[0], COMMANDS, n=1, cutoff=0.5
+    near = get_close_matches(typed, commands, n=1, cutoff=0.5) or get_close_matches(
+        arguments[0], commands, n=1, cutoff=0.5
     )
     advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
     raise InputError(f"There is no command {arguments[0]!r}. {advice}")
@@ -300,13 +320,14 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
 
 def _is_followed_by_word(name: str, rest: list[str]) -> bool:
     """Return whether a group that is also a command is followed by another word."""
-    group = any(known.startswith(f"{name} ") for known in COMMANDS)
+    group = any(known.startswith(f"{name} ") for known in list_commands())
     return group and bool(rest) and not rest[0].startswith("-")
 
 
 def render_overview() -> str:
     """Return the text of --help: every command with its sentence."""
-    width = max(map(len, COMMANDS)) + 2
-    lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in COMMANDS.items()]
+    commands = list_commands()
+    width = max(map(len, commands)) + 2
+    lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in commands.items()]
     usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
     return "\n".join([(about or "").strip(), "", usage, "", *lines])

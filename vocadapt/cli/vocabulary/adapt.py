@@ -1,4 +1,4 @@
-"""adapt, certify, presets, convert."""
+"""adapt, certify, presets."""
 
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Mapping
@@ -27,7 +27,6 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
@@ -446,25 +445,6 @@ def _list_presets(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _add_convert_options(parser: Parser) -> None:
-    parser.add_argument(
-        "model", metavar="FOLDER", help="model folder (or hub name) with pytorch_model.bin"
-    )
-    add_offline(parser)
-    add_out(parser)
-
-
-def _convert(options: Namespace, progress: Progress) -> Answer:
-    return build_answer(
-        write(
-            Spec("convert", ConvertStep(), {"model": options.model}, options.offline),
-            options,
-            progress,
-        )
-    )
-
-
 ADAPT = Command(_add_adapt_options, _adapt)
 CERTIFY = Command(_add_certify_options, _certify)
 PRESETS = Command(_add_presets_options, _list_presets)
-CONVERT = Command(_add_convert_options, _convert)

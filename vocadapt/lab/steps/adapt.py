@@ -306,5 +306,6 @@ STEP = Step(
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
     command=("adapt",),
     own_arguments=name_recipe,
+    resumes=True,
     seed="recipe.vectors.seed",
 )

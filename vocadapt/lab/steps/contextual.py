@@ -1,7 +1,7 @@
 """The step that makes contextual word vectors: text and model in, static vectors out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -77,8 +77,14 @@ STEP = Step(
     make_contextual_vectors,
     makes="vectors",
     needs=(TEXT, MODEL),
-    takes=(WORDS,),
+    takes=(replace(WORDS, help="file of the words to include, one per line, however rare"),),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    description=(
+        "Compute contextual vectors: the output of a layer for each word, averaged over its"
+        " occurrences in a text. The result is used like any other word vectors. Do not confuse"
+        " them with a model's input embeddings (called contextual embeddings by Fast 2023), which"
+        " every command that takes vectors or a model reads from the model, without a text."
+    ),
     command=("vectors", "contextual"),
     seed="contextual.seed",
     steady=True,

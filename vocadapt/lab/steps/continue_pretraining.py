@@ -43,5 +43,6 @@ STEP = Step(
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("pretrain",),
     own_arguments=name_stage,
+    resumes=True,
     seed="further.training.seed",
 )

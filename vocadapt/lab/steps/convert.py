@@ -23,7 +23,7 @@ STEP = Step(
     ConvertStep,
     convert_model,
     makes="models",
-    needs=(replace(MODEL, flag=""),),
+    needs=(replace(MODEL, flag="", help="model folder (or hub name) with pytorch_model.bin"),),
     command=("convert",),
     libraries=("torch", "safetensors"),
 )

@@ -55,7 +55,7 @@ STEP = Step(
     import_corpus,
     makes="corpora",
     needs=(replace(TEXT, flag=""),),
-    takes=(MODEL,),
+    takes=(replace(MODEL, bare=True),),
     command=("words", "count"),
     out="",
     express=express_as_count,

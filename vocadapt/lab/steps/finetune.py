@@ -405,5 +405,6 @@ STEP = Step(
     ),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("finetune",),
+    resumes=True,
     seed="seeds",
 )

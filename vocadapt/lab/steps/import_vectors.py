@@ -16,6 +16,17 @@ from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import CorpusSettings
 
+FILE = Role(
+    "file",
+    "",
+    "File of word vectors",
+    help="vectors as word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors",
+)
+MATRIX_WORDS = replace(WORDS, help="file with the words of a .npy matrix, one per line")
+ONLY = replace(
+    TEXT, flag="--only-words-of", help="keep only the words of this text (needs a model)"
+)
+
 
 @dataclass(frozen=True)
 class ImportStep:
@@ -88,7 +99,7 @@ STEP = Step(
     ImportStep,
     import_vectors,
     makes="vectors",
-    needs=(Role("file", "", "File of word vectors"),),
-    takes=(WORDS, MODEL, replace(TEXT, flag="--only-words-of")),
+    needs=(FILE,),
+    takes=(MATRIX_WORDS, replace(MODEL, bare=True), ONLY),
     command=("vectors", "import"),
 )

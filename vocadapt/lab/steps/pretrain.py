@@ -38,6 +38,8 @@ STEP = Step(
     makes="models",
     needs=(TEXT,),
     libraries=("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
-    command=("pretrain", "--from-scratch"),
+    command=("pretrain",),
+    own_arguments=lambda settings, folder: ["--from-scratch"],
+    resumes=True,
     seed="scratch.training.seed",
 )

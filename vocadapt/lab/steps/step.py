@@ -18,7 +18,8 @@ Numbers = dict[str, Any]
 class Role:
     """An input of a step: its name in a spec, and its flag on the command line ("": positional).
 
-    `kind`: kind of the artifacts that can be given; `several`: more than one path is allowed.
+    `kind`: kind of the artifacts that can be given ("": a file); `several`: more than one path is
+    allowed; `bare`: a bare vocab.txt is enough of a model; `help`: of the option.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Role:
     label: str
     kind: str = ""
     several: bool = False
+    bare: bool = False
+    help: str = ""
 
 
 MODEL = Role("model", "--model", "Model", "models")
@@ -53,12 +56,14 @@ class Step:
     takes: tuple[Role, ...] = ()  # optional inputs
     libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")  # with recorded versions
     seed: str = ""  # attribute path of the seed in the settings; "": no randomness
+    description: str = ""  # longer than `about`, for help
     command: tuple[str, ...] = ()  # words of its command
     out: str = "--out"  # flag of the output folder; "": the command only prints
     express: Callable[[Any, Path], Any] | None = (
         None  # spec → the one to write as a command, or None
     )
     own_arguments: Callable[[Any, Path], list[str]] | None = None  # settings → more arguments
+    resumes: bool = False  # it leaves checkpoints in the folder that its Task names
     steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 
     @property

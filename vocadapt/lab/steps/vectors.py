@@ -49,7 +49,7 @@ STEP = Step(
     VectorsStep,
     train_vectors,
     makes="vectors",
-    needs=(replace(TEXT, flag=""), MODEL),
+    needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
     libraries=("numpy", "tokenizers", "gensim", "safetensors"),
     command=("vectors", "train"),
     seed="word2vec.seed",
