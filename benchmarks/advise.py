@@ -22,13 +22,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vocadapt.models.language_model import open_model
-from vocadapt.pipeline import Sources, domain_space
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on_anchors
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.alignment.cross_validation import assign_folds, cross_validate, select_anchors
 from vocadapt.spaces.space import normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
+from vocadapt.training.domain_vectors import train_domain_vectors
 from vocadapt.vocabulary.advice import forecast
 
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
@@ -104,7 +104,7 @@ def measure(table, model):
             continue
         start = time.perf_counter()
         corpus = open_corpus([TEXTS / f"{text}.txt.gz"], CorpusSettings(sample=sample, seed=SEED))
-        space = domain_space(Sources(corpus=corpus), model, Word2VecSettings(dim=dim))
+        space = train_domain_vectors(corpus, model, Word2VecSettings(dim=dim))
         anchors, p5, p5_pieces = precision(space, model.space, model.vocabulary.special)
         if (
             len(anchors) < 3000 and not done

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.pipeline import Sources, domain_space
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.domain_vectors import train_domain_vectors
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}
@@ -45,7 +45,7 @@ def minilm() -> str:
 
 def train(model: LanguageModel) -> EmbeddingSpace:
     corpus = open_corpus([SHARED / "text/biomedical-fulltext.txt.gz"])
-    return domain_space(Sources(corpus=corpus), model, Word2VecSettings())
+    return train_domain_vectors(corpus, model, Word2VecSettings())
 
 
 def mentions(path: Path) -> Iterator[tuple[str, ...]]:

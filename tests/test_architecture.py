@@ -20,7 +20,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
-    {"recipe", "catalog", "pipeline"},
+    {"recipe", "catalog", "stage_weights", "pipeline"},
     {"lab"},
     {"cli", "ui"},
     {"pages"},

@@ -1,9 +1,9 @@
 """The walk, end to end, on a text made here."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -11,11 +11,13 @@ import pytest
 from tests.conftest import TINY_TOKENS, WORDS
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit
-from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.pipeline import Sources, adapt, count_departures
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus, open_corpus
+from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation
+from vocadapt.vocabulary.plan.tokenizer import count_departures
 
 NEW = ("tachycardia", "euthymia", "hypertension")
 UNTRAINED = [name for name, recipe in PRESETS.items() if not recipe.further.stage]
@@ -81,7 +83,7 @@ def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -
 def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -> None:
     model = open_model(tiny_bert)
     adapted = adapt(small(preset("green-bert")), model, Sources(corpus=corpus))
-    found = count_departures(corpus, model, adapted.tokenizer)
+    found = count_departures(corpus, model.vocabulary, adapted.tokenizer, model.splitter)
     assert (found.missed, found.other) == (
         0,
         1,
@@ -107,18 +109,32 @@ def test_nothing_to_learn_from(tiny_bert: Path) -> None:
         adapt(preset("green-bert"), open_model(tiny_bert), Sources())
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if name not in UNTRAINED])
-def test_a_recipe_that_trains_is_refused_and_adapts_without_its_training(name: str) -> None:
-    recipe = preset(name)
-    with pytest.raises(InputError, match="trains the adapted model further") as refused:
-        adapt(recipe, cast("LanguageModel", None), Sources())  # before anything is looked at
-    assert "recipe.untrained" in str(refused.value)
-    plain = preset(name.removesuffix("+mlm"))
-    assert replace(recipe.untrained, name=plain.name, about=plain.about) == plain
-
-
-def test_a_recipe_without_its_training_walks(tiny_bert: Path, corpus: Corpus) -> None:
+def test_a_recipe_with_continued_pretraining_walks_to_its_end(
+    tiny_bert: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    recipe = small(preset("green-bert+mlm"))
+    training = replace(recipe.further.training, tokens=256, length=16, batch=8, lr=0.01)
+    recipe = replace(recipe, further=replace(recipe.further, training=training))
+    model, seen = open_model(tiny_bert), [0.0]
     adapted = adapt(
-        small(preset("green-bert+mlm")).untrained, open_model(tiny_bert), Sources(corpus=corpus)
+        recipe,
+        model,
+        Sources(corpus=corpus),
+        lambda fraction, message="": seen.append(seen[-1] if fraction is None else fraction),
     )
+    assert isinstance(adapted, ContinuedAdaptation) and seen == sorted(seen)
     assert set(adapted.plan.added_tokens) == set(NEW)
+    before, after = adapted.untrained.space, open_model(adapted.save(tmp_path / "out")).space
+    assert not np.array_equal(before[NEW[0]], after[NEW[0]])
+    assert np.array_equal(before["heart"], after["heart"])
+    folder = adapted.untrained.path
+    assert folder.is_dir()
+    del adapted, before
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name not in UNTRAINED])
+def test_a_preset_with_continued_pretraining_is_another_one_and_more(name: str) -> None:
+    recipe, plain = preset(name), preset(name.removesuffix("+mlm"))
+    assert replace(recipe, name=plain.name, about=plain.about, further=plain.further) == plain

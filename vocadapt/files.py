@@ -7,9 +7,14 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -299,3 +304,31 @@ def _is_deeper_than(value: Any, depth: int) -> bool:
         if not level:
             return False
     return any(isinstance(item, dict | list) for item in level)
+
+
+_scratch: ContextVar[Path | None] = ContextVar("scratch", default=None)
+
+
+@contextmanager
+def use_scratch(folder: Path) -> Iterator[None]:
+    """Context manager: temporary folders are made inside `folder`, which is removed at the end.
+
+    Without it they are in the system's temporary folder, which is often in memory.
+    """
+    folder.mkdir()
+    former = _scratch.set(folder)
+    try:
+        yield
+    finally:
+        _scratch.reset(former)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def temporary_folder() -> "TemporaryDirectory[str]":
+    """Return a context manager that creates a temporary folder and removes it at the end."""
+    return TemporaryDirectory(prefix="vocadapt-", dir=_scratch.get())
+
+
+def keep_temporary_folder() -> Path:
+    """Create a temporary folder that the caller removes."""
+    return Path(mkdtemp(prefix="vocadapt-", dir=_scratch.get()))

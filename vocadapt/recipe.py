@@ -67,6 +67,14 @@ class Recipe:
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs_alignment
 
     @property
+    def needs_similar_tokens(self) -> bool:
+        """Whether the initializer looks up similar tokens in the embeddings of a target."""
+        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs in (
+            "target",
+            "similar",
+        )
+
+    @property
     def distils(self) -> bool:
         """Whether the embeddings are trained on the text, which takes long."""
         return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
@@ -97,11 +105,6 @@ class Recipe:
             "similar": {alike},
             "text": {"text"},
         }[need]
-
-    @property
-    def untrained(self) -> "Recipe":
-        """The same recipe without continued pretraining."""
-        return replace(self, further=ContinuedSettings(stage=""))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as plain values."""

@@ -46,7 +46,7 @@ def test_sizes_by_hand(plan):
 def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
     from dataclasses import replace
 
-    from vocadapt.pipeline import Sources, plan_for, preset
+    from vocadapt.pipeline import Sources, plan_adaptation, preset
     from vocadapt.text.corpus import open_corpus
     from vocadapt.text.words import count_words
 
@@ -55,7 +55,7 @@ def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
     recipe = preset("exbert-s3")
 
     def plan_of(size):
-        return plan_for(
+        return plan_adaptation(
             replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size)),
             model,
             Sources(counts=counts),

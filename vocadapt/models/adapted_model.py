@@ -18,6 +18,7 @@ from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
 from vocadapt.models.loading import load_network, quietly
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
@@ -34,7 +35,10 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that a model was fine-tu
 
 @dataclass(frozen=True, eq=False)
 class AdaptedModel:
-    """A network with a changed vocabulary, its tokenizer, and what it was made from."""
+    """A network with a changed vocabulary, its tokenizer, and what it was made from.
+
+    domain: the word vectors that the plan or the new embeddings came from, if any.
+    """
 
     base: LanguageModel
     network: "transformers.PreTrainedModel"
@@ -46,6 +50,7 @@ class AdaptedModel:
     unused: tuple[
         str, ...
     ] = ()  # stored tensors the network's class does not know; carried over when saved
+    domain: EmbeddingSpace | None = None
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
         """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in

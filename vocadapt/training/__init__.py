@@ -3,6 +3,6 @@
 Read tasks (examples and labels), scoring (metrics), finetune (training on a task), prediction
 (using a fine-tuned model), then masked (masked-language-model training: from scratch or continued).
 Shared modules: callbacks (progress, checkpoints, divergence), trainers (subclasses of transformers'
-Trainer), schedules, rounding. Two modules compute embeddings for new tokens from a text:
-token_space (word vectors) and distillation.
+Trainer), schedules, rounding. Three modules compute vectors from a text:
+domain_vectors, token_vectors and distillation.
 """

@@ -23,13 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import temporary_folder
 from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.contextual.word_vectors import SPEED, layers_of, network_until
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.materials import Distil
 from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
@@ -238,6 +242,27 @@ class ContextTokenizer:
                 return first, last
             room -= len(self.tokenize(words[number])[0])
             first, last = min(first, number), max(last, number)
+
+
+def build_distiller(model: LanguageModel, corpus: Corpus, whole_words: bool) -> Distil:
+    """Return a function that fits embeddings to a text.
+
+    whole_words: new tokens only stand for whole words.
+    """
+
+    def distill(
+        plan: VocabularyPlan,
+        start: Matrix,
+        settings: DistilSettings,
+        progress: Progress = silent,
+    ) -> tuple[Matrix, NDArray[np.int64]]:
+        with temporary_folder() as folder:
+            sentences = Path(folder) / "sentences.txt"
+            write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, 0.05))
+            fit = Distiller(model, sentences, whole_words)
+            return fit(plan, start, settings, part(progress, 0.05, 1.0))
+
+    return distill
 
 
 def sample_contexts(

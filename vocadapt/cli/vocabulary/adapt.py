@@ -32,7 +32,6 @@ from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.pipeline import count_departures
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
@@ -45,6 +44,7 @@ from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Initialize
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+from vocadapt.vocabulary.plan.tokenizer import count_departures
 
 FURTHER = (
     "length",
@@ -404,7 +404,9 @@ def _count_departures(
         return {}
     if not text:
         return {NOT_COUNTED: "no text was given"}
-    found = count_departures(open_corpus([text]), before, after.fast_tokenizer)
+    found = count_departures(
+        open_corpus([text]), before.vocabulary, after.fast_tokenizer, before.splitter
+    )
     return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
 
 

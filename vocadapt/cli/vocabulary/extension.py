@@ -19,7 +19,7 @@ from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.pipeline import Sources, plan_for
+from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import EXTENSION, preset
 from vocadapt.settings import limits
@@ -62,7 +62,7 @@ def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
     counts = load_or_count_words(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
     recipe = preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
-    plan = plan_for(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
+    plan = plan_adaptation(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
     sizes = [
         min(size, len(plan.added)) for size in options.sizes
     ]  # the note says where a text gives fewer

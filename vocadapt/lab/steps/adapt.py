@@ -1,37 +1,29 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
-import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
 from vocadapt.lab.workspace.manifest import Input
-from vocadapt.models.adapted_model import RECORD, AdaptedModel, add_to_record
-from vocadapt.models.add_extension import check_extendable
+from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED
-from vocadapt.models.contextual.masked_loss import head_on
 from vocadapt.models.contextual.word_vectors import layers_of
-from vocadapt.models.extension_size import is_extended
 from vocadapt.models.language_model import open_model
-from vocadapt.models.loading import network_class
-from vocadapt.pipeline import Sources, adapt, count_departures, domain_space, shares
+from vocadapt.pipeline import Sources, adapt
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import PRESETS, Recipe, called, is_preset, write_recipe
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.stage_weights import weigh_stages
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.masked.continued import check_continued, continue_and_save
-from vocadapt.training.masked.losses import find_next_sentence_head
-from vocadapt.training.masked.stages import new_ids
+from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
+from vocadapt.vocabulary.plan.tokenizer import count_departures
 
 FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
-ADAPTED = ".adapted"  # in the draft, where training follows: the model before it
 LOSSES = (
     "curve",
     "next_curve",
@@ -55,104 +47,59 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     """
     recipe = settings.recipe
     check_model_step(task, settings)
-    trains = bool(recipe.further.stage)
-    draft, text = task.draft / ADAPTED if trains else task.draft, _find_text(task, settings)
-    given = Sources(text, task.space if "vectors" in task.spec.inputs else None, task.target)
-    whole = parts(task.progress, _overall_stage_weights(recipe))
-    stages = parts(whole["adapting"], _adapting_stage_weights(recipe, given))
-    domain = None
-    if "vectors" in recipe.needs:
-        domain = domain_space(given, task.model, recipe.vectors, stages["vectors"], task.draft)
-    sources = _count_words(task, recipe, text, domain, stages["counts"])
-    adapted = adapt(recipe.untrained, task.model, sources, stages["rows"], task.draft)
-    adapted.save(draft, recipe.to_dict())
+
+    # 1. Find the sources; the words of a text are often counted already.
+    text = _find_text(task, settings)
+    vectors = task.space if "vectors" in task.spec.inputs else None
+    sources = Sources(text, vectors, task.target)
+    stages = parts(task.progress, _weigh_stages(recipe, sources))
+    if "counts" in recipe.needs and text is not None:
+        words = load_or_count_words(task.root, text, task.model.splitter, stages["counts"])
+        sources = replace(sources, counts=words.counts)
+
+    # 2. Adapt and save.
+    adapted = adapt(recipe, task.model, sources, stages["adapting"], task.checkpoint)
+    adapted.save(task.draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
+
+    # 3. Measure the result, for the manifest and the model card.
     numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(layers_of(task.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
-    if domain is not None and "vectors" not in task.spec.inputs:
+    if adapted.domain is not None and vectors is None:
         numbers["workers"] = recipe.vectors.threads
     if adapted.mode == "exact-word":
         numbers |= _count_departures(task, text, adapted, stages["departures"])
-    if recipe.needs_alignment and domain is not None:
-        numbers |= _evaluate_alignment(task, domain, recipe.alignment, stages["quality"])
-    add_to_record(draft, data=_describe_source(task), **_select_card_figures(numbers))
-    if trains and text is not None:
-        return numbers | _continue_pretraining(
-            task, settings, draft, text, stages["certificate"], whole
-        )
-    return numbers | (_certify(task, draft, stages["certificate"]) if settings.certify else {})
+    if recipe.needs_alignment and adapted.domain is not None:
+        numbers |= _evaluate_alignment(task, adapted.domain, recipe.alignment, stages["quality"])
+    add_to_record(task.draft, data=_describe_source(task), **_select_card_figures(numbers))
+    if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
+        figures = adapted.training.to_dict()
+        numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
+    if settings.certify:
+        numbers |= _certify(task, adapted, stages["certificate"])
+    return numbers
 
 
-def _overall_stage_weights(recipe: Recipe) -> dict[str, float]:
-    """Return the relative cost of adapting, training and certifying, for the progress bar."""
-    if not recipe.further.stage:
-        return {"adapting": 1.0}
-    return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
-
-
-def _adapting_stage_weights(recipe: Recipe, given: Sources) -> dict[str, float]:
-    """Return the relative cost of each stage of adapting, for the progress bar."""
-    own = shares(recipe, given)
-    counts, rest = (
-        10.0 if "counts" in recipe.needs else 0.0,
-        {
-            "departures": 5.0,
-            "quality": 2.0,
-            "certificate": 8.0,
-        },
-    )
-    return {"vectors": own.pop("vectors"), "counts": counts, "rows": sum(own.values()), **rest}
-
-
-def _continue_pretraining(
-    task: Task,
-    settings: ModelStep,
-    adapted: Path,
-    text: Corpus,
-    before_it: Progress,
-    stages: Mapping[str, Progress],
-) -> Numbers:
-    """Continue pretraining the adapted model and save it in the draft.
-
-    The certificate covers what must not change: everything but the new embeddings. If training
-    changes more, the model is certified before the training. `before_it`: progress of that
-    certificate; `stages`: progress of the training and of the certificate after it.
-    """
-    further, before = settings.recipe.further, open_model(adapted)
-    rows_alone = further.stage == "embeddings" and bool(new_ids(before))
-    kept = rows_alone or (further.stage == "extension" and not further.train_heads)
-    certified = _certify(task, adapted, before_it) if settings.certify and not kept else {}
-    made = read_json_object(adapted / RECORD).get("certificate")
-    done = continue_and_save(
-        before, text, further, task.draft, task.checkpoint, stages["training"]
-    ).to_dict()
-    shutil.rmtree(adapted)
-    if certified:
-        add_to_record(task.draft, certificate=made, certified="before the training")
-    elif settings.certify:
-        certified = _certify(task, task.draft, stages["certificate"])
+def _weigh_stages(recipe: Recipe, sources: Sources) -> dict[str, float]:
+    """Return the relative cost of each stage, for the progress bar."""
+    adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
     return {
-        "further": {name: value for name, value in done.items() if name not in LOSSES}
-    } | certified
+        "counts": 10.0 if "counts" in recipe.needs else 0.0,
+        "adapting": sum(adapting.values()),
+        "departures": 5.0,
+        "quality": 2.0,
+        "certificate": 8.0,
+    }
 
 
 def check_model_step(task: Task, settings: ModelStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and unsuitable models."""
     recipe = settings.recipe
     _check_sources(task, recipe)
-    kind = network_class(task.model)  # known to be loadable before anything long begins
-    if recipe.module.size:
-        check_extendable(kind.__name__)
-    if recipe.further.stage:
-        check_continued(
-            task.model, recipe.further, is_extended(task.model.config) or bool(recipe.module.size)
-        )
-        head_on(task.model.network)
-        if recipe.further.nsp:
-            find_next_sentence_head(task.model.network)
+    check_adaptable(task.model, recipe.module, recipe.further)
 
 
 def _check_sources(task: Task, recipe: Recipe) -> None:
@@ -192,19 +139,6 @@ def _usable_roles(task: Task, needs: frozenset[str]) -> set[str]:
     return (
         usable | {"text"} if bare else usable
     )  # vectors of a bare vocabulary's tokens are trained on a text
-
-
-def _count_words(
-    task: Task,
-    recipe: Recipe,
-    text: Corpus | None,
-    domain: EmbeddingSpace | None,
-    progress: Progress,
-) -> Sources:
-    counts = None
-    if "counts" in recipe.needs and text is not None:
-        counts = load_or_count_words(task.root, text, task.model.splitter, progress).counts
-    return Sources(text, domain, task.target, counts)
 
 
 def _describe_source(task: Task) -> Numbers:
@@ -271,19 +205,28 @@ def _count_departures(
             NOT_COUNTED: "the training text of the word vectors is not known, or has changed since"
         }
     try:
-        found = count_departures(text, task.model, adapted.tokenizer, progress)
+        found = count_departures(
+            text, task.model.vocabulary, adapted.tokenizer, task.model.splitter, progress
+        )
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 
-def _certify(task: Task, draft: Path, progress: Progress) -> Numbers:
-    """Certify a draft and add the certificate to its record."""
+def _certify(task: Task, adapted: AdaptedModel, progress: Progress) -> Numbers:
+    """Certify the result and add the certificate to its record.
+
+    The certificate covers what must not change: everything but the new embeddings. If the continued
+    pretraining changed more, the model before it is certified.
+    """
     from vocadapt.models.certificate.certificate import certify
 
     progress(0.0, "checking that everything else was kept")
-    certificate = certify(task.model, open_model(draft))
-    add_to_record(draft, certificate=certificate.to_dict())
+    result, when = open_model(task.draft), {}
+    if isinstance(adapted, ContinuedAdaptation) and not adapted.keeps_old_weights:
+        result, when = adapted.untrained, {"certified": "before the training"}
+    certificate = certify(task.model, result)
+    add_to_record(task.draft, certificate=certificate.to_dict(), **when)
     return {"certificate": certificate.passed}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from vocadapt.analysis.leaderboard.inputs import (
@@ -21,6 +20,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     compare_initializers,
 )
 from vocadapt.errors import InputError
+from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step
@@ -31,7 +31,7 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.masked.training_text import write_training_text
-from vocadapt.training.token_space import token_space
+from vocadapt.training.token_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"
@@ -115,7 +115,7 @@ def _with_distiller(
     if not _needs_distillation(settings) or "text" not in task.spec.inputs:
         yield materials
         return
-    with TemporaryDirectory(prefix="vocadapt-", dir=task.draft if task.root else None) as folder:
+    with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
         if held_out:
@@ -181,7 +181,7 @@ def load_materials(
         )
     corpus = read_corpus(given["text"], settings.corpus)
     word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed, workers=1)
-    space, held_out = token_space(
+    space, held_out = train_token_vectors(
         corpus, task.target.splitter, task.target.vocabulary, word2vec, progress
     )
     return materials_from_target(task.model, task.target.vocabulary, space), held_out

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step
@@ -33,7 +33,7 @@ def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
         read_corpus(task.spec.inputs["text"], settings.corpus),
         _read_wanted_words(task, chosen.unit),
     )
-    with TemporaryDirectory(prefix="vocadapt-", dir=task.draft) as folder:
+    with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(
             text, task.model.splitter, sentences, part(task.progress, 0.0, 0.05)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path
+from vocadapt.files import check_output_path, use_scratch
 from vocadapt.lab.steps.checkpoints import prepare_job_checkpoint, prepare_own_checkpoint
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.context import Task
@@ -20,6 +20,8 @@ from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.workspace.manifest import Manifest, versions_of
 from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, writing
 from vocadapt.progress import Progress, silent
+
+SCRATCH = ".scratch"  # folder in the draft for temporary files
 
 
 def run_step(
@@ -56,7 +58,8 @@ def run_step(
             else keep and prepare_own_checkpoint(keep, spec, inputs)
         )
         task = Task(spec, draft, root, progress, checkpoint)
-        numbers = STEPS[spec.step].run(task, spec.settings)
+        with use_scratch(draft / SCRATCH):
+            numbers = STEPS[spec.step].run(task, spec.settings)
         Manifest(
             kind=spec.kind,
             name=folder.name,

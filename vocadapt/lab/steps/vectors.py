@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
-from vocadapt.pipeline import Sources, domain_space
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.domain_vectors import train_domain_vectors
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,8 @@ class VectorsStep:
 def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
     """Train word vectors on a text, with a model's words and dimension."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
-    space = domain_space(
-        Sources(corpus=text),
-        task.model,
-        settings.word2vec,
-        task.progress,
-        task.draft,
-        settings.resample,
+    space = train_domain_vectors(
+        text, task.model, settings.word2vec, task.progress, settings.resample
     )
     save_space(space, task.draft)
     new = sum(word not in task.model.vocabulary for word in space.words)

@@ -4,12 +4,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import temporary_folder
 from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
@@ -215,7 +215,7 @@ def finetune(
         begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
     frozen = freeze(network, prepared.settings)
-    with TemporaryDirectory(prefix="vocadapt-") as temporary, preserve_random_state():
+    with temporary_folder() as temporary, preserve_random_state():
         fitted = _fit(network, prepared, seed, folder or Path(temporary), part(progress, 0.0, 0.95))
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     network.requires_grad_(True)

@@ -12,10 +12,10 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import temporary_folder
 from vocadapt.models.contextual.masked_loss import (
     Window,
     WindowSettings,
@@ -291,7 +291,7 @@ def continue_and_save(
     """Run `continue_pretraining` and save the model in `out`; without a `folder` for checkpoints an
     interrupted training cannot be resumed.
     """
-    with TemporaryDirectory(prefix="vocadapt-") as temporary:
+    with temporary_folder() as temporary:
         result = continue_pretraining(model, corpus, settings, folder or Path(temporary), progress)
         result.save(out)
         return result

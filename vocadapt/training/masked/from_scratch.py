@@ -33,7 +33,7 @@ from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, tra
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights
-from vocadapt.training.token_space import token_vectors
+from vocadapt.training.token_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece_training import (
     TrainerSettings,
@@ -226,7 +226,9 @@ def _train_embeddings(
     word2vec = Word2VecSettings(
         dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1
     )
-    space = token_vectors(text, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress)
+    space = train_on_prepared_text(
+        text, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress
+    )
     return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
 
 

@@ -11,7 +11,7 @@ from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, list_count_paths
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.pipeline import Sources, plan_for
+from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
@@ -182,7 +182,7 @@ def _plan(
     _sources: Sources,
     _words: EmbeddingSpace | None,
 ) -> VocabularyPlan:
-    return plan_for(recipe, _model, _sources, _words)
+    return plan_adaptation(recipe, _model, _sources, _words)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Tokenizing the text at each size …")

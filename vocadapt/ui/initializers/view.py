@@ -190,9 +190,9 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
 def _token_space(
     key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings
 ) -> EmbeddingSpace:
-    from vocadapt.training.token_space import token_space
+    from vocadapt.training.token_vectors import train_token_vectors
 
-    return token_space(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
+    return train_token_vectors(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")

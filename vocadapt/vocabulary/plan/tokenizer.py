@@ -7,6 +7,7 @@ beginning of longer words. *replacement* (Fast 2023): the vocabulary is a new on
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
+from vocadapt.text.corpus import Corpus
 from vocadapt.text.tokenization import encode_batch
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, vocabulary_of
@@ -209,6 +212,23 @@ def measure_departures(
         if len(shown) < examples:
             shown.append((piece, rule, got))
     return Departures(words, added_words, missed, other, tuple(shown))
+
+
+def count_departures(
+    corpus: Corpus,
+    before: Vocabulary,
+    after: Tokenizer,
+    splitter: Splitter,
+    progress: Progress = silent,
+) -> Departures:
+    """Count how often an adapted tokenizer departs from the exact-word rule on a corpus; each distinct
+    piece is tokenized once.
+    """
+    pieces: Counter[str] = Counter()
+    for passage in corpus.passages():
+        pieces.update(passage.text.split())
+        progress(passage.fraction, "looking for words that depart from the exact-word rule")
+    return measure_departures(before, after, splitter, pieces)
 
 
 def _encode(

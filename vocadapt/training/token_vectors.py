@@ -5,8 +5,8 @@ that it tokenizes.
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from vocadapt.files import temporary_folder
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
@@ -18,30 +18,29 @@ from vocadapt.training.masked.training_text import TrainingText, write_training_
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 
-def token_space(
+def train_token_vectors(
     corpus: Corpus,
     splitter: Splitter,
     vocabulary: Vocabulary,
     settings: Word2VecSettings,
     progress: Progress = silent,
-    scratch: Path | None = None,
 ) -> tuple[EmbeddingSpace, tuple[str, ...]]:
     """Train vectors of a vocabulary's tokens on a text; returns the space and the held-out lines.
 
     A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for
     too little text.
     """
-    with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
+    with temporary_folder() as folder:
         material = write_training_text(
             corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2)
         )
-        space = token_vectors(
+        space = train_on_prepared_text(
             material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
         )
     return replace(space, name="word2vec over the target's tokens"), material.held_out
 
 
-def token_vectors(
+def train_on_prepared_text(
     material: TrainingText,
     vocabulary: Vocabulary,
     settings: Word2VecSettings,

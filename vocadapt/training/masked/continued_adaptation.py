@@ -1,0 +1,100 @@
+"""Continued pretraining of a model that was just adapted, before it is saved for the first time."""
+
+import shutil
+import weakref
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from vocadapt.files import keep_temporary_folder
+from vocadapt.models.adapted_model import AdaptedModel, add_to_record
+from vocadapt.models.add_extension import check_extendable
+from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.extension_size import ModuleSettings, is_extended
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.loading import network_class
+from vocadapt.progress import Progress, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.training.masked.continued import (
+    ContinuedModel,
+    ContinuedSettings,
+    check_continued,
+    continue_pretraining,
+)
+from vocadapt.training.masked.losses import find_next_sentence_head
+from vocadapt.training.masked.stages import new_ids
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuedAdaptation(AdaptedModel):
+    """An adapted model after continued pretraining.
+
+    training: the trained network and the figures of the training; its `model` is the adapted model
+    before the training, in a temporary folder that exists as long as this object.
+    """
+
+    training: ContinuedModel | None = None
+
+    @property
+    def untrained(self) -> LanguageModel:
+        """The adapted model before the training."""
+        assert self.training is not None
+        return self.training.model
+
+    @property
+    def keeps_old_weights(self) -> bool:
+        """Whether the training changed nothing but the new embeddings and the extension module."""
+        assert self.training is not None
+        settings = self.training.settings
+        if settings.stage == "embeddings":
+            return bool(new_ids(self.untrained))
+        return settings.stage == "extension" and not settings.train_heads
+
+    def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
+        """Write the trained model as an ordinary model folder, like `AdaptedModel.save`."""
+        assert self.training is not None
+        self.training.save(Path(folder))
+        add_to_record(Path(folder), recipe=recipe)
+        return Path(folder)
+
+
+def check_adaptable(
+    model: LanguageModel, module: ModuleSettings, settings: ContinuedSettings
+) -> None:
+    """Raise InputError, before any long work, for a model that cannot be loaded, extended by the
+    module, or trained as the settings say.
+    """
+    kind = network_class(model)
+    if module.size:
+        check_extendable(kind.__name__)
+    if not settings.stage:
+        return
+    check_continued(model, settings, is_extended(model.config) or bool(module.size))
+    head_on(model.network)
+    if settings.nsp:
+        find_next_sentence_head(model.network)
+
+
+def continue_adaptation(
+    adapted: AdaptedModel,
+    corpus: Corpus,
+    settings: ContinuedSettings,
+    checkpoint: Path | None = None,
+    progress: Progress = silent,
+) -> ContinuedAdaptation:
+    """Continue pretraining of an adapted model on a text.
+
+    checkpoint: folder for checkpoints, from which an interrupted training resumes.
+    """
+    folder = keep_temporary_folder()
+    try:
+        before = open_model(adapted.save(folder / "before"))
+        training = continue_pretraining(before, corpus, settings, checkpoint or folder, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    values = {field.name: getattr(adapted, field.name) for field in fields(AdaptedModel)}
+    values["network"] = training.loaded.network
+    result = ContinuedAdaptation(**values, training=training)
+    weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result
