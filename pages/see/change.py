@@ -20,12 +20,12 @@ st.markdown(
 glossary.offer_terms("bootstrap", "contextual vector", "noise baseline", "space", "word vectors")
 panel.job_panel(workspace, ["vectors", "contextual"])
 
-spaces, asked = st.columns([5, 6], gap="medium")
+spaces, options = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):
     before = pickers.pick_space(workspace, "Before", "change_before")
     after = pickers.pick_space(workspace, "After", "change_after", default=1)
-with asked:
-    settings = view.ask()
+with options:
+    settings = view.choose_settings()
 if not (before and after):
     pickers.nothing_yet(
         "There are no two spaces to compare yet.",
@@ -38,11 +38,11 @@ if not (before and after):
     )
 else:
     with mistakes.shown():
-        null = noise_baseline.choose_null(workspace, before, after, settings)
-        found = view.compared(before, after, settings, null.pair, null.about)
+        baseline = noise_baseline.choose_baseline(workspace, before, after, settings)
+        found = view.compare(before, after, settings, baseline.pair, baseline.about)
         if found:
             pickers.crowded_note(before, after)
             view.headline(*found)
-            view.pictures_and_list(workspace, *found)
-            view.details(*found, before, after, null.pair)
+            view.charts_and_list(workspace, *found)
+            view.details(*found, before, after, baseline.pair)
 contextual.form(workspace)

@@ -48,7 +48,7 @@ def test_a_space_and_itself(ask, tiny_bert):
     assert answer["left_out"] == {"vector is zero": 1}  # [PAD]
     assert (
         answer["null"] is None
-        and answer["note"] == NONE == "no null: overlap cannot be called change"
+        and answer["note"] == NONE == "no noise baseline: overlap cannot be called change"
     )
     assert answer["shown"] == len(answer["words"]) == 3 and answer["words"][0]["overlap"] == 1
     assert {
@@ -256,7 +256,7 @@ def test_hostile_words_come_through(ask, tmp_path, capsys):
         )
         == 0
     )
-    assert "no null: overlap cannot be called change." in capsys.readouterr().out
+    assert "no noise baseline: overlap cannot be called change." in capsys.readouterr().out
 
 
 def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert, tmp_path):

@@ -180,7 +180,7 @@ def test_names_in_figures_are_text():
     marks = figures.RelationMarks("<b>x</b>", "#0B6FB3", [0.5, None], [0.1, None], [0.0, None])
     drawn = figures.plot_relations(["<i>r</i>", "y" * 500], [marks, marks])
     assert [trace.name for trace in drawn.data] == [
-        "re-paired at random",
+        "paired at random",
         "&lt;b&gt;x&lt;/b&gt;",
     ] * 2
     assert (

@@ -15,7 +15,7 @@ from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change
 from vocadapt.ui.change import view
-from vocadapt.ui.change.view import three_cards, whole_list, within
+from vocadapt.ui.change.view import select_rows, three_cards, whole_list
 
 PAGE = "pages/see/change.py"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
@@ -64,7 +64,7 @@ def with_nulls(seeded, tmp_path_factory):
 def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
-    assert any("No null: overlap cannot be called change" in text for text in texts(app))
+    assert any("No noise baseline: overlap cannot be called change" in text for text in texts(app))
     assert figures(app)["Words compared"] == "39" and figures(app)["Changed"] == "–"
     assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
     assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
@@ -219,8 +219,8 @@ def test_the_parts_by_hand():
     from tests.spaces.test_change import AFTER, BEFORE
 
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
-    assert [change.words[row] for row in within(change, (0, 0))] == ["a"]
-    assert [change.words[row] for row in within(change, (1, 2))] == ["b", "c", "d", "e"]
+    assert [change.words[row] for row in select_rows(change, (0, 0))] == ["a"]
+    assert [change.words[row] for row in select_rows(change, (1, 2))] == ["b", "c", "d", "e"]
     cards = three_cards(change.word("d"), ("<b>", "b"))
     assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
     lines = whole_list(change, None).splitlines()

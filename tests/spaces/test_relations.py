@@ -30,9 +30,13 @@ def space_of(**vectors):
 PLANE = space_of(a=[2, 0], b=[0, 5], c=[1, 1], zero=[0, 0], d=[-1, 0])
 
 
-def one(space, pairs, splitter=None, **null):
+def one(space, pairs, splitter=None, **permutations):
     (score,) = score_relations(
-        space, [build_relation("list", "r", pairs)], splitter, None, PermutationSettings(**null)
+        space,
+        [build_relation("list", "r", pairs)],
+        splitter,
+        None,
+        PermutationSettings(**permutations),
     )
     return score
 

@@ -1,6 +1,4 @@
-"""Figures of the diagnostics page: lengths against frequency, and relations. They draw, and compute
-nothing.
-"""
+"""Figures of the page Diagnostics: embedding norms against frequency, and relations."""
 
 import html
 from collections.abc import Sequence
@@ -20,8 +18,10 @@ LONGEST = 34  # characters of a label
 
 @dataclass(frozen=True, eq=False)
 class NormPanel:
-    """One space: its title and color, what stands on the x axis, each row's length there, the
-    bands over groups of rows.
+    """Embedding norms of one space.
+
+    axis: title of the x axis; logarithmic: its scale. frequency, norms: of each token. place, low,
+    median, high: mean frequency and 5th, 50th and 95th percentile of each group of tokens.
     """
 
     title: str
@@ -29,7 +29,7 @@ class NormPanel:
     axis: str
     logarithmic: bool
     frequency: ArrayLike
-    lengths: ArrayLike
+    norms: ArrayLike
     place: ArrayLike
     low: ArrayLike
     median: ArrayLike
@@ -38,20 +38,20 @@ class NormPanel:
 
 @dataclass(frozen=True)
 class RelationMarks:
-    """One space: for each relation its corrected mean cosine, its standard deviation, the same
-    words re-paired; None: unknown.
+    """One space: the corrected mean cosine of each relation, its standard deviation, and the mean
+    cosine of its words paired at random; None if unknown.
     """
 
     name: str
     color: str
     corrected: Sequence[float | None]
     sd: Sequence[float | None]
-    null: Sequence[float | None]
+    random: Sequence[float | None]
 
 
 def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
-    """The length of every row against the frequency of its token, a panel a space, with the 5th,
-    50th and 95th percentile.
+    """Plot the norm of each embedding against the frequency of its token, one panel per space, with
+    the 5th, 50th and 95th percentile.
     """
     many = max(len(panels), 1)
     figure = make_subplots(
@@ -60,24 +60,20 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     figure.update_layout(**build_layout(340))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels, start=1):
-        x, y = (
-            np.asarray(panel.frequency, dtype=np.float32),
-            np.asarray(panel.lengths, dtype=np.float32),
-        )
         figure.add_scattergl(
-            x=x,
-            y=y,
+            x=np.asarray(panel.frequency, dtype=np.float32),
+            y=np.asarray(panel.norms, dtype=np.float32),
             mode="markers",
             row=1,
             col=place,
             showlegend=False,
             marker={"color": panel.color, "size": 2.5, "opacity": 0.22},
-            hovertemplate=f"{panel.axis} %{{x}}: length %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{panel.axis} %{{x}}: norm %{{y:.3f}}<extra></extra>",
         )
-        for values, dash, name in (
-            (panel.low, "dot", "5 %"),
-            (panel.high, "dot", "95 %"),
-            (panel.median, "solid", "median"),
+        for values, dash, width, name in (
+            (panel.low, "dot", 2.0, "5 %"),
+            (panel.high, "dot", 2.0, "95 %"),
+            (panel.median, "solid", 3.5, "median"),
         ):
             figure.add_scattergl(  # on the same canvas as the dots, and so above them
                 x=np.asarray(panel.place),
@@ -86,35 +82,34 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
                 showlegend=False,
                 row=1,
                 col=place,
-                line={"color": NEUTRAL, "dash": dash, "width": 3.5 if dash == "solid" else 2},
+                line={"color": NEUTRAL, "dash": dash, "width": width},
                 hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
             )
-        axis: dict[str, Any] = (
-            {"type": "log", "dtick": 1, "exponentformat": "power"} if panel.logarithmic else {}
-        )
-        figure.update_xaxes(title=panel.axis, row=1, col=place, **axis)
+        figure.update_xaxes(title=panel.axis, row=1, col=place)
+        if panel.logarithmic:
+            figure.update_xaxes(type="log", dtick=1, exponentformat="power", row=1, col=place)
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_yaxes(showline=False, zeroline=False, rangemode="tozero")
-    figure.update_yaxes(title="length of the row", col=1)
+    figure.update_yaxes(title="embedding norm", col=1)
     return figure
 
 
 def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figure:
-    """Plot the mean cosine of each relation's pairs in each space (± sd), and of re-paired words in
-    gray.
+    """Plot the mean cosine of each relation's pairs in each space (± sd), and of words paired
+    at random in gray.
     """
     figure, many = go.Figure(), max(len(spaces), 1)
     for place, (space, symbol) in enumerate(zip(spaces, cycle(SYMBOLS), strict=False)):
         y = np.arange(len(names)) + (place - (many - 1) / 2) * 0.7 / many
         figure.add_scatter(
-            x=_floats(space.null),
+            x=_floats(space.random),
             y=y,
             mode="markers",
-            name="re-paired at random",
-            legendgroup="null",
+            name="paired at random",
+            legendgroup="random",
             showlegend=place == 0,
             marker={"color": NEUTRAL, "symbol": f"{symbol}-open", "size": 8},
-            hovertemplate="re-paired: %{x:.3f}<extra></extra>",
+            hovertemplate="paired at random: %{x:.3f}<extra></extra>",
         )
         figure.add_scatter(
             x=_floats(space.corrected),
@@ -152,7 +147,7 @@ def label(text: str) -> str:
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    """Names at 0, 1, 2 …: equal names stay apart."""
+    """Return ticks with the names at 0, 1, 2 …, so that equal names remain separate."""
     return {
         "tickmode": "array",
         "tickvals": list(range(len(names))),

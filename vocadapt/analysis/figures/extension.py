@@ -24,7 +24,7 @@ def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
 
 def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     """Plot wordpieces per word against the number of added tokens; the chosen size as a line."""
-    figure = build_empty_figure("tokens added", "wordpieces a word", HEIGHT)
+    figure = build_empty_figure("tokens added", "wordpieces per word", HEIGHT)
     figure.update_layout(showlegend=False, margin={"t": TOP})
     figure.add_scatter(
         x=[at.size for at in curve.sizes],
@@ -34,7 +34,7 @@ def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure
         marker={"size": 7},
         customdata=[curve.shorter(at) for at in curve.sizes],
         hovertemplate=(
-            "%{x:,} tokens: %{y:.3f} a word, the text %{customdata:.1%} shorter<extra></extra>"
+            "%{x:,} tokens: %{y:.3f} per word, the text %{customdata:.1%} shorter<extra></extra>"
         ),
     )
     _draw_chosen_size(figure, curve, chosen)

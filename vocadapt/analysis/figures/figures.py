@@ -20,46 +20,46 @@ DOMAIN = "#D55E00"  # words of the domain
 GOOD = "#009E73"  # added, good, held-out truth
 TARGET = "#E69F00"  # a target model
 CHANGED = "#CC79A7"  # changed or wrong
-NEUTRAL = "#7A8793"  # dropped, random, null
+NEUTRAL = "#7A8793"  # removed, random, noise baseline
 
 SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NEUTRAL)  # several models side by side
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 MOST_POINTS = 800
+NOISE = "noise baseline"  # name of its line
 
 
 def plot_frequency_ranks(
     counts: ArrayLike,
-    cut: int = 0,
-    said: str = "min count {}",
-    of: str = "word",
+    minimum: int = 0,
+    minimum_label: str = "min count {}",
+    unit: str = "word",
     color: str = DOMAIN,
 ) -> go.Figure:
-    """Plot occurrences of each word (or `of`) against its rank, both axes logarithmic.
+    """Plot occurrences of each word (or other unit) against its rank, both axes logarithmic.
 
-    counts: occurrences, any order. cut: minimum count of words with a vector, drawn as a line; 0
-    draws none.
+    counts: occurrences, in any order. minimum: drawn as a line; 0 draws none.
     """
     ordered = np.sort(np.asarray(counts))[::-1]
-    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[
-        : len(ordered)
-    ]
-    figure = build_empty_figure(f"rank of the {of}", "occurrences", height=300)
+    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))
+    ranks = ranks[: len(ordered)]
+    figure = build_empty_figure(f"rank of the {unit}", "occurrences", height=300)
     figure.add_scatter(
         x=ranks,
         y=ordered[ranks - 1],
         mode="lines",
         line={"color": color, "width": 2.5},
-        name=f"{of}s",
+        name=f"{unit}s",
         hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
     )
-    if cut > 0:
-        figure.add_hline(y=cut, line={"color": NEUTRAL, "dash": "dot"})
-        figure.add_annotation(  # on a logarithmic axis an annotation stands at the logarithm
+    if minimum > 0:
+        figure.add_hline(y=minimum, line={"color": NEUTRAL, "dash": "dot"})
+        # On a logarithmic axis an annotation is placed at the logarithm.
+        figure.add_annotation(
             x=0,
-            y=np.log10(cut),
-            text=said.format(cut),
+            y=np.log10(minimum),
+            text=minimum_label.format(minimum),
             showarrow=False,
             xanchor="left",
             yanchor="bottom",
@@ -72,10 +72,10 @@ def plot_frequency_ranks(
 
 
 def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
-    """Two histograms of cosines: words with their own wordpiece (held out), and with a random
+    """Plot two histograms of cosines: words with their own wordpiece (held out), and with a random
     one.
     """
-    figure = build_empty_figure("cosine after the map", "share of pairs", height=340)
+    figure = build_empty_figure("alignment cosine", "fraction of pairs", height=340)
     for values, name, color in (
         (random, "random pairs", NEUTRAL),
         (true, "held-out anchors", GOOD),
@@ -97,12 +97,9 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     """Plot the progress of a job over time: one (seconds, fractions) pair per run."""
     figure = build_empty_figure("seconds", "done", height=210)
     for number, (seconds, fractions) in enumerate(runs, start=1):
-        last = number == len(runs)
-        line = {
-            "color": SOURCE if last else NEUTRAL,
-            "width": 2.5,
-            "dash": "solid" if last else "dot",
-        }
+        line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
+        if number == len(runs):
+            line |= {"color": SOURCE, "dash": "solid"}
         figure.add_scatter(
             x=seconds,
             y=fractions,
@@ -116,22 +113,21 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     return figure
 
 
-def plot_wordpieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
+def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go.Figure:
     """Plot the fraction of words with one, two, three … wordpieces; one group of bars per model.
 
-    shares: model → number of wordpieces, as on the axis → fraction of the running words.
+    fractions: model → number of wordpieces, as on the axis → fraction of the running words.
     """
-    figure = build_empty_figure("wordpieces of a word", "share of the words", height=300)
-    for (model, bars), color, pattern in zip(
-        shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False
-    ):
-        name = html.escape(model)  # plotly reads a few tags in a legend
+    figure = build_empty_figure("wordpieces of a word", "fraction of the words", height=300)
+    styles = zip(cycle(SERIES), cycle(PATTERNS), strict=False)
+    for (model, bars), (color, pattern) in zip(fractions.items(), styles, strict=False):
+        name = html.escape(model)  # plotly interprets a few tags in a legend
         figure.add_bar(
             x=list(bars),
             y=list(bars.values()),
             name=name,
             marker={"color": color, "pattern": {"shape": pattern}},
-            hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the words<extra>{name}</extra>",
+            hovertemplate=f"%{{x}} wordpieces: %{{y:.3f}} of the words<extra>{name}</extra>",
         )
     figure.update_xaxes(type="category")
     figure.update_layout(barmode="group", bargap=0.25)
@@ -141,18 +137,20 @@ def plot_wordpieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Fi
 def plot_leaderboard(
     names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]
 ) -> go.Figure:
-    """One bar an initializer, best on top: its centered cosine to the true rows, ± errors; floors
-    hatched and gray.
+    """Plot one bar per initializer, best on top: its centered cosine to the true embeddings,
+    ± errors; floors hatched and gray.
     """
-    figure = build_empty_figure("centered cosine to the true row", "", height=60 + 26 * len(names))
+    height = 60 + 26 * len(names)
+    figure = build_empty_figure("centered cosine to the true embedding", "", height)
+    looks = [(NEUTRAL, "/") if floor else (GOOD, "") for floor in floors]
     figure.add_bar(
         x=np.asarray(values),
         y=list(names),
         orientation="h",
         error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NEUTRAL},
         marker={
-            "color": [NEUTRAL if floor else GOOD for floor in floors],
-            "pattern": {"shape": ["/" if floor else "" for floor in floors]},
+            "color": [color for color, _ in looks],
+            "pattern": {"shape": [pattern for _, pattern in looks]},
         },
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
     )
@@ -167,9 +165,8 @@ def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Fig
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
     figure = build_empty_figure("characters of a token, without ##", "tokens", height=300)
-    for (name, counts), color, pattern in zip(
-        lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False
-    ):
+    styles = zip(cycle(SERIES), cycle(PATTERNS), strict=False)
+    for (name, counts), (color, pattern) in zip(lengths.items(), styles, strict=False):
         label = html.escape(name)
         figure.add_bar(
             x=list(counts),
@@ -184,13 +181,13 @@ def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Fig
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """One panel of dots, a token each: a title of one line or more, a value for every id (V,),
-    which tokens are dropped (V,).
+    """One panel with a dot per token: a title of one line or more, a value for each id (V,), which
+    tokens are removed (V,) bool.
     """
 
     title: str
     values: ArrayLike
-    dropped: ArrayLike
+    removed: ArrayLike
 
 
 def plot_against_id(
@@ -200,7 +197,7 @@ def plot_against_id(
     across: int = 0,
     lines: Sequence[Sequence[int]] = (),
 ) -> go.Figure:
-    """Plot a value of each token against its id, one panel per space; dropped tokens as gray
+    """Plot a value of each token against its id, one panel per space; removed tokens as gray
     crosses.
 
     On a logarithmic axis tokens of value 0 are not drawn; the panel's title counts them. `across`:
@@ -209,30 +206,28 @@ def plot_against_id(
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
     titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
-    told = any(
-        np.any(panel.dropped) for panel in panels
-    )  # of one kind only there is nothing to tell apart
-    spaced = {"vertical_spacing": 0.5 / down} if down > 1 else {}
-    figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spaced)
-    figure.update_layout(
-        **build_layout(max(320, 260 * down))
-    )  # not a figure's whole layout: to check that takes plotly .2 s
+    some_removed = any(np.any(panel.removed) for panel in panels)
+    spacing = {"vertical_spacing": 0.5 / down} if down > 1 else {}
+    figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spacing)
+    # Only what differs from the default: plotly takes .2 s to check a whole layout.
+    figure.update_layout(**build_layout(max(320, 260 * down)))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels):
         row, column = place // across + 1, place % across + 1
-        values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
+        values, removed = np.asarray(panel.values), np.asarray(panel.removed, dtype=bool)
+        drawn = values > 0 if logarithmic else np.ones(len(values), dtype=bool)
         for mask, name, color, symbol in (
-            (~gone, "stays", SOURCE, "circle"),
-            (gone, "goes", NEUTRAL, "x-thin-open"),
+            (~removed, "kept", SOURCE, "circle"),
+            (removed, "removed", NEUTRAL, "x-thin-open"),
         ):
-            ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
+            ids = np.flatnonzero(mask & drawn)
             figure.add_scattergl(
                 x=ids.astype(np.int32),
                 y=values[ids].astype(np.float32),
                 mode="markers",
                 name=name,
                 legendgroup=name,
-                showlegend=told and place == 0,
+                showlegend=some_removed and place == 0,
                 row=row,
                 col=column,
                 marker={"color": color, "size": 3, "symbol": symbol, "opacity": 0.55},
@@ -244,14 +239,14 @@ def plot_against_id(
             )
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
-    figure.update_yaxes(
-        showline=False, zeroline=False, title="", type="log" if logarithmic else "linear"
-    )
+    scale = "log" if logarithmic else "linear"
+    figure.update_yaxes(showline=False, zeroline=False, title="", type=scale)
     figure.update_yaxes(title=value, col=1)
-    above = 34 if any(titles) else 4  # pixels that titles take; the legend stands over them
+    titles_height = 34 if any(titles) else 4  # pixels; the legend is above the titles
+    legend_height = 26 if some_removed else 10
     figure.update_layout(
-        legend={"y": 1 + above / 220, "itemsizing": "constant"},
-        margin={"t": above + (26 if told else 10)},
+        legend={"y": 1 + titles_height / 220, "itemsizing": "constant"},
+        margin={"t": titles_height + legend_height},
     )
     return figure
 
@@ -265,12 +260,9 @@ def plot_vocabulary_growth(
     curves: heuristic → fraction kept → growth. here: a heuristic, fraction and growth, drawn as a
     ring.
     """
-    figure = build_empty_figure(
-        "share of the vocabulary that is kept", "more wordpieces", height=320
-    )
-    for (name, curve), color, symbol in zip(
-        curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False
-    ):
+    figure = build_empty_figure("fraction of the vocabulary kept", "more wordpieces", height=320)
+    styles = zip(cycle(SERIES), cycle(SYMBOLS), strict=False)
+    for (name, curve), (color, symbol) in zip(curves.items(), styles, strict=False):
         figure.add_scatter(
             x=list(curve),
             y=list(curve.values()),
@@ -297,42 +289,40 @@ def plot_vocabulary_growth(
 
 
 def plot_overlap_histogram(
-    words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
+    words: ArrayLike, noise: ArrayLike | None = None, selected: tuple[int, int] | None = None
 ) -> go.Figure:
     """Plot how many words keep 0, 1, … k neighbors, as fractions; the noise baseline as a gray
     line.
 
-    words, null: numbers of words (k + 1,). Bars outside `kept` are pale.
+    words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
     """
     counts = np.asarray(words, dtype=float)
-    figure = build_empty_figure("neighbors kept", "share of the words", height=200)
-    first, last = kept or (0, len(counts) - 1)
+    figure = build_empty_figure("neighbors kept", "fraction of the words", height=200)
+    first, last = selected or (0, len(counts) - 1)
+    opacity = np.full(len(counts), 0.3)
+    opacity[first : last + 1] = 1.0
     figure.add_bar(
         x=np.arange(len(counts)),
         y=counts / counts.sum(),
         name="these two spaces",
         customdata=counts.astype(int),
-        marker={
-            "color": CHANGED,
-            "opacity": [1.0 if first <= i <= last else 0.3 for i in range(len(counts))],
-        },
+        marker={"color": CHANGED, "opacity": opacity.tolist()},
         hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
     )
-    if null is not None:
-        luck = np.asarray(null, dtype=float)
+    if noise is not None:
+        expected = np.asarray(noise, dtype=float)
         figure.add_scatter(
-            x=np.arange(len(luck)),
-            y=luck / luck.sum(),
+            x=np.arange(len(expected)),
+            y=expected / expected.sum(),
             mode="lines+markers",
-            name="null: nothing changed",
+            name="noise baseline",
             line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},
             marker={"symbol": "diamond", "size": 7},
-            hovertemplate="%{x} kept: %{y:.3f} of the words<extra>null</extra>",
+            hovertemplate="%{x} kept: %{y:.3f} of the words<extra>noise baseline</extra>",
         )
     figure.update_xaxes(dtick=1 if len(counts) <= 21 else None)
-    figure.update_layout(
-        showlegend=null is not None, bargap=0.12, margin={"t": 24 if null is not None else 4}
-    )
+    margin = 4 if noise is None else 24
+    figure.update_layout(showlegend=noise is not None, bargap=0.12, margin={"t": margin})
     return figure
 
 
@@ -345,10 +335,10 @@ def plot_overlap_by_frequency(
 ) -> go.Figure:
     """Plot the overlap of each word against its frequency; changed ones as violet diamonds.
 
-    lines: name → (occurrences, mean overlap); the noise baseline ("null") is gray and dotted.
+    lines: name → (occurrences, mean overlap); the line NOISE is gray and dotted.
     """
-    figure = build_empty_figure("occurrences of the word", "neighbors kept, share", height=300)
-    times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
+    figure = build_empty_figure("occurrences of the word", "fraction of neighbors kept", height=300)
+    times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     groups = [
         (~marked, "not changed" if marked.any() else "words", SOURCE, "circle"),
@@ -358,7 +348,7 @@ def plot_overlap_by_frequency(
         if mask.any():
             figure.add_scattergl(
                 x=times[mask].astype(np.int32),
-                y=shares[mask].astype(np.float32),
+                y=kept[mask].astype(np.float32),
                 mode="markers",
                 name=name,
                 text=labels[mask],
@@ -366,13 +356,13 @@ def plot_overlap_by_frequency(
                 hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
             )
     for name, (x, y) in lines.items():
-        dash = "dot" if name == "null" else "solid"
+        color, dash = (NEUTRAL, "dot") if name == NOISE else (DOMAIN, "solid")
         figure.add_scattergl(
             x=np.asarray(x),
             y=np.asarray(y),
             mode="lines+markers",
             name=f"mean, {name}",
-            line={"color": NEUTRAL if name == "null" else DOMAIN, "width": 3, "dash": dash},
+            line={"color": color, "width": 3, "dash": dash},
             marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
         )
@@ -382,7 +372,7 @@ def plot_overlap_by_frequency(
 
 
 def build_empty_figure(x: str, y: str, height: int) -> go.Figure:
-    """A figure with its layout and the titles of both axes, and nothing drawn yet."""
+    """Return a figure with its layout and the titles of both axes, without traces."""
     figure = go.Figure()
     figure.update_layout(**build_layout(height))
     figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)

@@ -23,8 +23,8 @@ from vocadapt.training.masked.validation import HeldOutCurve
 
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
 MIDDLE = "#D8DDE1"
-NARROWEST = 0.1  # half the range of shares that the colors span, at least
-DARKEST = 0.65  # of the way to its full color a field goes at most: dark digits are read on each
+NARROWEST = 0.1  # half the range of gate values that the colors span, at least
+DARKEST = 0.65  # strongest color of a cell, as a fraction of the full color: its digits are dark
 
 
 def plot_held_out_losses(
@@ -38,13 +38,8 @@ def plot_held_out_losses(
     among: all models on the page, so that each keeps its color.
     """
     figure = build_empty_figure(AGAINST[against], "held-out loss per character", height)
-    styles = dict(
-        zip(
-            dict.fromkeys([*among, *curves]),
-            zip(cycle(SERIES), cycle(SYMBOLS), strict=False),
-            strict=False,
-        )
-    )
+    looks = zip(cycle(SERIES), cycle(SYMBOLS), strict=False)
+    styles = dict(zip(dict.fromkeys([*among, *curves]), looks, strict=False))
     for name, curve in curves.items():
         color, symbol = styles[name]
         figure.add_scatter(
@@ -64,19 +59,19 @@ def plot_held_out_losses(
     return figure
 
 
-def plot_gates(shares: GateStatistics) -> go.Figure:
-    """Plot the extension's fraction by layer (first one at the bottom) and kind of token as a heat
+def plot_gates(gates: GateStatistics) -> go.Figure:
+    """Plot the mean gate value by layer (first one at the bottom) and kind of token as a heat
     map.
     """
-    half = max(NARROWEST, float(abs(shares.means - 0.5).max())) / DARKEST
-    kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]
+    half = max(NARROWEST, float(abs(gates.means - 0.5).max())) / DARKEST
+    kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(gates.kinds, gates.counts, strict=True)]
     figure = go.Figure(
         go.Heatmap(
-            z=shares.means,
+            z=gates.means,
             x=kinds,
-            y=[f"layer {layer + 1}" for layer in range(shares.layers)],
-            text=_format_fractions(shares.means),
-            customdata=_format_fractions(shares.deviations),
+            y=[f"layer {layer + 1}" for layer in range(gates.layers)],
+            text=_format_fractions(gates.means),
+            customdata=_format_fractions(gates.deviations),
             zmin=0.5 - half,
             zmax=0.5 + half,
             colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)],
@@ -84,12 +79,12 @@ def plot_gates(shares: GateStatistics) -> go.Figure:
             ygap=2,
             texttemplate="%{text}",
             textfont={"size": 12, "color": "#101418"},
-            showscale=False,  # every cell says its number
+            showscale=False,  # each cell contains its number
             hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
         )
     )
     figure.update_layout(
-        **build_layout(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
+        **build_layout(110 + 34 * gates.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
     )
     figure.update_xaxes(type="category", showline=False, automargin=True)
     figure.update_yaxes(type="category", showline=False, automargin=True)

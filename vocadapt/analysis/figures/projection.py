@@ -29,7 +29,7 @@ MARKS = (
     ("#B07D3A", "x"),
     (NEUTRAL, "pentagon"),
 )  # fmt: skip; no open marks: WebGL draws none of them without a line
-FIXED = {  # the color language of the lab, where a category has a place in it
+FIXED = {  # categories that have the same color on every page
     "source": (SOURCE, "circle"),
     "added": (GOOD, "diamond"),
     "target": (TARGET, "square"),
@@ -39,7 +39,7 @@ FIXED = {  # the color language of the lab, where a category has a place in it
     "the others": (NEUTRAL, "circle"),
 }
 NAMED = 60  # rings that get a name
-LONGEST = 40  # characters of a name on the map and under the pointer
+LONGEST = 40  # characters of a name on the projection and in the tooltip
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,50 +72,50 @@ class Drawing:
     """How a projection is drawn: colors, rings, (x, y, text) labels, visible window, size."""
 
     column: Column | None = None
-    color: str = SOURCE  # of a map in one color
+    color: str = SOURCE  # of a projection in one color
     rings: Rings = field(default_factory=Rings)
     labels: Sequence[tuple[float, float, str]] = ()
     window: Window | None = None
     height: int = 560
-    width: int = 640  # pixels, about: by it names are judged to have room
+    width: int = 640  # pixels, approximate: decides which labels fit
     ink: str = "#1B2733"
     paper: str = "rgba(255,255,255,.75)"
-    still: bool = False  # for paper: in vectors, not in WebGL
+    still: bool = False  # as vectors instead of WebGL, for print
 
 
 def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
     """Plot a projection, one trace per category; each point carries its id as customdata.
 
-    Points are dimmed while something is ringed.
+    Points are dimmed while a word is highlighted.
     """
-    size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
+    size = dot_size(len(points.xy))
+    opacity = 0.75 if drawing.rings.word is None else 0.3
     traces = [
         _build_trace(points, mask, trace, opacity, drawing.still)
         for mask, trace in _color_points(points, drawing, size)
     ]
-    notes = [
-        _build_annotation(name, drawing)
-        for name in select_labels(_candidate_labels(points, drawing, size), points, drawing)
-    ]
+    labels = select_labels(_candidate_labels(points, drawing, size), points, drawing)
+    notes = [_build_annotation(label, drawing) for label in labels]
     rings = _build_rings(points, drawing, size)
-    return go.Figure(
-        [*traces, *rings], _build_layout(drawing) | {"annotations": notes}
-    )  # one by one takes ten times as long
+    # All at once: adding them one by one takes ten times as long.
+    return go.Figure([*traces, *rings], _build_layout(drawing) | {"annotations": notes})
 
 
-def plot_side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Figure:
+def plot_side_by_side(titles: Sequence[str], projections: Sequence[go.Figure]) -> go.Figure:
     """Plot projections of the same tokens side by side, with linked zoom and pan."""
     figure = make_subplots(
         1,
-        len(maps),
+        len(projections),
         subplot_titles=[escape_name(title) for title in titles],
         horizontal_spacing=0.02,
     )
-    for column, one in enumerate(maps, start=1):
+    for column, one in enumerate(projections, start=1):
         figure.add_traces(list(one.data), rows=1, cols=column)
         for label in one.layout.annotations:
             figure.add_annotation(label, row=1, col=column)
-    figure.update_layout(_build_layout(Drawing(height=maps[0].layout.height)), showlegend=False)
+    figure.update_layout(
+        _build_layout(Drawing(height=projections[0].layout.height)), showlegend=False
+    )
     figure.update_xaxes(visible=False, matches="x")
     figure.update_yaxes(visible=False, matches="y", scaleanchor="x")
     return figure
@@ -150,9 +150,8 @@ def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Lab
     """Return candidate labels, most important first: the word, its neighbors, the regions."""
     word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
     near = points.of(drawing.rings.near)[:NAMED]
-    names = [(row, f"<b>{points.names[row]}</b>") for row in word] + [
-        (row, str(points.names[row])) for row in near
-    ]
+    names = [(row, f"<b>{points.names[row]}</b>") for row in word]
+    names += [(row, str(points.names[row])) for row in near]
     tokens = [
         Label(float(points.xy[row, 0]), float(points.xy[row, 1]), text, size + 9)
         for row, text in names
@@ -183,37 +182,31 @@ def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
 
 def escape_name(token: str, longest: int = LONGEST) -> str:
     """Shorten a token and escape it for plotly, which interprets some tags."""
-    short = token if len(token) <= longest else token[: longest - 1] + "…"
-    return html.escape(
-        "".join(character if character.isprintable() else "�" for character in short)
-    ).replace("$", "&#36;")
+    if len(token) > longest:
+        token = token[: longest - 1] + "…"
+    printable = "".join(letter if letter.isprintable() else "�" for letter in token)
+    return html.escape(printable).replace("$", "&#36;")
 
 
 def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> list[Label]:
     """Select the labels that fit, first ones first: no overlap, none outside the window."""
     left, right, bottom, top = drawing.window or _data_window(points.xy)
-    scale = min(
-        drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
-    )  # pixels to a unit
+    horizontal = drawing.width / max(right - left, 1e-9)
+    vertical = drawing.height / max(top - bottom, 1e-9)
+    pixels_per_unit = min(horizontal, vertical)
     kept: dict[Label, Box] = {}
     for name in names:
-        box = _label_box(name, scale)
-        if (
-            left <= name.x <= right
-            and bottom <= name.y <= top
-            and not any(_boxes_overlap(box, other) for other in kept.values())
-        ):
+        box = _label_box(name, pixels_per_unit)
+        inside = left <= name.x <= right and bottom <= name.y <= top
+        if inside and not any(_boxes_overlap(box, other) for other in kept.values()):
             kept[name] = box
     return list(kept)
 
 
 def _label_box(name: Label, scale: float) -> Box:
     """Estimate the box of a label in pixels: left, right, bottom, top."""
-    half, x, y = (
-        3.4 * len(html.unescape(name.text)) + 3,
-        name.x * scale,
-        name.y * scale + name.above,
-    )
+    half = 3.4 * len(html.unescape(name.text)) + 3
+    x, y = name.x * scale, name.y * scale + name.above
     return x - half, x + half, y - 9, y + 9
 
 
@@ -249,24 +242,17 @@ def _color_points(
     """Return masks of points and their look: by number, or by category with gray for no value."""
     column, marker = drawing.column, {"size": size, "line": {"width": 0}}
     if column is None:
-        everything = np.ones(len(points.xy), dtype=bool)
-        return [
-            (
-                everything,
-                {
-                    "marker": marker | {"color": drawing.color},
-                    "showlegend": False,
-                    "name": "tokens",
-                },
-            )
-        ]
+        look = {"marker": marker | {"color": drawing.color}, "showlegend": False, "name": "tokens"}
+        return [(np.ones(len(points.xy), dtype=bool), look)]
     if column.numbers is not None:
         return _color_by_number(column, column.numbers, marker)
     groups = []
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
-        name = column.categories[code] if code >= 0 else "no value"
-        color, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NEUTRAL, "star-diamond")
+        name, (color, symbol) = "no value", (NEUTRAL, "star-diamond")
+        if code >= 0:
+            name = column.categories[code]
+            color, symbol = FIXED.get(name, MARKS[code])
         shown = f"{escape_name(name)} · {count(mask.sum())}"
         groups.append(
             (mask, {"marker": marker | {"color": color, "symbol": symbol}, "name": shown})
@@ -277,59 +263,58 @@ def _color_points(
 def _color_by_number(
     column: Column, numbers: Matrix, marker: dict[str, Any]
 ) -> list[tuple[Mask, dict[str, Any]]]:
+    """Return the masks of points without and with a value, and their look: gray, and colored by
+    value between the 1st and 99th percentile.
+    """
     known = np.isfinite(numbers)
-    values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
-    bar: dict[str, Any] = {
-        "title": {"text": escape_name(column.name), "side": "right"},
-        "thickness": 10,
-        "outlinewidth": 0,
-    }
-    if column.logarithmic and known.any():
-        powers = np.arange(int(values[known].max()) + 1)
+    groups: list[tuple[Mask, dict[str, Any]]] = []
+    if not known.all():
+        unknown_marker = marker | {"color": NEUTRAL, "symbol": "star-diamond"}
+        groups.append((~known, {"marker": unknown_marker, "name": "no value"}))
+    if not known.any():
+        return groups
+    values = numbers[known]
+    name = escape_name(column.name)
+    bar: dict[str, Any] = {"title": {"text": name, "side": "right"}, "thickness": 10}
+    bar |= {"outlinewidth": 0, "len": 0.6, "y": 0.3}  # below the toolbar
+    if column.logarithmic:
+        values = np.log10(np.maximum(values, 0) + 1)
+        powers = np.arange(int(values.max()) + 1)
         bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
-    ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
-    colored = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
-    colored |= {
-        "colorscale": "Viridis",
-        "colorbar": bar | {"len": 0.6, "y": 0.3},
-    }  # under the tools
-    groups: list[tuple[Mask, dict[str, Any]]] = [
-        (
-            ~known,
-            {"marker": marker | {"color": NEUTRAL, "symbol": "star-diamond"}, "name": "no value"},
-        ),
-        (
-            known,
-            {"marker": marker | colored, "showlegend": False, "name": escape_name(column.name)},
-        ),
-    ]
-    return [group for group in groups if group[0].any()]
+    low, high = np.percentile(values, [1, 99])
+    colors = {"color": values.astype(np.float32), "cmin": low, "cmax": high}
+    colors |= {"colorscale": "Viridis", "colorbar": bar}
+    groups.append((known, {"marker": marker | colors, "showlegend": False, "name": name}))
+    return groups
 
 
 def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
     """Build rings in the text color, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
-    many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
+    word = () if rings.word is None else (rings.word,)
     traces = []
     for ids, name, symbol, wider in (
         (rings.selected, "selected", "square-open", 5),
         (rings.near, "near in the space", "circle-open", 5),
-        (() if rings.word is None else (rings.word,), "the word", "star", 9),
+        (word, "the word", "star", 9),
     ):
         rows = points.of(ids)
-        marker = many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider}
-        looks = {"name": name if name == "the word" else f"{name} · {len(rows)}", "marker": marker}
-        if len(rows):
-            traces.append(
-                _build_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED)
-            )
+        if not len(rows):
+            continue
+        marker = ring | {"symbol": symbol, "size": size + wider}
+        if len(rows) > NAMED:  # so many rings would overlap: dots
+            marker = {"symbol": "circle", "size": size, "color": drawing.ink}
+        if name != "the word":
+            name = f"{name} · {len(rows)}"
+        looks = {"name": name, "marker": marker}
+        traces.append(_build_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
     return traces
 
 
 def _build_layout(drawing: Drawing) -> dict[str, Any]:
-    """Build the layout: no axes, equal scales. Dragging pans: with the lasso as first tool
-    Streamlit passes no click on.
+    """Build the layout: no axes, equal scales. Dragging pans: if the lasso is the first tool,
+    Streamlit reports no clicks.
     """
     bare = {
         "showgrid": False,
@@ -357,5 +342,5 @@ def _build_layout(drawing: Drawing) -> dict[str, Any]:
             "x": 0,
             "itemsizing": "constant",
         },
-        "modebar": {"orientation": "v"},  # beside the legend, not over it
+        "modebar": {"orientation": "v"},  # next to the legend, not over it
     }

@@ -20,9 +20,8 @@ from vocadapt.analysis.figures.figures import (
 from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, label_tokenization
 
-STYLES = dict(
-    zip(ALL_TOKENIZATIONS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True)
-)
+LOOKS = ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond"))
+STYLES = dict(zip(ALL_TOKENIZATIONS, LOOKS, strict=True))
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -45,7 +44,8 @@ def plot_losses(
     """Plot the mean loss by step, a line per run; `among`: all runs on the page, so that each keeps
     its color.
     """
-    figure, styles = build_empty_figure("step", "loss", height), _assign_styles([*among, *curves])
+    figure = build_empty_figure("step", "loss", height)
+    styles = _assign_styles([*among, *curves])
     for name, curve in curves.items():
         figure.add_scatter(
             x=[step for step, _ in curve],
@@ -64,10 +64,8 @@ def plot_dev_scores(
     scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
     """Plot the dev score after each epoch, a line per run; `among` as in `plot_losses`."""
-    figure, styles = (
-        build_empty_figure("epoch", f"{metric} on dev", height),
-        _assign_styles([*among, *scores]),
-    )
+    figure = build_empty_figure("epoch", f"{metric} on dev", height)
+    styles = _assign_styles([*among, *scores])
     symbols = dict(zip(styles, cycle(SYMBOLS), strict=False))
     for name, values in scores.items():
         figure.add_scatter(
@@ -80,7 +78,8 @@ def plot_dev_scores(
             customdata=[format_fraction(value) for value in values],
             hovertemplate=f"epoch %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )
-    figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
+    if max(map(len, scores.values()), default=0) <= 12:
+        figure.update_xaxes(dtick=1)
     figure.update_yaxes(rangemode="nonnegative")
     return figure
 
@@ -135,12 +134,14 @@ def plot_scores(marks: Sequence[ScoreMark], metric: str) -> go.Figure:
 
 
 def _label_mark(mark: ScoreMark) -> str:
-    name = mark.name if len(mark.name) <= 28 else f"{mark.name[:27]}…"
-    noted = [
-        mark.tokenization,
-        *(["baseline"] if mark.baseline else []),
-        *([f"{mark.collapsed} collapsed"] if mark.collapsed else []),
-    ]
+    name = mark.name
+    if len(name) > 28:
+        name = f"{name[:27]}…"
+    noted = [mark.tokenization]
+    if mark.baseline:
+        noted.append("baseline")
+    if mark.collapsed:
+        noted.append(f"{mark.collapsed} collapsed")
     return f"{name} · {', '.join(noted)}"
 
 

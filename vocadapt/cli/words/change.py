@@ -75,19 +75,19 @@ def _add_options(parser: Parser) -> None:
         choices=EXCLUDED_KINDS,
         help="kind of tokens to leave out; may be repeated",
     )
-    null = parser.add_mutually_exclusive_group()
-    null.add_argument(
+    baseline = parser.add_mutually_exclusive_group()
+    baseline.add_argument(
         "--noise-baseline",
         nargs=2,
         metavar=("X", "Y"),
         help="noise baseline: two runs that differ only in the seed",
     )
-    null.add_argument(
+    baseline.add_argument(
         "--noise-baseline-seed",
         action="store_true",
         help="noise baseline: train A (or B) again with another seed",
     )
-    null.add_argument(
+    baseline.add_argument(
         "--noise-baseline-bootstrap",
         action="store_true",
         help="noise baseline: train A (or B) on two bootstrap resamples of its text",
@@ -114,16 +114,16 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     trains = 0.7 if options.noise_baseline_seed or options.noise_baseline_bootstrap else 0.0
     pair = _open_baseline(options, before, after, part(progress, 0.0, trains))
     special = before.special | after.special
-    change, null = measure_change_with_baseline(
+    change, baseline = measure_change_with_baseline(
         before.space, after.space, settings, pair, special, part(progress, trains, 1.0)
     )
     found = change.word(options.word) if options.word else None
     answer = {
-        **_change_to_json(change, null, options.n),
+        **_change_to_json(change, baseline, options.n),
         **({"word": _word_to_json(found)} if found else {}),
     }
     answer["seconds"] = time.perf_counter() - start
-    return Answer(answer, _render(change, null, options.n, found))
+    return Answer(answer, _render(change, baseline, options.n, found))
 
 
 def _open_baseline(
@@ -158,7 +158,7 @@ def _open_baseline(
 
 
 def _change_to_json(
-    change: NeighborhoodChange, null: NoiseBaseline | None, shown: int
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, shown: int
 ) -> dict[str, Any]:
     rows = change.order[:shown].tolist()
     return {
@@ -172,40 +172,40 @@ def _change_to_json(
         "mean_overlap": change.mean,
         "chance": change.chance,
         "histogram": change.histogram.tolist(),
-        "words": [_word_row_to_json(change, null, row) for row in rows],
+        "words": [_word_row_to_json(change, baseline, row) for row in rows],
         "shown": len(rows),
-        "null": _baseline_to_json(null, change) if null else None,
-        "note": _describe_baseline(null),
+        "null": _baseline_to_json(baseline, change) if baseline else None,
+        "note": _describe_baseline(baseline),
     }
 
 
 def _word_row_to_json(
-    change: NeighborhoodChange, null: NoiseBaseline | None, row: int
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, row: int
 ) -> dict[str, Any]:
     counted = {} if change.counts is None else {"count": int(change.counts[row])}
     found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
-    if null is None:
+    if baseline is None:
         return found
-    z = float(null.z[row])
+    z = float(baseline.z[row])
     held = {
-        "overlap": float(null.overlap[row]),
-        "quantile": float(null.quantile[row]),
+        "overlap": float(baseline.overlap[row]),
+        "quantile": float(baseline.quantile[row]),
         "z": z if np.isfinite(z) else None,
     }
-    return {**found, "null": held, "changed": bool(null.below[row])}
+    return {**found, "null": held, "changed": bool(baseline.below[row])}
 
 
-def _baseline_to_json(null: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any]:
-    histogram = count_by_overlap(null.overlap, change.settings.k)
+def _baseline_to_json(baseline: NoiseBaseline, change: NeighborhoodChange) -> dict[str, Any]:
+    histogram = count_by_overlap(baseline.overlap, change.settings.k)
     return {
-        "about": null.about,
-        "spaces": list(null.names),
-        "mean_overlap": null.mean,
+        "about": baseline.about,
+        "spaces": list(baseline.names),
+        "mean_overlap": baseline.mean,
         "histogram": histogram.tolist(),
-        "bands": null.bands,
+        "bands": baseline.bands,
         "quantile": LOW,
-        "share_below": null.share_below,
-        "own_share_below": null.own_share_below,
+        "share_below": baseline.share_below,
+        "own_share_below": baseline.own_share_below,
     }
 
 
@@ -225,32 +225,32 @@ def _word_to_json(found: WordChange) -> dict[str, Any]:
     }
 
 
-def _describe_baseline(null: NoiseBaseline | None) -> str:
-    if null is None:
+def _describe_baseline(baseline: NoiseBaseline | None) -> str:
+    if baseline is None:
         return NONE
-    if null.same:
+    if baseline.same:
         return "the two spaces of the noise baseline are identical, so it has no noise"
     return (
-        f"{null.share_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
-        f" frequency do in the noise baseline; in the baseline itself it is {null.own_share_below:.1%}"
+        f"{baseline.share_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
+        f" frequency do in the noise baseline; in the baseline itself it is {baseline.own_share_below:.1%}"
     )
 
 
 def _render(
-    change: NeighborhoodChange, null: NoiseBaseline | None, shown: int, found: WordChange | None
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, shown: int, found: WordChange | None
 ) -> str:
     """Render the most changed words, the figures, and the neighbors of the word of --word."""
     rows = change.order[:shown].tolist()
     header = ("word", "overlap", *(("count",) if change.counts is not None else ()))
-    held = ("baseline quantile", "z", "changed") if null else ()
+    held = ("baseline quantile", "z", "changed") if baseline else ()
     body = [
         (
             change.words[row],
             float(change.overlap[row]),
             *((int(change.counts[row]),) if change.counts is not None else ()),
             *(
-                (float(null.quantile[row]), float(null.z[row]), bool(null.below[row]))
-                if null
+                (float(baseline.quantile[row]), float(baseline.z[row]), bool(baseline.below[row]))
+                if baseline
                 else ()
             ),
         )
@@ -259,7 +259,7 @@ def _render(
     figures: dict[str, Any] = {
         f"mean overlap@{change.settings.k}": change.mean,
         "by chance": change.chance,
-        **({"baseline mean": null.mean} if null else {}),
+        **({"baseline mean": baseline.mean} if baseline else {}),
         "words compared": (
             f"{len(change.words):,} of {change.shared:,} shared ({change.of[0]:,} and"
             f" {change.of[1]:,} words)"
@@ -277,7 +277,7 @@ def _render(
             *lines,
             format_facts(figures),
             *([_render_lists(found)] if found else []),
-            f"{_describe_baseline(null)}.",
+            f"{_describe_baseline(baseline)}.",
         ]
     )
 

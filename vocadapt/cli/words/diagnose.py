@@ -245,12 +245,16 @@ def _score_relations(options: Namespace, progress: Progress) -> Answer:
         if options.pairs
         else list(load_bundled_relations())
     )
-    names, null = shorten_names(given), PermutationSettings(options.draws, options.seed)
+    names, permutations = shorten_names(given), PermutationSettings(options.draws, options.seed)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
     scores = [
         score_lists(
-            one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
+            one,
+            lists,
+            mean,
+            permutations,
+            part(progress, i / len(spaces), (i + 1) / len(spaces), names[i]),
         )
         for i, (one, mean) in enumerate(zip(spaces, means, strict=True))
     ]
@@ -258,7 +262,7 @@ def _score_relations(options: Namespace, progress: Progress) -> Answer:
         "models": list(names),
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
         "mean_cosine": means,
-        "null": asdict(null),
+        "null": asdict(permutations),
         "relations": _relations_to_json(names, lists, scores),
         "similarity": _similarity_to_json(names, lists, scores),
         **({"pairs": _list_pairs(names, spaces, lists, means)} if options.each else {}),

@@ -41,7 +41,7 @@ TOKENS = {
     "used": "without special tokens and [unusedN]",
     "words": "without special tokens, [unusedN] and continuations (##)",
 }
-NULL = PermutationSettings()
+PERMUTATIONS = PermutationSettings()
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def score_lists(
     opened: OpenedSpace,
     lists: Sequence[RelationList],
     own_mean: float | None,
-    null: PermutationSettings = NULL,
+    permutations: PermutationSettings = PERMUTATIONS,
     progress: Progress = silent,
 ) -> tuple[ListScores, ...]:
     """Score lists of word pairs in one space, corrected by its own mean cosine."""
@@ -134,7 +134,9 @@ def score_lists(
     scored = []
     for done, one in enumerate(lists):
         list_progress = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
-        relations = score_relations(space, one.relations, splitter, own_mean, null, list_progress)
+        relations = score_relations(
+            space, one.relations, splitter, own_mean, permutations, list_progress
+        )
         scored.append(
             ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
         )

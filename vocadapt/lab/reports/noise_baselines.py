@@ -90,9 +90,9 @@ def train_noise_baseline(
                 (number + 1) / len(specs),
                 f"noise baseline {number + 1} of {len(specs)}",
             )
-            run_step(again, Path(folder) / f"null-{number + 1}", run_progress)
+            run_step(again, Path(folder) / f"baseline-{number + 1}", run_progress)
             space = load_space(
-                Path(folder) / f"null-{number + 1}",
+                Path(folder) / f"baseline-{number + 1}",
                 f"{artifact.name} again ({_describe_seed(again)})",
             )
             made.append(space.take(range(len(space))))  # off the disk before the folder goes

@@ -98,7 +98,7 @@ def score_relations(
     relations: Sequence[Relation],
     splitter: Splitter | None = None,
     own_mean: float | None = None,
-    null: PermutationSettings = PermutationSettings(),
+    permutations: PermutationSettings = PermutationSettings(),
     progress: Progress = silent,
 ) -> tuple[RelationScore, ...]:
     """Score each relation; words are looked up as spelled, or as `splitter` normalizes them.
@@ -114,7 +114,7 @@ def score_relations(
         lacking = dict.fromkeys(word for pair in relation.pairs for word in pair if row(word) < 0)
         scores.append(
             replace(
-                _score(space, first, second, len(relation.pairs), own_mean, null),
+                _score(space, first, second, len(relation.pairs), own_mean, permutations),
                 lacking=tuple(lacking),
             )
         )
@@ -168,7 +168,7 @@ def _score(
     second: Rows,
     of: int,
     own_mean: float | None,
-    null: PermutationSettings,
+    permutations: PermutationSettings,
 ) -> RelationScore:
     n = len(first)
     if not n:
@@ -177,7 +177,7 @@ def _score(
     mean = float(cosines.mean())
     sd = float(cosines.std(ddof=1)) if n > 1 else None
     corrected = mean - own_mean if own_mean is not None else None
-    drawn = _null(space, first, second, null)
+    drawn = _permute(space, first, second, permutations)
     if not len(drawn):
         return RelationScore(n, of, mean, sd, corrected, None, None, None, None)
     middle, spread = float(drawn.mean()), float(drawn.std())
@@ -198,15 +198,17 @@ def _score(
     )
 
 
-def _null(space: EmbeddingSpace, first: Rows, second: Rows, null: PermutationSettings) -> Values:
+def _permute(
+    space: EmbeddingSpace, first: Rows, second: Rows, permutations: PermutationSettings
+) -> Values:
     """Return the mean cosine of each random pairing (draws,) float64, without words paired with
     themselves.
     """
     if len(first) < 2:
         return np.empty(0)
-    rng, means = np.random.default_rng(null.seed), []
+    rng, means = np.random.default_rng(permutations.seed), []
     left, right = space.unit[first], space.unit[second]
-    for _ in range(null.draws):
+    for _ in range(permutations.draws):
         order = rng.permutation(len(second))
         apart = first != second[order]
         if apart.any():

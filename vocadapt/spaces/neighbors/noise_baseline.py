@@ -22,7 +22,7 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.space import EmbeddingSpace
 
-NONE = "no null: overlap cannot be called change"
+NONE = "no noise baseline: overlap cannot be called change"
 BANDS, FEWEST = 10, 200  # maximum number of frequency bands, minimum number of words in each
 LOW = 0.05  # quantile of the baseline below which a word is called changed
 
@@ -166,19 +166,21 @@ def _merge_small_bands(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _compare_with_baseline(
-    change: NeighborhoodChange, null: NeighborhoodChange, pair: BaselinePair
+    change: NeighborhoodChange, baseline: NeighborhoodChange, pair: BaselinePair
 ) -> NoiseBaseline:
     """Compare each word's overlap with the baseline's overlaps in its frequency band."""
     band = assign_frequency_bands(change.counts, len(change.words))
     quantile, z, threshold = (np.empty(len(band)) for _ in range(3))
     for number in range(int(band.max()) + 1):
         here = band == number
-        quantile[here], z[here], threshold[here] = _place(change.overlap[here], null.overlap[here])
+        quantile[here], z[here], threshold[here] = _place(
+            change.overlap[here], baseline.overlap[here]
+        )
     below = change.overlap < threshold
     return NoiseBaseline(
         pair.about,
         (pair.first.name, pair.second.name),
-        null.overlap,
+        baseline.overlap,
         band,
         quantile,
         z,
@@ -187,18 +189,18 @@ def _compare_with_baseline(
     )
 
 
-def _place(overlap: Values, null: Values) -> tuple[Values, Values, float]:
+def _place(overlap: Values, baseline: Values) -> tuple[Values, Values, float]:
     """Return quantile and z of each overlap (words,) in the baseline's of its band, and the 5 %
     quantile of the baseline.
     """
-    ordered = np.sort(null)
+    ordered = np.sort(baseline)
     smaller, not_larger = (
         np.searchsorted(ordered, overlap, side=side) for side in ("left", "right")
     )
-    deviation = float(null.std())
-    z = (overlap - null.mean()) / deviation if deviation > 0 else np.full(len(overlap), np.nan)
+    deviation = float(baseline.std())
+    z = (overlap - baseline.mean()) / deviation if deviation > 0 else np.full(len(overlap), np.nan)
     return (
-        (smaller + not_larger) / (2 * len(null)),
+        (smaller + not_larger) / (2 * len(baseline)),
         z,
-        float(np.quantile(null, LOW, method="inverted_cdf")),
+        float(np.quantile(baseline, LOW, method="inverted_cdf")),
     )

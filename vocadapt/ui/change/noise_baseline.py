@@ -30,7 +30,7 @@ HELP = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenBaseline:
     """Two word vectors that differ only by noise, and their description; None without a noise
     baseline.
     """
@@ -39,37 +39,34 @@ class Chosen:
     about: str = ""
 
 
-def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeSettings) -> Chosen:
+def choose_baseline(
+    workspace: Workspace, before: str, after: str, settings: ChangeSettings
+) -> ChosenBaseline:
     """Show the picker of noise baselines of either side; return the selected one."""
-    ours = [
-        artifact
-        for artifact in (open_vectors_artifact(before), open_vectors_artifact(after))
-        if artifact
-    ]
-    found = {
-        name: pair
-        for artifact in ours
-        for name, pair in list_noise_baselines(artifact, workspace).items()
-    }
+    opened = (open_vectors_artifact(before), open_vectors_artifact(after))
+    ours = [artifact for artifact in opened if artifact]
+    found: dict[str, tuple[Artifact, Artifact]] = {}
+    for artifact in ours:
+        found |= list_noise_baselines(artifact, workspace)
     if settings.among != "shared":
         st.markdown(
             f":gray[{NONE.capitalize()}. It is not available among all words of each space:"
             " their candidates differ.]"
         )
-        return Chosen()
+        return ChosenBaseline()
     if not found:
-        _none_yet(workspace, ours)
-        return Chosen()
+        _offer_baseline(workspace, ours)
+        return ChosenBaseline()
     name = st.selectbox(
         "Noise baseline", [*found, "none"], key="change_null", bind="query-params", help=HELP
     )
     if name not in found:
         st.markdown(f":violet[{NONE.capitalize()}.]")
-        return Chosen()
-    return Chosen(found[str(name)], str(name))
+        return ChosenBaseline()
+    return ChosenBaseline(found[str(name)], str(name))
 
 
-def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
+def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
     """Show that there is no noise baseline, and how to create one if a side can be retrained."""
     st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
     for artifact in ours:
@@ -77,7 +74,7 @@ def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
             spec = rebuild_spec(artifact)
         except InputError:
             continue
-        _make_one(workspace, artifact, spec)
+        _training_buttons(workspace, artifact, spec)
         return
     st.markdown(
         ":small[:gray[Neither space can be retrained here. The command line takes two other spaces:"
@@ -85,31 +82,30 @@ def _none_yet(workspace: Workspace, ours: list[Artifact]) -> None:
     )
 
 
-def _make_one(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
+def _training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
     about = duration(artifact.manifest.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":small[Train **{plain(artifact.name)}** a second time: about {about}]")
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
             _start(workspace, with_next_seed(spec), f"{artifact.name}-seed")
-        if isinstance(spec.settings, VectorsStep):
-            help = "Trains on two bootstrap resamples of the lines; they form the noise baseline."
-            if st.button(
-                "Two bootstrap resamples", key="null_lines", icon=":material/shuffle:", help=help
-            ):
-                used = {
-                    one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)
-                }
-                first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][
-                    : max(1, 2 - len(used))
-                ]
-                for seed in others:
-                    panel.launch(
-                        workspace,
-                        with_resampled_lines(spec, seed),
-                        _name(workspace, f"{artifact.name}-lines"),
-                    )
-                _start(workspace, with_resampled_lines(spec, first), f"{artifact.name}-lines")
+        if not isinstance(spec.settings, VectorsStep):
+            return
+        help = "Trains on two bootstrap resamples of the lines; they form the noise baseline."
+        if st.button(
+            "Two bootstrap resamples", key="null_lines", icon=":material/shuffle:", help=help
+        ):
+            _start_resamples(workspace, artifact, spec)
+
+
+def _start_resamples(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
+    """Start the trainings on bootstrap resamples that are missing for a noise baseline."""
+    used = {one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)}
+    unused = [seed for seed in range(1, len(used) + 3) if seed not in used]
+    wish = f"{artifact.name}-lines"
+    if not used:
+        panel.launch(workspace, with_resampled_lines(spec, unused[1]), _name(workspace, wish))
+    _start(workspace, with_resampled_lines(spec, unused[0]), wish)
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:

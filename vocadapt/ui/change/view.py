@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.steps.command_lines import PROGRAM
@@ -48,11 +49,11 @@ HELP = {
         "Excludes kinds of tokens from queries and neighbors: special tokens,"
         " ##continuations, [unusedN]."
     ),
-    "kept": ("Filters words by the number of neighbors kept, in the bars and in the list below."),
+    "kept": "Filters words by the number of neighbors kept, in the bars and in the list below.",
 }
 
 
-def ask(k: int = 10) -> ChangeSettings:
+def choose_settings(k: int = 10) -> ChangeSettings:
     """Draw the settings: number of neighbors, candidates, and excluded tokens."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         k = int(
@@ -68,7 +69,7 @@ def ask(k: int = 10) -> ChangeSettings:
             help=HELP["among"],
         )
         without = st.multiselect(
-            "Leave out",
+            "Exclude",
             list(EXCLUDED_KINDS),
             ["special", "unused"],
             key="change_without",
@@ -78,23 +79,21 @@ def ask(k: int = 10) -> ChangeSettings:
     return ChangeSettings(k, str(among or "shared"), tuple(without))
 
 
-def compared(
+def compare(
     before: str,
     after: str,
     settings: ChangeSettings,
-    null: tuple[Artifact, Artifact] | None,
+    baseline: tuple[Artifact, Artifact] | None,
     about: str,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
     """Return the comparison, after a click if it is slow; None until then."""
     first, second = cache.opened(before), cache.opened(after)
-    seconds = estimate_seconds(first.space, second.space, settings) * (2 if null else 1)
-    key = (
-        cache.space_stamp(before),
-        cache.space_stamp(after),
-        settings,
-        tuple(one.stamp for one in null or ()),
-    )
-    done = st.session_state.setdefault("changes_asked", set())
+    seconds = estimate_seconds(first.space, second.space, settings)
+    if baseline:
+        seconds *= 2
+    stamps = tuple(one.stamp for one in baseline or ())
+    key = (cache.space_stamp(before), cache.space_stamp(after), settings, stamps)
+    done = st.session_state.setdefault("changes_requested", set())
     if seconds > AT_ONCE and key not in done:
         with st.container(border=True):
             st.markdown(
@@ -110,82 +109,62 @@ def compared(
                 done.add(key)
                 st.rerun()
         return None
-    return cache.change_of(before, after, settings, null, about)
+    return cache.change_of(before, after, settings, baseline, about)
 
 
-def headline(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
+def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
-    k, columns = change.settings.k, st.columns(4)
+    words, overlap, chance, changed = st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
-    columns[0].metric(
-        "Words compared",
-        count(len(change.words)),
-        of,
-        delta_color="off",
-        delta_arrow="off",
-        help=HELP["compared"],
-    )
-    against = (
-        None
-        if null is None
-        else f"{signed(change.mean - null.mean)} to the noise baseline's {fraction(null.mean)}"
-    )
-    columns[1].metric(
-        f"Mean overlap@{k}",
-        fraction(change.mean),
-        against,
-        delta_color="off",
-        delta_arrow="off",
-        help=HELP["mean"],
-    )
-    columns[2].metric("Chance", fraction(change.chance), help=HELP["chance"])
-    if null is None:
-        columns[3].metric("Changed", "–", help=HELP["changed"])
-    else:
-        luck = f"noise alone: {fraction(null.own_share_below)}"
-        columns[3].metric(
-            "Changed",
-            fraction(null.share_below),
-            luck,
-            delta_color="off",
-            delta_arrow="off",
-            help=HELP["changed"],
-        )
+    _metric(words, "Words compared", count(len(change.words)), of, HELP["compared"])
+    against, fraction_changed, noise = None, "–", None
+    if baseline is not None:
+        difference = signed(change.mean - baseline.mean)
+        against = f"{difference} to the noise baseline's {fraction(baseline.mean)}"
+        fraction_changed = fraction(baseline.share_below)
+        noise = f"noise alone: {fraction(baseline.own_share_below)}"
+    label = f"Mean overlap@{change.settings.k}"
+    _metric(overlap, label, fraction(change.mean), against, HELP["mean"])
+    _metric(chance, "Chance", fraction(change.chance), None, HELP["chance"])
+    _metric(changed, "Changed", fraction_changed, noise, HELP["changed"])
     if change.left_out:
-        said = " · ".join(
+        excluded = " · ".join(
             f"{count(number)} {KINDS.get(reason, reason)}"
             for reason, number in change.left_out.items()
         )
-        st.markdown(f":small[:gray[Not compared: {plain(said)}]]")
-    if null is not None and null.same:
+        st.markdown(f":small[:gray[Not compared: {plain(excluded)}]]")
+    if baseline is not None and baseline.same:
         st.warning(
             "The two spaces of the noise baseline are identical: they do not measure noise.",
             icon=":material/content_copy:",
         )
 
 
+def _metric(place: DeltaGenerator, label: str, value: str, note: str | None, help: str) -> None:
+    place.metric(label, value, note, delta_color="off", delta_arrow="off", help=help)
+
+
 @st.fragment
-def pictures_and_list(
-    workspace: Workspace, change: NeighborhoodChange, null: NoiseBaseline | None
+def charts_and_list(
+    workspace: Workspace, change: NeighborhoodChange, baseline: NoiseBaseline | None
 ) -> None:
     """Draw the histogram, the ranked list, the cards of one word, and overlap by frequency."""
     left, right = st.columns([1, 1.4], gap="large")
     with left:
         st.subheader("Most changed words")
-        held, brush = st.container(), st.container()
-        with brush:
-            kept = _range(change.settings.k)
-        with held:
-            _histogram(change, null, kept)
-        rows = within(change, kept)
-        _ranked(change, null, rows, kept)
-        _keep(workspace, change, rows, kept)
+        histogram = st.container()  # above the slider that it depends on
+        kept = _choose_range(change.settings.k)
+        with histogram:
+            _histogram(change, baseline, kept)
+        rows = select_rows(change, kept)
+        _ranked_list(change, baseline, rows, kept)
+        _save_slice_form(workspace, change, rows, kept)
     with right:
-        _word(change, null, examples_of(change, rows))
-    _frequencies(change, null)
+        _word(change, baseline, examples_of(change, rows))
+    _overlap_by_frequency(change, baseline)
 
 
-def within(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
+def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
     """Return the rows of the words that keep a number of neighbors in the range, most changed
     first.
     """
@@ -195,15 +174,12 @@ def within(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
 
 def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
     """Return example words: frequent longer ones among the most changed fifth."""
-    fitting = [
-        row
-        for row in rows[: max(len(rows) // 5, 200)]
-        if len(change.words[row]) > 4 and change.words[row].isalpha()
-    ]
+    most_changed = rows[: max(len(rows) // 5, 200)]
     if change.counts is not None:
         counts = change.counts
-        fitting.sort(key=lambda row: -int(counts[row]))
-    return [change.words[row] for row in fitting[: word_query.EXAMPLES]]
+        most_changed = sorted(most_changed, key=lambda row: int(counts[row]), reverse=True)
+    words = [change.words[row] for row in most_changed]
+    return [word for word in words if len(word) > 4 and word.isalpha()][: word_query.EXAMPLES]
 
 
 def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
@@ -211,7 +187,7 @@ def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
     before, after = map(escape_invisible, names)
     both = [(word, (one + two) / 2) for word, one, two in found.both]
     return [
-        Card("Only before", before, "null", found.only_before, empty="none"),
+        Card("Only before", before, "neutral", found.only_before, empty="none"),
         Card("In both", "mean of both cosines", "good", both, empty="none"),
         Card("Only after", after, "changed", found.only_after, empty="none"),
     ]
@@ -219,7 +195,7 @@ def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
 
 def details(
     change: NeighborhoodChange,
-    null: NoiseBaseline | None,
+    baseline: NoiseBaseline | None,
     before: str,
     after: str,
     pair: tuple[Artifact, Artifact] | None,
@@ -227,26 +203,29 @@ def details(
     """Details & export: the settings, the same as a command, the whole list."""
     settings = change.settings
     command = [*PROGRAM, "change", "--before", before, "--after", after, "-k", str(settings.k)]
-    command += ["--among", settings.among] if settings.among != "shared" else []
-    command += [part for name in settings.without for part in ("--without", name)]
-    command += ["--noise-baseline", *(str(one.folder) for one in pair)] if pair else []
+    if settings.among != "shared":
+        command += ["--among", settings.among]
+    for name in settings.without:
+        command += ["--without", name]
+    if pair:
+        command += ["--noise-baseline", *(str(one.folder) for one in pair)]
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         st.code(shlex.join(command), language="bash", wrap_lines=True)
         st.markdown(
             "Neighbors by cosine in the original spaces, without projection or alignment;"
-            f" among {AMONG[settings.among]}. Words whose vector is zero are left out. A word"
+            f" among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
             " counts as changed if its overlap is below the 5 % quantile of the noise"
             " baseline among words of similar frequency."
         )
-        if null is not None:
+        if baseline is not None:
             st.text(
-                f"Noise baseline: {null.about} ({null.names[0]}; {null.names[1]}),"
-                f" {null.bands} frequency bands"
+                f"Noise baseline: {baseline.about} ({baseline.names[0]}; {baseline.names[1]}),"
+                f" {baseline.bands} frequency bands"
             )
         st.download_button(
             "changes.tsv",
-            lambda: whole_list(change, null),
+            lambda: whole_list(change, baseline),
             "changes.tsv",
             on_click="ignore",
             icon=":material/download:",
@@ -254,31 +233,31 @@ def details(
         )
 
 
-def whole_list(change: NeighborhoodChange, null: NoiseBaseline | None) -> str:
+def whole_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
     """Format every word as TSV: overlap, count, position in the noise baseline, and its neighbor
     lists.
     """
-    header = ["word", "overlap", *(["occurrences"] if change.counts is not None else [])]
-    header += ["null overlap", "null quantile", "z", "changed"] if null else []
+    header = ["word", "overlap"]
+    if change.counts is not None:
+        header.append("occurrences")
+    if baseline:
+        header += ["null overlap", "null quantile", "z", "changed"]
     rows: list[tuple[object, ...]] = []
     for row in change.order.tolist():
         found = change.word(change.words[row])
-        cells: list[object] = [
-            found.word,
-            found.overlap,
-            *([int(change.counts[row])] if change.counts is not None else []),
-        ]
-        cells += (
-            [null.overlap[row], null.quantile[row], null.z[row], bool(null.below[row])]
-            if null
-            else []
-        )
-        lists = (found.only_before, found.both, found.only_after)
-        rows.append((*cells, *(" ".join(one[0] for one in listed) for listed in lists)))
+        cells: list[object] = [found.word, found.overlap]
+        if change.counts is not None:
+            cells.append(int(change.counts[row]))
+        if baseline:
+            cells += [baseline.overlap[row], baseline.quantile[row], baseline.z[row]]
+            cells.append(bool(baseline.below[row]))
+        for neighbors in (found.only_before, found.both, found.only_after):
+            cells.append(" ".join(neighbor[0] for neighbor in neighbors))
+        rows.append(tuple(cells))
     return tsv((*header, "only before", "both", "only after"), rows)
 
 
-def _range(k: int) -> tuple[int, int]:
+def _choose_range(k: int) -> tuple[int, int]:
     """Draw the range slider of neighbors kept; it is reset if k changes."""
     held = st.session_state.get("change_kept")
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
@@ -298,37 +277,45 @@ def _range(k: int) -> tuple[int, int]:
 
 
 def _histogram(
-    change: NeighborhoodChange, null: NoiseBaseline | None, kept: tuple[int, int]
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    bins = None if null is None else count_by_overlap(null.overlap, change.settings.k)
-    picture = figures.plot_overlap_histogram(change.histogram, bins, kept)
-    st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
+    noise = None
+    if baseline is not None:
+        noise = count_by_overlap(baseline.overlap, change.settings.k)
+    figure = figures.plot_overlap_histogram(change.histogram, noise, kept)
+    st.plotly_chart(figure, key="overlaps", config={"displayModeBar": False})
 
 
-def _frequencies(change: NeighborhoodChange, null: NoiseBaseline | None) -> None:
+def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     st.subheader("Overlap by word frequency")
     if change.counts is None:
         st.markdown("Neither space has word counts.")
         return
     lines = {"compared spaces": average_by_frequency(change.counts, change.overlap)}
-    if null is not None:
-        lines["noise baseline"] = average_by_frequency(change.counts, null.overlap)
-    changed = null.below if null is not None else np.zeros(len(change.words), dtype=bool)
-    spread = (
-        np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
-    )  # else thousands lie on one spot
-    picture = figures.plot_overlap_by_frequency(
-        change.counts, change.overlap + spread, change.words, changed, lines
+    if baseline is not None:
+        lines[figures.NOISE] = average_by_frequency(change.counts, baseline.overlap)
+    changed = np.zeros(len(change.words), dtype=bool)
+    if baseline is not None:
+        changed = baseline.below
+    # Jitter: otherwise thousands of dots would coincide.
+    jitter = np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
+    figure = figures.plot_overlap_by_frequency(
+        change.counts, change.overlap + jitter, change.words, changed, lines
     )
-    st.plotly_chart(picture, key="by_frequency", config={"displayModeBar": False})
-    st.markdown(":small[:gray[Overlaps are steps of 1/k: dots are spread a little up and down.]]")
+    st.plotly_chart(figure, key="by_frequency", config={"displayModeBar": False})
+    st.markdown(":small[:gray[Overlaps are multiples of 1/k; the dots are jittered vertically.]]")
 
 
-def _ranked(
-    change: NeighborhoodChange, null: NoiseBaseline | None, rows: list[int], kept: tuple[int, int]
+def _ranked_list(
+    change: NeighborhoodChange,
+    baseline: NoiseBaseline | None,
+    rows: list[int],
+    kept: tuple[int, int],
 ) -> None:
     """Draw the ranked list; selecting a row searches its word."""
-    ties = "alphabetical, no counts are known" if change.counts is None else "most frequent first"
+    ties = "most frequent first"
+    if change.counts is None:
+        ties = "alphabetical, since counts are unknown"
     how_many = (
         f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
         " neighbors"
@@ -341,11 +328,11 @@ def _ranked(
     }
     if change.counts is not None:
         columns["occurrences"] = change.counts[chosen]
-    if null is not None:
+    if baseline is not None:
         columns |= {
-            "noise baseline": null.overlap[chosen],
-            "quantile": null.quantile[chosen],
-            "changed": null.below[chosen],
+            "noise baseline": baseline.overlap[chosen],
+            "quantile": baseline.quantile[chosen],
+            "changed": baseline.below[chosen],
         }
     words = [change.words[row] for row in rows]
     key = f"ranked_{kept[0]}_{kept[1]}"
@@ -361,7 +348,7 @@ def _ranked(
             "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
             "noise baseline": st.column_config.NumberColumn(
                 format="%.2f",
-                help=("Overlap of this word between the two spaces of the noise baseline."),
+                help="Overlap of this word between the two spaces of the noise baseline.",
             ),
             "quantile": st.column_config.NumberColumn(
                 format="%.3f",
@@ -374,7 +361,7 @@ def _ranked(
     )
 
 
-def _keep(
+def _save_slice_form(
     workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
 ) -> None:
     """Form: save the listed words as a named slice."""
@@ -398,7 +385,7 @@ def _keep(
             }
             made = save_slice(workspace, name, [change.words[row] for row in rows], between)
             st.toast(
-                f"Kept {count(len(rows))} words as {plain(made.name)}: color a projection by it."
+                f"Saved {count(len(rows))} words as {plain(made.name)}: color a projection by it."
             )
 
 
@@ -408,7 +395,7 @@ def _take_selected(key: str, words: list[str]) -> None:
         st.session_state["change_word"] = words[rows[0]]
 
 
-def _word(change: NeighborhoodChange, null: NoiseBaseline | None, examples: list[str]) -> None:
+def _word(change: NeighborhoodChange, baseline: NoiseBaseline | None, examples: list[str]) -> None:
     """Draw the three cards of the searched word."""
     word = word_query.ask_for_word("change_word", "Select or type a word", examples, change.index)
     if not word:
@@ -417,17 +404,11 @@ def _word(change: NeighborhoodChange, null: NoiseBaseline | None, examples: list
         found = change.word(word)
         neighbor_cards(three_cards(found, (change.before.name, change.after.name)))
         row = change.index[word]
-        times = "" if change.counts is None else f" · {count(int(change.counts[row]))} occurrences"
-        keeps = f"keeps **{len(found.both)} of {change.settings.k}** neighbors"
-        st.markdown(f":small[**{plain(word)}** {keeps}{times}{_luck(null, row)}]")
-
-
-def _luck(null: NoiseBaseline | None, row: int) -> str:
-    """Describe the position of a word in the noise baseline."""
-    if null is None:
-        return ""
-    verdict = ":violet[**changed**]" if null.below[row] else "within noise"
-    return (
-        f" · {fraction(null.overlap[row])} in the noise baseline · quantile"
-        f" {fraction(null.quantile[row])}: {verdict}"
-    )
+        notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
+        if change.counts is not None:
+            notes.append(f"{count(int(change.counts[row]))} occurrences")
+        if baseline is not None:
+            verdict = ":violet[**changed**]" if baseline.below[row] else "within noise"
+            notes.append(f"{fraction(baseline.overlap[row])} in the noise baseline")
+            notes.append(f"quantile {fraction(baseline.quantile[row])}: {verdict}")
+        st.markdown(f":small[{' · '.join(notes)}]")

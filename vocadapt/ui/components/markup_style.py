@@ -9,7 +9,7 @@ INK = {
     "target": "light-dark(#8A5F00, #F5C96A)",
     "good": "light-dark(#00714F, #5BD6B0)",
     "changed": "light-dark(#96446F, #E8B5D1)",
-    "null": "light-dark(#5C6873, #A9B4BE)",
+    "neutral": "light-dark(#5C6873, #A9B4BE)",
 }
 FILL = {
     "source": "light-dark(#0B6FB3, #58AEE6)",
@@ -17,7 +17,7 @@ FILL = {
     "target": "light-dark(#E69F00, #F2B93B)",
     "good": "light-dark(#009E73, #2FC79A)",
     "changed": "light-dark(#CC79A7, #E0A0C4)",
-    "null": "light-dark(#7A8793, #9AA6B1)",
+    "neutral": "light-dark(#7A8793, #9AA6B1)",
 }
 STYLE = """<style>
 .va-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));gap:1rem;font-variant-numeric:tabular-nums}

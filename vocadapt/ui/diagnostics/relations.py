@@ -133,9 +133,9 @@ def _scores(
 
 def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.RelationMarks:
     own = cached.own_mean(seen) or 0.0
-    null = [None if score.null_mean is None else score.null_mean - own for score in scores]
+    random = [None if score.null_mean is None else score.null_mean - own for score in scores]
     corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
-    return figures.RelationMarks(name, seen.color, corrected, sd, null)
+    return figures.RelationMarks(name, seen.color, corrected, sd, random)
 
 
 def _similarity(

@@ -76,7 +76,7 @@ def change_of(
     before: str,
     after: str,
     settings: ChangeSettings,
-    null: tuple[Artifact, Artifact] | None = None,
+    baseline: tuple[Artifact, Artifact] | None = None,
     about: str = "",
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """Return the neighborhood change between two spaces, and its noise baseline from two word
@@ -85,10 +85,10 @@ def change_of(
     stamps = (
         space_stamp(before),
         space_stamp(after),
-        *(f"{one.folder} {one.stamp}" for one in null or ()),
+        *(f"{one.folder} {one.stamp}" for one in baseline or ()),
         about,
     )
-    pair = BaselinePair(about, *(space_of(one) for one in null)) if null else None
+    pair = BaselinePair(about, *(space_of(one) for one in baseline)) if baseline else None
     return _change(stamps, settings, opened(before), opened(after), pair)
 
 

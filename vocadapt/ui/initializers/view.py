@@ -227,7 +227,9 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         try:
             row, line = _row(key, method, token, materials)
         except InputError as error:
-            cards.append(Card(method, "cannot run", "null", [], empty=escape_invisible(str(error))))
+            cards.append(
+                Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
+            )
             continue
         cards.append(
             Card(method, escape_invisible(line), "good", _near(model, row, token), told=True)
