@@ -12,6 +12,7 @@ from vocadapt.models.contextual.word_vectors import layers_of
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.recipe import EXTENSION, Recipe
 from vocadapt.settings import limits
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.address import here
@@ -80,23 +81,15 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
     found = count_cache.extension_of(largest, model, corpus, workspace.root)
     left, right = st.columns(2)
     with left:
-        st.plotly_chart(
-            plot_token_frequency(found, size),
-            key="token_frequency",
-            config={"displayModeBar": False},
-        )
+        draw_figure(plot_token_frequency(found, size), "token_frequency")
     with right:
-        st.plotly_chart(
-            plot_wordpieces_by_size(found, size),
-            key="pieces_by_size",
-            config={"displayModeBar": False},
-        )
+        draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size")
     last = found.sizes[-1]
-    st.markdown(
-        f":small[:gray[{'Dashed: the size chosen. ' if size <= last.size else ''}With all"
+    draw_note(
+        f"{'Dashed: the size chosen. ' if size <= last.size else ''}With all"
         f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {SELDOM}"
         f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
-        " rare tokens are hardly trained.]]"
+        " rare tokens are hardly trained."
     )
     command = [
         *PROGRAM,
@@ -107,7 +100,7 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
         "--corpus",
         str(corpus.folder),
     ]
-    st.code(shlex.join(command), language="bash", wrap_lines=True)
+    draw_command(shlex.join(command))
 
 
 def next_step(artifact: Artifact) -> None:

@@ -14,6 +14,7 @@ from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
 from vocadapt.text.tokenization import encode
 from vocadapt.ui.adapt import extension
 from vocadapt.ui.components import export, markup, pickers
+from vocadapt.ui.components.blocks import draw_metric
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
@@ -35,13 +36,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     numbers = artifact.manifest.numbers
     columns[0].metric("Tokens added", count(numbers["added"]))
     columns[1].metric("Tokens in total", count(numbers["tokens_after"]))
-    columns[2].metric(
-        "Made in",
-        duration(artifact.manifest.seconds),
-        numbers["preset"],
-        delta_color="off",
-        delta_arrow="off",
-    )
+    draw_metric(columns[2], "Made in", duration(artifact.manifest.seconds), numbers["preset"])
     pickers.stale_note(artifact, workspace)
     extension.next_step(artifact)
     if numbers.get("verdict") == "chance":

@@ -12,6 +12,7 @@ from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.adapt import extension
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.components.optional_input import optional_number
@@ -193,16 +194,13 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
     """Draw the figures of a plan: added, removed and left-out tokens, and parameters."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
-    columns[0].metric(
-        "Tokens added", count(len(plan.added)), before, delta_color="off", delta_arrow="off"
-    )
+    draw_metric(columns[0], "Tokens added", count(len(plan.added)), before)
     if plan.dropped:
-        columns[1].metric(
+        draw_metric(
+            columns[1],
             "Tokens removed",
             count(len(plan.dropped)),
             f"{count(len(plan.tokens))} tokens after",
-            delta_color="off",
-            delta_arrow="off",
         )
     else:
         left_out = sum(len(words) for words in plan.left_out.values())
@@ -218,17 +216,15 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
     )
     parameters, size = growth(plan, dim)
     said = "Parameters added" if parameters >= 0 else "Parameters saved"
-    columns[3].metric(
-        said, count(abs(parameters)), megabytes(abs(size)), delta_color="off", delta_arrow="off"
-    )
+    draw_metric(columns[3], said, count(abs(parameters)), megabytes(abs(size)))
     for why, words in plan.left_out.items():
-        st.markdown(f":small[:gray[{count(len(words))} left out: {why}]]")
+        draw_note(f"{count(len(words))} left out: {why}")
     if plan.note:
         st.warning(plain(plan.note), icon=":material/info:")
     if plan.unreachable:
-        st.markdown(
-            f":small[:gray[{count(len(plan.unreachable))} of the new tokens can never be"
-            " produced by the tokenizer (inherited from the target)]]"
+        draw_note(
+            f"{count(len(plan.unreachable))} of the new tokens can never be"
+            " produced by the tokenizer (inherited from the target)"
         )
 
 

@@ -13,8 +13,9 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import NARROW, count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
@@ -164,7 +165,7 @@ def headline(asked: AdviceReport) -> None:
     )
     for column, (label, value, note, help_) in zip(columns, figures_shown, strict=True):
         text = value if isinstance(value, str) else fraction(value)
-        column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
+        draw_metric(column, label, text, note, help=help_)
 
 
 def _of(statistics: TokenizationStatistics | None) -> str:
@@ -215,19 +216,16 @@ def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: 
                     icon=":material/arrow_forward:",
                     query_params=_prefilled(recipe, vectors),
                 )
-            st.code(build_adapt_command(recipe, model), language="bash", wrap_lines=True)
+            draw_command(build_adapt_command(recipe, model))
     first = lab.build_training_command([corpus.folder], model)
     if vectors:
-        st.markdown(
-            f":small[:gray[Word vectors exist: {plain(vectors.name)}. In a terminal, train"
-            " them first:]]"
-        )
+        draw_note(f"Word vectors exist: {plain(vectors.name)}. In a terminal, train them first:")
     else:
         st.markdown("All recipes need word vectors of this text: train them here or in a terminal.")
         st.page_link(
             "pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:"
         )
-    st.code(first, language="bash", wrap_lines=True)
+    draw_command(first)
 
 
 def pieces_chart(asked: AdviceReport) -> None:
@@ -237,14 +235,9 @@ def pieces_chart(asked: AdviceReport) -> None:
     shares = {"words of the text": shown.corpus.shares()}
     if shown.task:
         shares["words in the task's entities"] = shown.task.shares()
-    st.plotly_chart(
-        figures.plot_wordpieces_per_word(shares), key="pieces", config={"displayModeBar": False}
-    )
+    draw_figure(figures.plot_wordpieces_per_word(shares), "pieces")
     of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
-    st.markdown(
-        f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the"
-        f" text{of_task}.]]"
-    )
+    draw_note(f"Running words with a letter: {count(shown.corpus.words)} of the text{of_task}.")
 
 
 def most_cut(asked: AdviceReport) -> None:
@@ -298,11 +291,9 @@ def gains(asked: AdviceReport) -> None:
 
 def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
     """Draw Details & export of the advice."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same advice in a terminal")
-        st.code(
-            lab.build_advise_command([corpus.folder], model, task), language="bash", wrap_lines=True
-        )
+        draw_command(lab.build_advise_command([corpus.folder], model, task))
         shown, kept = asked.advice.figures, "kept in the workspace" if asked.kept else "counted now"
         st.markdown(
             f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
@@ -313,16 +304,7 @@ def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None
             ("word", "occurrences", "pieces"),
             [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.split_words],
         )
-        with st.container(horizontal=True):
-            for name, data in {"advice.json": answer, "cut-words.tsv": words}.items():
-                st.download_button(
-                    name,
-                    data,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_downloads({"advice.json": answer, "cut-words.tsv": words})
 
 
 def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:

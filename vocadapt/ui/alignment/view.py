@@ -16,6 +16,7 @@ from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSetti
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.alignment.methods import Row
 from vocadapt.ui.components import export, keyword_in_context, markup, word_query
+from vocadapt.ui.components.blocks import draw_figure, draw_note
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import mistakes
@@ -247,10 +248,7 @@ def _best(judged: Mapping[str, Row]) -> None:
         f"among all {count(pieces['candidates'])} wordpieces, chance@5"
         f" {fraction(pieces['chance@5'])}"
     )
-    st.markdown(
-        f":small[:gray[{held}. P@k among the anchors' wordpieces, *all*: {wide}, for the same"
-        " anchors.]]"
-    )
+    draw_note(f"{held}. P@k among the anchors' wordpieces, *all*: {wide}, for the same anchors.")
 
 
 def _against(against: Mapping[str, Any], among: int) -> str:
@@ -267,9 +265,7 @@ def _pairs(judged: AlignmentEvaluation) -> None:
     true, random = zip(
         *((anchor.cosine, anchor.random_cosine) for anchor in judged.anchors), strict=True
     )
-    st.plotly_chart(
-        figures.plot_pair_similarities(true, random), key="pairs", config={"displayModeBar": False}
-    )
+    draw_figure(figures.plot_pair_similarities(true, random), "pairs")
 
 
 def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:

@@ -19,6 +19,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.jobs import panel
@@ -76,9 +77,9 @@ def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
             continue
         _training_buttons(workspace, artifact, spec)
         return
-    st.markdown(
-        ":small[:gray[Neither space can be retrained here. The command line takes two other spaces:"
-        " `change --noise-baseline X Y`.]]"
+    draw_note(
+        "Neither space can be retrained here. The command line takes two other spaces:"
+        " `change --noise-baseline X Y`."
     )
 
 

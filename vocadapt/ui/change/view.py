@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.steps.command_lines import PROGRAM
@@ -22,8 +21,9 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components import word_query
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import cache, mistakes
@@ -116,7 +116,7 @@ def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None
     """Draw the figures of the comparison."""
     words, overlap, chance, changed = st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
-    _metric(words, "Words compared", count(len(change.words)), of, HELP["compared"])
+    draw_metric(words, "Words compared", count(len(change.words)), of, HELP["compared"])
     against, fraction_changed, noise = None, "–", None
     if baseline is not None:
         difference = signed(change.mean - baseline.mean)
@@ -124,24 +124,20 @@ def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None
         fraction_changed = fraction(baseline.share_below)
         noise = f"noise alone: {fraction(baseline.own_share_below)}"
     label = f"Mean overlap@{change.settings.k}"
-    _metric(overlap, label, fraction(change.mean), against, HELP["mean"])
-    _metric(chance, "Chance", fraction(change.chance), None, HELP["chance"])
-    _metric(changed, "Changed", fraction_changed, noise, HELP["changed"])
+    draw_metric(overlap, label, fraction(change.mean), against, HELP["mean"])
+    draw_metric(chance, "Chance", fraction(change.chance), None, HELP["chance"])
+    draw_metric(changed, "Changed", fraction_changed, noise, HELP["changed"])
     if change.left_out:
         excluded = " · ".join(
             f"{count(number)} {KINDS.get(reason, reason)}"
             for reason, number in change.left_out.items()
         )
-        st.markdown(f":small[:gray[Not compared: {plain(excluded)}]]")
+        draw_note(f"Not compared: {plain(excluded)}")
     if baseline is not None and baseline.same:
         st.warning(
             "The two spaces of the noise baseline are identical: they do not measure noise.",
             icon=":material/content_copy:",
         )
-
-
-def _metric(place: DeltaGenerator, label: str, value: str, note: str | None, help: str) -> None:
-    place.metric(label, value, note, delta_color="off", delta_arrow="off", help=help)
 
 
 @st.fragment
@@ -209,9 +205,9 @@ def details(
         command += ["--without", name]
     if pair:
         command += ["--noise-baseline", *(str(one.folder) for one in pair)]
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
-        st.code(shlex.join(command), language="bash", wrap_lines=True)
+        draw_command(shlex.join(command))
         st.markdown(
             "Neighbors by cosine in the original spaces, without projection or alignment;"
             f" among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
@@ -223,14 +219,7 @@ def details(
                 f"Noise baseline: {baseline.about} ({baseline.names[0]}; {baseline.names[1]}),"
                 f" {baseline.bands} frequency bands"
             )
-        st.download_button(
-            "changes.tsv",
-            lambda: whole_list(change, baseline),
-            "changes.tsv",
-            on_click="ignore",
-            icon=":material/download:",
-            key="get_changes",
-        )
+        draw_downloads({"changes.tsv": lambda: whole_list(change, baseline)})
 
 
 def whole_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
@@ -283,7 +272,7 @@ def _histogram(
     if baseline is not None:
         noise = count_by_overlap(baseline.overlap, change.settings.k)
     figure = figures.plot_overlap_histogram(change.histogram, noise, kept)
-    st.plotly_chart(figure, key="overlaps", config={"displayModeBar": False})
+    draw_figure(figure, "overlaps")
 
 
 def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
@@ -302,8 +291,8 @@ def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | 
     figure = figures.plot_overlap_by_frequency(
         change.counts, change.overlap + jitter, change.words, changed, lines
     )
-    st.plotly_chart(figure, key="by_frequency", config={"displayModeBar": False})
-    st.markdown(":small[:gray[Overlaps are multiples of 1/k; the dots are jittered vertically.]]")
+    draw_figure(figure, "by_frequency")
+    draw_note("Overlaps are multiples of 1/k; the dots are jittered vertically.")
 
 
 def _ranked_list(
@@ -320,7 +309,7 @@ def _ranked_list(
         f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
         " neighbors"
     )
-    st.markdown(f":small[:gray[{how_many}; ties: {ties}]]")
+    draw_note(f"{how_many}; ties: {ties}")
     chosen = np.array(rows, dtype=np.int64)
     columns: dict[str, object] = {
         "word": [escape_invisible(change.words[row]) for row in rows],

@@ -1,13 +1,15 @@
 """Details & export: the folded block at the end of every page, with settings, command and data."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import streamlit as st
 
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
+from vocadapt.ui.components.blocks import draw_command
 
 Download = Callable[[], str | bytes]
 
@@ -17,10 +19,10 @@ def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None)
     click.
     """
     manifest = artifact.manifest
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         if manifest.command:
             st.markdown("The same step in a terminal")
-            st.code(build_artifact_command(artifact), language="bash", wrap_lines=True)
+            draw_command(build_artifact_command(artifact))
         st.markdown("Folder")
         st.code(str(artifact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)
@@ -37,19 +39,32 @@ def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None)
             ),
             language="json",
         )
-        with st.container(horizontal=True):
-            for name, make in {
-                "manifest.json": lambda: _manifest(artifact),
-                **(downloads or {}),
-            }.items():
-                st.download_button(
-                    name,
-                    make,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_downloads({"manifest.json": lambda: _manifest(artifact), **(downloads or {})})
+
+
+@contextmanager
+def open_details() -> Iterator[None]:
+    """Open the folded block at the end of a page, for commands, explanations and downloads."""
+    with st.expander("Details & export", icon=":material/data_object:"):
+        yield
+
+
+def draw_downloads(files: Mapping[str, Download | str | bytes], suffix: str = "") -> None:
+    """Draw a row of download buttons, from file names to contents or to functions that create the
+    content on click.
+
+    suffix: of the widgets' keys, where a page offers files of one name several times.
+    """
+    with st.container(horizontal=True):
+        for name, content in files.items():
+            st.download_button(
+                name,
+                content,
+                name,
+                on_click="ignore",
+                icon=":material/download:",
+                key=f"get_{name}{suffix}",
+            )
 
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

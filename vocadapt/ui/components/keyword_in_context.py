@@ -10,6 +10,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
 from vocadapt.ui.components import export, markup
+from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
@@ -30,10 +31,7 @@ def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | 
     """
     text = cache.text_of(vectors, workspace) if model else None
     if text is None or model is None:
-        st.markdown(
-            ":small[:gray[No lines to show: the training text of these vectors is unknown or"
-            " has changed.]]"
-        )
+        draw_note("No lines to show: the training text of these vectors is unknown or has changed.")
         return
     manifest = vectors.manifest
     paths = [
@@ -67,10 +65,8 @@ def in_context(
             f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
             " terminal:"
         )
-        st.code(
-            command or build_context_command(word, text.files, asdict(text.settings), model),
-            language="bash",
-            wrap_lines=True,
+        draw_command(
+            command or build_context_command(word, text.files, asdict(text.settings), model)
         )
         return
     if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:

@@ -17,6 +17,7 @@ from vocadapt.spaces.diagnostics.relations import (
     summarize_words,
 )
 from vocadapt.ui.components import export, intake
+from vocadapt.ui.components.blocks import draw_figure, draw_note
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import Seen, short
@@ -90,7 +91,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
     left, right = st.columns([1.25, 1], gap="large")
     with left:
         drawn = figures.plot_relations([relation.name for _, relation in named], marks)
-        st.plotly_chart(drawn, key="relations", config={"displayModeBar": False})
+        draw_figure(drawn, "relations")
     with right:
         st.dataframe(
             {
@@ -112,11 +113,11 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
             column_config=COLUMNS,
             placeholder="–",
         )
-        st.markdown(
-            ":small[:gray[corrected: mean cosine of the pairs minus the space's own ·"
+        draw_note(
+            "corrected: mean cosine of the pairs minus the space's own ·"
             " re-paired: mean over 200 random pairings of the same words · z and p: against"
             " these · a pair is used if the space has both words as single tokens · lacks:"
-            " number of missing words, and the first ones]]"
+            " number of missing words, and the first ones"
         )
         _similarity(names, lists, file)
 

@@ -23,7 +23,9 @@ from vocadapt.spaces.diagnostics.geometry import (
 )
 from vocadapt.spaces.diagnostics.mean_cosines import CosineTables
 from vocadapt.ui.components import export, markup, pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
 from vocadapt.ui.components.estimates import format_estimate
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import Card, Heat, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.diagnostics import cached
@@ -96,7 +98,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
         bind="query-params",
         help=HELP["tokens"],
     )
-    right.markdown(f":small[:gray[{plain(TOKENS[tokens])}]]")
+    draw_note(plain(TOKENS[tokens]), right)
     found: list[Seen] = []
     for label, name in chosen.items():
         with mistakes.shown():
@@ -154,9 +156,9 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
             [(name, "", row) for name, row in zip(names, twins, strict=True)],
             "mean cosine of common tokens",
         )
-    st.markdown(
-        ":small[:gray[Exact, over all selected tokens. –: vectors of different dimension have"
-        f" no cosine.{_zero_note(tables)}]]"
+    draw_note(
+        "Exact, over all selected tokens. –: vectors of different dimension have"
+        f" no cosine.{_zero_note(tables)}"
     )
 
 
@@ -245,13 +247,13 @@ def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     drawn = figures.plot_norms(
         [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
     )
-    st.plotly_chart(drawn, key="norms", config={"displayModeBar": False})
+    draw_figure(drawn, "norms")
     without = sum(int((view.frequency <= 0).sum()) for view in views if view.by == "counts")
-    st.markdown(
-        ":small[:gray[One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
+    draw_note(
+        "One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
         " Spaces without counts are ordered by id: in WordPiece vocabularies a lower id is"
         " roughly a more frequent"
-        f" token.{f' {count(without)} tokens have no counts and are not drawn.' if without else ''}]]"
+        f" token.{f' {count(without)} tokens have no counts and are not drawn.' if without else ''}"
     )
 
 
@@ -262,7 +264,7 @@ def details(
     files: dict[str, export.Download],
 ) -> None:
     """Details & export: the same as commands, what the figures mean, and all of them as tables."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
         tokens = ("--tokens", spaces[0].tokens) if spaces[0].tokens != "all" else ()
         named = [
@@ -270,7 +272,7 @@ def details(
             for seen in spaces
         ]
         for command in (["diagnose", *named, *tokens], ["relations", *relations, *tokens]):
-            st.code(shlex.join([*PROGRAM, *command]), language="bash", wrap_lines=True)
+            draw_command(shlex.join([*PROGRAM, *command]))
         st.markdown(
             "Mean cosines come from the sum of all unit rows in 64 bits: exact, no sample. A zero"
             " row has no direction: it is left out, and counted. *Isotropy* is taken on rows of"
@@ -282,45 +284,29 @@ def details(
             "spaces.tsv": lambda: _spaces_file(spaces),
             **files,
         }
-        with st.container(horizontal=True):
-            for name, make in made.items():
-                st.download_button(
-                    name,
-                    make,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_downloads(made)
 
 
 def _figures(seen: Seen, found: Diagnosis) -> None:
     even, lengths, bias = found.isotropy, found.norms, found.frequency_bias
     left, right = st.columns(2)
     left.metric("Isotropy", fraction(even.partition), help=HELP["isotropy"])
-    right.metric(
+    draw_metric(
+        right,
         "First direction",
         fraction(even.first_direction),
         f"even: {fraction(1 / seen.space.dim)}",
-        delta_color="off",
-        delta_arrow="off",
         help=HELP["first"],
     )
     left, right = st.columns(2)
-    left.metric(
-        "Length",
-        fraction(lengths.mean),
-        f"± {fraction(lengths.sd)}",
-        delta_color="off",
-        delta_arrow="off",
-        help=HELP["norm"],
+    draw_metric(
+        left, "Length", fraction(lengths.mean), f"± {fraction(lengths.sd)}", help=HELP["norm"]
     )
-    right.metric(
+    draw_metric(
+        right,
         "Frequency bias",
         fraction(bias.norm),
         f"direction {fraction(bias.mean_direction)}",
-        delta_color="off",
-        delta_arrow="off",
         help=HELP["bias"],
     )
 

@@ -20,6 +20,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.task import KINDS
 from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.frame import address, run_cache
 
@@ -129,7 +130,7 @@ def bring(workspace: Workspace) -> None:
     """Form: a gold file and one or two files of predictions for it, each taken in as predictions
     that are then compared.
     """
-    st.markdown(f":small[:gray[{FORMS}]]")
+    draw_note(FORMS)
     left, right = st.columns(2)
     kind = left.selectbox(
         "Task type",

@@ -19,7 +19,9 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings
 from vocadapt.ui.components import keyword_in_context, markup
+from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.errors.view import Shown
@@ -121,9 +123,9 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     compared, settings = shown.compared, slicing.settings
     name = str(st.session_state.get("slice") or ALL)
     command = command_of(compared, settings, name, _looked_through(compared)[0])
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
-        st.code(command, language="bash", wrap_lines=True)
+        draw_command(command)
         test = compared.test
         st.markdown(
             f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test:"
@@ -146,23 +148,14 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         ]
         with right:
             markup.plain_table(("type", *OUTCOMES), rows)
-        with st.container(horizontal=True):
-            forms = {
-                "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
-                "errors.csv": lambda: report_of(workspace, shown, slicing, name, command).csv(),
-                "errors.json": lambda: dumps(
-                    report_of(workspace, shown, slicing, name, command).to_dict(), indent=1
-                ),
-            }
-            for file, make in forms.items():
-                st.download_button(
-                    file,
-                    make,
-                    file,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{file}",
-                )
+        forms = {
+            "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
+            "errors.csv": lambda: report_of(workspace, shown, slicing, name, command).csv(),
+            "errors.json": lambda: dumps(
+                report_of(workspace, shown, slicing, name, command).to_dict(), indent=1
+            ),
+        }
+        draw_downloads(forms)
 
 
 def report_of(
@@ -283,10 +276,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     if run is not None and (text := _text_behind(compared)) is not None:
         keyword_in_context.in_context(word, text, str(run.folder), workspace, key="error_context")
     else:
-        st.markdown(
-            ":small[:gray[No lines from the corpus: the text of the new words is unknown or"
-            " has changed.]]"
-        )
+        draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
 
 
 def _told(where: str, found: Context) -> None:

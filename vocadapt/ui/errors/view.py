@@ -24,6 +24,7 @@ from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.settings import limits
 from vocadapt.training.finetune.mixture import label_tokenization
 from vocadapt.ui.components import markup
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.errors import comparable
@@ -124,7 +125,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     )
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
-    st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
+    draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
@@ -165,9 +166,8 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
         for view in views:
             markup.entry_card(view, notes.get(view.id, ""))
         first = (number - 1) * EACH + 1
-        st.markdown(
-            f":small[:gray[{count(first)} to {count(first + len(part) - 1)} of {count(len(held))}"
-            f" {plain(fate)}]]"
+        draw_note(
+            f"{count(first)} to {count(first + len(part) - 1)} of {count(len(held))} {plain(fate)}"
         )
     return Shown(shown.compared, shown.picked, views, tuple(part))
 
@@ -198,15 +198,13 @@ def slices(shown: Shown, slicing: Slicing) -> None:
             bind="query-params",
         )
     if shown.compared.train is None:
-        st.markdown(
-            ":small[:gray[The training examples are unknown: no slice by occurrences in training.]]"
-        )
+        draw_note("The training examples are unknown: no slice by occurrences in training.")
     elif found := shown.compared.ending(slicing.settings.suffix):
         said = (
             f"{count(found.inside)} of {count(found.occurrences)} words that end in"
             f" {plain(found.suffix)} are inside an entity"
         )
-        st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
+        draw_note(f"In training {said} ({fraction(found.share)}).")
 
 
 def tokenizations(slicing: Slicing) -> None:
@@ -215,9 +213,7 @@ def tokenizations(slicing: Slicing) -> None:
     if found:
         st.subheader("Score by tokenization")
         if _chosen() != ALL:
-            st.markdown(
-                f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
-            )
+            draw_note(f"Entries of this slice only: {plain(slicing.title(_chosen()))}.")
         markup.plain_table(("", *map(label_tokenization, found)), format_tokenization_scores(found))
 
 

@@ -8,6 +8,7 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components.blocks import draw_figure
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
 
@@ -50,13 +51,9 @@ def _told(job: Job, status: Status) -> None:
     }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
-            st.plotly_chart(
-                results.plot_losses(curves),
-                key=f"loss_{job.id}",
-                config={"displayModeBar": False},
-            )
+            draw_figure(results.plot_losses(curves), f"loss_{job.id}")
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
             figure = results.plot_dev_scores(scores, "score", among=list(seeds))
-            st.plotly_chart(figure, key=f"dev_{job.id}", config={"displayModeBar": False})
+            draw_figure(figure, f"dev_{job.id}")

@@ -11,6 +11,7 @@ from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import export, pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.finetune.view import Wanted
@@ -43,12 +44,9 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             dict.fromkeys(said for run in newest.runs for said in run.record.get("findings", ()))
         )
         for finding in findings[:FINDINGS]:
-            st.markdown(f":small[:gray[{plain(finding)}]]")
+            draw_note(plain(finding))
         if len(findings) > FINDINGS:
-            st.markdown(
-                f":small[:gray[and {len(findings) - FINDINGS} more findings under *Details &"
-                " export*]]"
-            )
+            draw_note(f"and {len(findings) - FINDINGS} more findings under *Details & export*")
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
@@ -58,7 +56,7 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             else results.plot_losses(curves)
         )
         if scores or curves:
-            st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
+            draw_figure(shown, "last_curve")
     if newest.artifact:
         export.details(newest.artifact)
 
@@ -77,18 +75,12 @@ def _scores(newest: RunSet) -> None:
             if summary.sd is None
             else f"± {score(summary.sd)}, n = {len(summary.values)}"
         )
-        column.metric(
-            f"{format_metric_name(newest.metric)} · {tokenization}",
-            score(summary.mean),
-            sd,
-            delta_color="off",
-            delta_arrow="off",
+        draw_metric(
+            column, f"{format_metric_name(newest.metric)} · {tokenization}", score(summary.mean), sd
         )
     units = newest.scores[newest.main_tokenization]["units"]
     defined = str(newest.scores[newest.main_tokenization].get("definition", newest.scorer.about))
-    st.markdown(
-        f":small[:gray[{newest.scorer.name}: {plain(defined)}; {count(units)} test units.]]"
-    )
+    draw_note(f"{newest.scorer.name}: {plain(defined)}; {count(units)} test units.")
     if any(newest.collapsed):
         st.warning(
             f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: their"
@@ -103,8 +95,4 @@ def command(workspace: Workspace, wanted: Wanted) -> None:
             name = workspace.free_name(
                 "runs", f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
             )
-            st.code(
-                build_command(wanted.spec(model), workspace.folder("runs", name)),
-                language="bash",
-                wrap_lines=True,
-            )
+            draw_command(build_command(wanted.spec(model), workspace.folder("runs", name)))

@@ -11,6 +11,7 @@ from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.task import KINDS
 from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, mistakes
@@ -38,8 +39,8 @@ def _download(workspace: Workspace) -> None:
     chosen = every[name]
     st.markdown(_about(chosen))
     if not chosen.free:
-        st.markdown(
-            f":small[:gray[{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}.]]"
+        draw_note(
+            f"{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}."
         )
         return
     target = pickers.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")

@@ -29,6 +29,7 @@ from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
 from vocadapt.training.tasks.task_file import read_task_file
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
@@ -309,7 +310,7 @@ def about_task(wanted: Wanted) -> None:
         f" {task.scorer.name}"
     )
     for finding in task.findings:
-        st.markdown(f":small[:gray[{plain(finding)}]]")
+        draw_note(plain(finding))
 
 
 def unreached(wanted: Wanted) -> dict[str, str]:

@@ -16,8 +16,9 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.optional_input import optional_number
@@ -163,11 +164,7 @@ def _standings(compared: InitializerComparison) -> None:
         [2 * row.standard_error for row in board.rows],
         [row.floor for row in board.rows],
     )
-    st.plotly_chart(
-        figures.plot_leaderboard(names, cosines, errors, floors),
-        key="board",
-        config={"displayModeBar": False},
-    )
+    draw_figure(figures.plot_leaderboard(names, cosines, errors, floors), "board")
     st.dataframe(
         {
             "initializer": [
@@ -196,14 +193,14 @@ def _standings(compared: InitializerComparison) -> None:
         hide_index=True,
         key="standings",
     )
-    st.markdown(
-        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
+    draw_note(
+        f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
         f" {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Lengths and"
         f" neighbors of {count(board.judged)} of {count(board.added)} new tokens, among"
-        f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors.]]"
+        f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )
-    st.markdown(f":small[:gray[{_about_loss(compared)}]]")
+    draw_note(_about_loss(compared))
     for name, why in board.skipped.items():
         st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
 
@@ -223,22 +220,11 @@ def _about_loss(compared: InitializerComparison) -> str:
 def _export(kept: Artifact) -> None:
     compared = cache.compared_of(kept)
     rows = [row.to_dict() for row in compared.board.rows]
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same comparison in a terminal")
-        st.code(build_artifact_command(kept), language="bash", wrap_lines=True)
-        with st.container(horizontal=True):
-            make = {
-                "leaderboard.tsv": lambda: tsv(
-                    tuple(rows[0]), [tuple(row.values()) for row in rows]
-                ),
-                "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
-            }
-            for name, content in make.items():
-                st.download_button(
-                    name,
-                    content,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_command(build_artifact_command(kept))
+        make = {
+            "leaderboard.tsv": lambda: tsv(tuple(rows[0]), [tuple(row.values()) for row in rows]),
+            "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
+        }
+        draw_downloads(make)

@@ -18,6 +18,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards
 from vocadapt.ui.components.number_formats import count
@@ -140,10 +141,10 @@ def token_inspector(transfer: Transfer) -> None:
                 "Try another, or an example.",
             )
         neighbor_cards(_cards(key, materials, token, tuple(methods)))
-        st.markdown(
-            ":small[:gray[The 5 nearest tokens, by cosine. Under each initializer's name: the"
+        draw_note(
+            "The 5 nearest tokens, by cosine. Under each initializer's name: the"
             " source tokens of the embedding and their weights. A good embedding has"
-            " neighbors of similar meaning.]]"
+            " neighbors of similar meaning."
         )
 
 

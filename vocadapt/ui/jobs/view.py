@@ -14,6 +14,8 @@ from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import mistakes, result_pages
@@ -196,36 +198,22 @@ def _picture(job: Job, alive: bool) -> None:
     curves = [
         ([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs
     ]
-    st.plotly_chart(
-        figures.plot_progress(curves),
-        key=f"progress_{job.id}",
-        config={"displayModeBar": False},
-    )
+    draw_figure(figures.plot_progress(curves), f"progress_{job.id}")
 
 
 def _details(job: Job) -> None:
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         if job.command:
             st.markdown("The same step in a terminal")
-            st.code(job.command, language="bash", wrap_lines=True)
+            draw_command(job.command)
         st.markdown("The job in a terminal")
-        st.code(
-            f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}",
-            language="bash",
-            wrap_lines=True,
-        )
+        draw_command(f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}")
         st.markdown("Job folder and result folder")
         st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
         st.markdown("Settings")
         st.code(json.dumps(job.order["spec"], indent=1, ensure_ascii=False), language="json")
-        with st.container(horizontal=True):
-            for name in ("spec.json", "status.json", METRICS, "log.txt"):
-                if (path := job.folder / name).is_file():
-                    st.download_button(
-                        name,
-                        path.read_bytes,
-                        name,
-                        on_click="ignore",
-                        icon=":material/download:",
-                        key=f"get_{name}_{job.id}",
-                    )
+        names = ("spec.json", "status.json", METRICS, "log.txt")
+        files = {name: job.folder / name for name in names}
+        draw_downloads(
+            {name: path.read_bytes for name, path in files.items() if path.is_file()}, f"_{job.id}"
+        )

@@ -12,6 +12,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components.blocks import draw_figure, draw_note
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
@@ -51,11 +52,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
         if counted:
             _table(counted)
             shares = {row.model: row.shares() for row in counted}
-            st.plotly_chart(
-                figures.plot_wordpieces_per_word(shares),
-                key="pieces",
-                config={"displayModeBar": False},
-            )
+            draw_figure(figures.plot_wordpieces_per_word(shares), "pieces")
         not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
@@ -169,9 +166,7 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
     sizes = dict.fromkeys(
         f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows
     )
-    st.markdown(
-        f":small[:gray[{' · '.join(sizes)}]]"
-    )  # two sizes where some models keep capital letters apart
+    draw_note(" · ".join(sizes))  # two sizes where some models keep capital letters apart
 
 
 def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:

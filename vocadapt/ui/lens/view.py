@@ -13,6 +13,8 @@ from vocadapt.models.adapted_model import before_of
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import export, intake, markup, pickers
+from vocadapt.ui.components.blocks import draw_command
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import Chip, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import address, cache, count_cache, mistakes
@@ -178,7 +180,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
     """Details & export: the same as commands, what the figures mean, and each piece of the typed
     text as a table.
     """
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
         named = [argument for seen in models for argument in ("--model", seen.name)]
         corpora = {
@@ -189,7 +191,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
             *asked,
             *([corpora[name]] if (name := st.session_state.get("lens_corpus")) in corpora else []),
         ):
-            st.code(shlex.join([*PROGRAM, "lens", given, *named]), language="bash", wrap_lines=True)
+            draw_command(shlex.join([*PROGRAM, "lens", given, *named]))
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
             " each counts once. A word that becomes [UNK] is one token, and not *one piece*. Words"
@@ -197,14 +199,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
             " `_` an exact-word tokenizer departs from it in rare cases."
         )
         if text.strip():
-            st.download_button(
-                "tokenizations.tsv",
-                lambda: _tokenizations_file(models, text),
-                "tokenizations.tsv",
-                on_click="ignore",
-                icon=":material/download:",
-                key="get_cuts",
-            )
+            draw_downloads({"tokenizations.tsv": lambda: _tokenizations_file(models, text)})
 
 
 def _seen(label: str, name: str) -> Seen | None:

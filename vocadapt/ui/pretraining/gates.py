@@ -15,6 +15,7 @@ from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
@@ -70,24 +71,22 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
         str(lines),
     ]
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        st.code(shlex.join(command), language="bash", wrap_lines=True)
+        draw_command(shlex.join(command))
 
 
 def drawn(found: GateReport) -> None:
     """The picture, and what it says in words."""
     shares = found.shares
-    st.plotly_chart(
-        pretraining.plot_gates(shares), key="gate_heat", config={"displayModeBar": False}
-    )
+    draw_figure(pretraining.plot_gates(shares), "gate_heat")
     left_out = (
         f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
     )
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
     read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
-    st.markdown(
-        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before"
+    draw_note(
+        f"Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before"
         f" training the weight was about {fraction(found.start)} overall, in single cells up"
-        " to .1 away.]]"
+        " to .1 away."
     )
     if "added" in shares.kinds:
         place = shares.kinds.index("added")

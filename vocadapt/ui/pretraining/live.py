@@ -11,6 +11,7 @@ from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.continued import list_intermediate_models
 from vocadapt.training.masked.validation import read_curve
+from vocadapt.ui.components.blocks import draw_figure
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
@@ -52,7 +53,7 @@ def _told(job: Job, status: Status) -> None:
     )
     if len(curve.points) > 1:
         figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
-        st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
+        draw_figure(figure, f"held_out_{job.id}")
     if kept := list_intermediate_models(job.folder / CHECKPOINT):
         st.markdown(
             f":small[{len(kept)} saved during training; fine-tuning can already use the last:"

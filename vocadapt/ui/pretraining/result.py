@@ -11,6 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui.components import export, pickers
+from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame.address import here
@@ -57,29 +58,21 @@ def figures(one: PretrainedModel) -> None:
         delta_color="inverse" if called else "off",
         delta_arrow="auto" if called else "off",
     )
-    columns[1].metric(
-        "Stage", numbers["stage"], plain(one.model) or None, delta_color="off", delta_arrow="off"
-    )
-    columns[2].metric(
+    draw_metric(columns[1], "Stage", numbers["stage"], plain(one.model) or None)
+    draw_metric(
+        columns[2],
         "Trained parameters",
         count(numbers["trainable"]),
         f"{count(numbers['frozen'])} frozen",
-        delta_color="off",
-        delta_arrow="off",
     )
-    columns[3].metric(
-        "Wordpieces",
-        count(numbers["tokens"]),
-        f"{count(numbers['steps'])} steps",
-        delta_color="off",
-        delta_arrow="off",
+    draw_metric(
+        columns[3], "Wordpieces", count(numbers["tokens"]), f"{count(numbers['steps'])} steps"
     )
-    columns[4].metric(
+    draw_metric(
+        columns[4],
         "Time",
         duration(numbers["seconds"]),
         f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
-        delta_color="off",
-        delta_arrow="off",
     )
     if "loss_change" in numbers:  # reports of older trainings have none
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
@@ -91,11 +84,11 @@ def figures(one: PretrainedModel) -> None:
         if too_long
         else ""
     )
-    st.markdown(
-        f":small[:gray[Loss in nats per character on {count(numbers['held_out_words'])} masked"
+    draw_note(
+        f"Loss in nats per character on {count(numbers['held_out_words'])} masked"
         f" words of held-out lines, before and after training.{left_out} A unigram model gets"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
-        " vocabularies; lower is better.]]"
+        " vocabularies; lower is better."
     )
     if one.kept:
         with st.expander(
@@ -135,7 +128,7 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
             figure = pretraining.plot_held_out_losses(
                 lines, str(against), among=[one.name for one in able]
             )
-            st.plotly_chart(figure, key="held_out_losses", config={"displayModeBar": False})
+            draw_figure(figure, "held_out_losses")
             asked_note(list(shown.values()))
     table(made)
 
@@ -151,10 +144,7 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
         if sampled
         else ""
     )
-    st.markdown(
-        f":small[:gray[Each point uses {said} held-out windows; evaluation time is not"
-        f" counted.{few}]]"
-    )
+    draw_note(f"Each point uses {said} held-out windows; evaluation time is not counted.{few}")
     if not have_same_masked_tokens(shown):
         st.warning(
             (

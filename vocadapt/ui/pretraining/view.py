@@ -20,6 +20,7 @@ from vocadapt.training.masked.estimates import estimate_pretraining_cost, estima
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -135,9 +136,7 @@ def about_model(model: LanguageModel) -> None:
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
         kind = f"an exBERT: modules of {fraction(size.share)} of a layer, {added} added tokens"
-    st.markdown(
-        f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]"
-    )
+    draw_note(f"{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}")
 
 
 def fitted(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
@@ -291,8 +290,4 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
     if pressed:
         panel.start(workspace, wanted.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        st.code(
-            build_command(wanted.spec, workspace.folder("models", target)),
-            language="bash",
-            wrap_lines=True,
-        )
+        draw_command(build_command(wanted.spec, workspace.folder("models", target)))

@@ -12,7 +12,8 @@ from vocadapt.lab.artifacts.projection_files import build_table, render_figure_p
 from vocadapt.lab.steps.projection import summarize_projection
 from vocadapt.lab.workspace import strict_json
 from vocadapt.text.spreadsheet import format_frame_as_csv
-from vocadapt.ui.components.export import Download
+from vocadapt.ui.components.blocks import draw_command
+from vocadapt.ui.components.export import Download, draw_downloads, open_details
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection.chart import Look, Standing, seen
 from vocadapt.ui.projection.form import command
@@ -34,29 +35,19 @@ def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Down
 
 def details(shown: Shown, look: Look, standing: Standing) -> None:
     """Draw Details & export: settings, command line and files of the projection."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same projection in a terminal")
-        st.code(command(shown), language="bash", wrap_lines=True)
+        draw_command(command(shown))
         left, right = st.columns(2)
         left.markdown("Settings")
         left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
-        with st.container(horizontal=True):
-            page = {
-                "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
-            }
-            files = {**page, **table_files(lambda: build_table(shown.map), "map")}
-            for name, make in files.items():
-                st.download_button(
-                    name,
-                    make,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
-            drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
+        files: dict[str, Download] = {
+            "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
+        }
+        draw_downloads({**files, **table_files(lambda: build_table(shown.map), "map")})
+        drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
         if drawn:
             _pictures(shown, look, standing)
 
@@ -70,16 +61,7 @@ def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
             f"map.{end}": render_image(seen(shown, look, standing.rings, still=True), end)
             for end in ("png", "svg")
         }
-        with st.container(horizontal=True):
-            for name, data in drawn.items():
-                st.download_button(
-                    name,
-                    data,
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_downloads(drawn)
 
 
 def _figures(shown: Shown) -> dict[str, object]:

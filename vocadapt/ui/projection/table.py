@@ -19,6 +19,8 @@ from vocadapt.lab.workspace.slices import (
     slices_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.export import draw_downloads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.projection.export import table_files
@@ -99,16 +101,11 @@ def show(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
             _keep(workspace, shown, chosen)
-        for name, make in table_files(
-            lambda: table, chosen.slice.id if chosen.slice else "selected"
-        ).items():
-            st.download_button(
-                name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}"
-            )
+        draw_downloads(table_files(lambda: table, chosen.slice.id if chosen.slice else "selected"))
     if len(chosen.ids) > MOST_IN_ADDRESS and chosen.slice is None:
-        st.markdown(
-            f":small[:gray[More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice"
-            " to keep them.]]"
+        draw_note(
+            f"More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice"
+            " to keep them."
         )
 
 

@@ -12,6 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
@@ -175,9 +176,9 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
         neighbor_cards([])  # the browser fetches what draws cards now, not with the first word
-        st.markdown(
-            ":small[:gray[Find a token, or click a point: its nearest neighbors in the"
-            " original space appear here. To select many, use the lasso tool.]]"
+        draw_note(
+            "Find a token, or click a point: its nearest neighbors in the"
+            " original space appear here. To select many, use the lasso tool."
         )
         return
     on_map, cards = frozenset(shown.words), []
@@ -198,9 +199,7 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
         missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, frozenset(both), missing))
     neighbor_cards(cards)
-    st.markdown(
-        ":small[:gray[On the projection: ★ the word · ○ its neighbors in the space · □ selected]]"
-    )
+    draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
     if found[0] and found[0][0][1] not in on_map:
         st.markdown(
             ":small[:violet[The word is not on this projection: select other tokens, or"

@@ -6,6 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
 from vocadapt.training.tasks.examples import Example, Sentence, Text
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
@@ -72,7 +73,7 @@ def _matrix(found: ConfusionMatrix) -> None:
             "gold against predicted",
         )
     told = "rows: gold, columns: predicted; each cell: fraction of its row, and count"
-    st.markdown(f":small[:gray[{count(int(whole.counts.sum()))} {found.unit}; {told}.]]")
+    draw_note(f"{count(int(whole.counts.sum()))} {found.unit}; {told}.")
     if classes > MOST_CLASSES:
         st.markdown(
             f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold →"

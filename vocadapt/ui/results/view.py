@@ -30,6 +30,8 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
@@ -111,20 +113,14 @@ def headline(board: TaskLeaderboard) -> None:
         if best.headline.sd is None
         else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
     )
-    columns[0].metric(
-        f"Best {format_metric_name(board.metric)}",
-        score(best.headline.mean),
-        seeds,
-        delta_color="off",
-        delta_arrow="off",
+    draw_metric(
+        columns[0], f"Best {format_metric_name(board.metric)}", score(best.headline.mean), seeds
     )
     columns[0].markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     if best.test:
         p = best.test.p_randomisation
         said = f"points to the baseline, p {'' if p < LEAST else '= '}{format_p_value(p)}"
-        columns[1].metric(
-            "Difference", format_points(best.delta), said, delta_color="off", delta_arrow="off"
-        )
+        draw_metric(columns[1], "Difference", format_points(best.delta), said)
         columns[1].markdown(f":small[**{best.verdict}**]")
     else:
         columns[1].metric("Difference", "–")
@@ -154,9 +150,9 @@ def leaderboard(board: TaskLeaderboard) -> None:
         for one in board.standings
     ]
     figure = result_figures.plot_scores(marks, format_metric_name(board.metric))
-    st.plotly_chart(figure, key="beside", config={"displayModeBar": False})
+    draw_figure(figure, "beside")
     _table(board)
-    st.markdown(f":small[:gray[{plain(describe_leaderboard(board))}]]")
+    draw_note(plain(describe_leaderboard(board)))
     for finding in board.findings:
         st.warning(plain(finding), icon=":material/compare_arrows:")
 
@@ -222,25 +218,19 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
     }
     first = list(every)[:MOST_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
-    st.markdown(f":small[:gray[{len(chosen)} of {len(every)} runs.]]")
+    draw_note(f"{len(chosen)} of {len(every)} runs.")
     left, right = st.columns(2, gap="large")
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            st.plotly_chart(
-                result_figures.plot_losses(losses, 320, chosen),
-                key="losses",
-                config={"displayModeBar": False},
-            )
+            draw_figure(result_figures.plot_losses(losses, 320, chosen), "losses")
     with right:
         if dev:
             figure = result_figures.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
-            st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
+            draw_figure(figure, "devs")
             if len(dev) < len(chosen):
-                st.markdown(
-                    f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]"
-                )
+                draw_note(f"{len(dev)} of {len(chosen)} chosen runs have a dev score.")
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 
@@ -259,33 +249,24 @@ def group_means(groups: GroupMeans) -> None:
         hide_index=True,
         key="groups",
     )
-    st.markdown(
-        ":small[:gray[Each task by its default score and tokenization, mean over seeds. In"
+    draw_note(
+        "Each task by its default score and tokenization, mean over seeds. In"
         " brackets: scored tasks of all tasks of the group, and collapsed runs, which are"
-        " included in the means.]]"
+        " included in the means."
     )
 
 
 def details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
     """The same as a command line, and the table to take away."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
-        st.code(command(workspace, board, scorer), language="bash", wrap_lines=True)
+        draw_command(command(workspace, board, scorer))
         makers: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
             "results.csv": format_csv_table,
             "results.md": format_markdown_tables,
             "results.tex": format_latex_tables,
         }
-        with st.container(horizontal=True):
-            for name, make in makers.items():
-                st.download_button(
-                    name,
-                    partial(make, [board]),
-                    name,
-                    on_click="ignore",
-                    icon=":material/download:",
-                    key=f"get_{name}",
-                )
+        draw_downloads({name: partial(make, [board]) for name, make in makers.items()})
         st.markdown("As Markdown")
         st.code(format_markdown_tables([board]), language="markdown", wrap_lines=True)
 

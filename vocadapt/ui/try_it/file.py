@@ -11,6 +11,8 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples, prediction_lines
 from vocadapt.training.tasks.examples import Example, Question
+from vocadapt.ui.components.blocks import draw_command
+from vocadapt.ui.components.export import open_details
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import run_cache
 from vocadapt.ui.try_it.view import written
@@ -70,7 +72,7 @@ def on_a_file(folder: str, run: SavedRun) -> None:
 
 def details(folder: str, run: SavedRun, example: Example | None) -> None:
     """Details & export: the same in a terminal and in Python, and what the run is."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
         if run.kind == "qa":
             asked = example.question if isinstance(example, Question) else "…"
@@ -97,7 +99,7 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
             ]
         if run.kind == "nli":
             arguments.remove("--plain")
-        st.code(shlex.join([*PROGRAM, *arguments]), language="bash", wrap_lines=True)
+        draw_command(shlex.join([*PROGRAM, *arguments]))
         st.markdown("The same in Python")
         st.code(_python(folder, run, example), language="python", wrap_lines=True)
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")

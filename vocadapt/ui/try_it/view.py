@@ -17,6 +17,7 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Chip, Marked, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
@@ -63,7 +64,7 @@ def choose_run(workspace: Workspace) -> str:
             ),
         )
     if other:
-        st.markdown(f":small[:gray[Looking at {plain(pickers.shown_model(other)[:200])}]]")
+        draw_note(f"Looking at {plain(pickers.shown_model(other)[:200])}")
     return other.strip() or (str(chosen.run.folder) if chosen else "")
 
 
@@ -266,10 +267,10 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
             f"No entity with any tokenization: all {count(len(example.words))} words are O."
         )
         return
-    st.markdown(
-        f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an"
+    draw_note(
+        f"{count(len(rows))} of {count(len(example.words))} words are in an"
         " entity with some tokenization; the others are O everywhere. After each tag: its"
-        " probability.]]"
+        " probability."
     )
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]

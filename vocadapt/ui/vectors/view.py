@@ -13,6 +13,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import export, keyword_in_context, markup, pickers, word_query
+from vocadapt.ui.components.blocks import draw_figure, draw_metric
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame import cache, mistakes
 
@@ -34,17 +35,9 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     if settings:
         new = numbers["new_words"]
         share = f"{fraction(new / numbers['words'])} of all"
-        columns[2].metric(
-            "New to the model", count(new), share, delta_color="off", delta_arrow="off"
-        )
+        draw_metric(columns[2], "New to the model", count(new), share)
         how = f"{settings['epochs']} epochs · seed {settings['seed']}"
-        columns[3].metric(
-            "Trained in",
-            duration(vectors.manifest.seconds),
-            how,
-            delta_color="off",
-            delta_arrow="off",
-        )
+        draw_metric(columns[3], "Trained in", duration(vectors.manifest.seconds), how)
     else:
         columns[2].metric(
             "Occurrences", count(numbers["occurrences"]) if "occurrences" in numbers else "–"
@@ -79,11 +72,7 @@ def frequencies(space: EmbeddingSpace, min_count: int) -> None:
     if space.counts is None:
         st.markdown("These vectors have no word counts.")
         return
-    st.plotly_chart(
-        figures.plot_frequency_ranks(space.counts, min_count),
-        key="frequencies",
-        config={"displayModeBar": False},
-    )
+    draw_figure(figures.plot_frequency_ranks(space.counts, min_count), "frequencies")
 
 
 def word_table(space: EmbeddingSpace) -> None:
@@ -109,14 +98,7 @@ def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
             st.columns(2), cache.pair_scores(vectors).items(), strict=True
         ):
             note = f"{score.covered} of {score.of} pairs covered"
-            column.metric(
-                name,
-                fraction(score.spearman),
-                note,
-                delta_color="off",
-                delta_arrow="off",
-                help=SPEARMAN,
-            )
+            draw_metric(column, name, fraction(score.spearman), note, help=SPEARMAN)
 
 
 def details(vectors: Artifact, space: EmbeddingSpace) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.token_choice import UNUSED
+from vocadapt.ui.components.blocks import draw_figure, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import count_cache
@@ -42,18 +43,16 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
         drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
             drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
-        st.plotly_chart(
-            figures.plot_length_distribution(drawn), key="lengths", config={"displayModeBar": False}
-        )
+        draw_figure(figures.plot_length_distribution(drawn), "lengths")
     with right:
         st.markdown("**Token length by id**, one dot per token")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
         picture = figures.plot_against_id(panels, "characters, without ##")
-        st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
+        draw_figure(picture, "length_by_id")
     if corpus is not None:
         _frequencies(workspace, models[:PANELS], _texts(workspace, corpus))
     if len(models) > PANELS:
-        st.markdown(f":small[:gray[By id: the first {PANELS} of {len(models)} models.]]")
+        draw_note(f"By id: the first {PANELS} of {len(models)} models.")
 
 
 def _overlap(models: Sequence[Seen]) -> None:
@@ -97,15 +96,15 @@ def _figures(models: Sequence[Seen]) -> None:
     )
     shared = len(frozenset.intersection(*(one.single for one in profiles)))
     if len(models) > 1:
-        st.markdown(f":small[:gray[{count(shared)} single characters begin words in all of them.]]")
+        draw_note(f"{count(shared)} single characters begin words in all of them.")
     for seen, one in zip(models, profiles, strict=True):
         named = [token for token in one.unreachable if not UNUSED.fullmatch(token)]
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
-            st.markdown(
-                f":small[:gray[{plain(seen.label)}: the tokenizer never produces"
+            draw_note(
+                f"{plain(seen.label)}: the tokenizer never produces"
                 f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
-                f" tokens, {min(LISTED, len(named))} of them: {listed}]]"
+                f" tokens, {min(LISTED, len(named))} of them: {listed}"
             )
 
 
@@ -162,10 +161,10 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
         picture = figures.plot_against_id(
             panels, "occurrences", logarithmic=True, across=len(models), lines=lines
         )
-        st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
-        st.markdown(
-            ":small[:gray[Tokens that never occur are not drawn. Dotted: limit of *last* at"
-            " 25, 50 and 75 % kept. Crosses: tokens that *longest* removes at 50 %.]]"
+        draw_figure(picture, "frequencies_by_id")
+        draw_note(
+            "Tokens that never occur are not drawn. Dotted: limit of *last* at"
+            " 25, 50 and 75 % kept. Crosses: tokens that *longest* removes at 50 %."
         )
     for (name, label), reducer in found.items():
         if not reducer:

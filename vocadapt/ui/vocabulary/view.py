@@ -16,6 +16,8 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import export, keyword_in_context, markup
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
@@ -61,7 +63,7 @@ def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reduc
 
 def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
     """Details & export: the same as commands, and every token as a table."""
-    with st.expander("Details & export", icon=":material/data_object:"):
+    with open_details():
         st.markdown("The same in a terminal")
         first, root = models[0].name, str(corpus.folder.parent.parent)
         study = [
@@ -82,7 +84,7 @@ def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
                 else []
             ),
         ):
-            st.code(shlex.join([*PROGRAM, *command]), language="bash", wrap_lines=True)
+            draw_command(shlex.join([*PROGRAM, *command]))
         st.markdown(
             "Fractions are of the whole vocabulary. A token's length is counted without ##."
             " Special tokens and those shorter than four characters are kept, and so is the"
@@ -91,14 +93,7 @@ def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
         st.markdown(
             "\n".join(f"- *{name}*: {one.about} ({one.source})" for name, one in REDUCTIONS.items())
         )
-        st.download_button(
-            "tokens.tsv",
-            lambda: _tokens_file(reducer),
-            "tokens.tsv",
-            on_click="ignore",
-            icon=":material/download:",
-            key="get_tokens",
-        )
+        draw_downloads({"tokens.tsv": lambda: _tokens_file(reducer)})
 
 
 def _ask(vocabulary: Vocabulary) -> ReductionSettings:
@@ -128,9 +123,10 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
         key="vocabulary_keep",
         bind="query-params",
     )
-    right.markdown(
-        f":small[:gray[{least} % at least: special tokens and tokens shorter than four"
-        " characters are always kept]]"
+    draw_note(
+        f"{least} % at least: special tokens and tokens shorter than four"
+        " characters are always kept",
+        right,
     )
     return ReductionSettings(heuristic, keep / 100)
 
@@ -139,21 +135,14 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
     """Kept, dropped, growth, and what the model gets smaller by."""
     dropped, size = int(gone.sum()), measure_model(seen.model) if _has_rows(seen) else ModelSize()
     columns = st.columns(4)
-    columns[0].metric(
-        "Tokens kept",
-        count(grown.vocabulary),
-        f"of {count(len(gone))}",
-        delta_color="off",
-        delta_arrow="off",
-    )
+    draw_metric(columns[0], "Tokens kept", count(grown.vocabulary), f"of {count(len(gone))}")
     columns[1].metric("Tokens removed", count(dropped))
     sd = f" ± {100 * grown.sd:.2f}" if grown.sd is not None else ""
-    columns[2].metric(
+    draw_metric(
+        columns[2],
         "Text growth",
         f"{100 * grown.growth:.2f}{sd} %",
         f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
-        delta_color="off",
-        delta_arrow="off",
         help=HELP["growth"] + (f" Mean ± sd over {len(SEEDS)} seeds." if sd else ""),
     )
     if size.width is None:
@@ -161,16 +150,13 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
     else:
         saved = dropped * size.width
         share = f" · {100 * saved / size.parameters:.2f} % of the model" if size.parameters else ""
-        columns[3].metric(
+        draw_metric(
+            columns[3],
             "Parameters saved",
             count(saved),
             megabytes(saved * FLOAT32) + share,
-            delta_color="off",
-            delta_arrow="off",
-            help=(
-                "Parameters of the removed embeddings, size in float32; a tied output layer"
-                " shares them."
-            ),
+            help="Parameters of the removed embeddings, size in float32; a tied output layer"
+            " shares them.",
         )
     if grown.unknown:
         st.markdown(f":violet[{count(grown.unknown)} more words of the text become [UNK].]")
@@ -188,7 +174,7 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
             picture = figures.plot_vocabulary_growth(
                 curves_now, (settings.heuristic, grown.keep, grown.growth)
             )
-            st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
+            draw_figure(picture, "curves")
     with dots:
         never = int((reducer.token_counts == 0).sum())
         st.markdown(
@@ -197,7 +183,7 @@ def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone
         )
         panel = figures.Dots("", reducer.token_counts, gone)
         picture = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
-        st.plotly_chart(picture, key="frequency_by_id", config={"displayModeBar": False})
+        draw_figure(picture, "frequency_by_id")
 
 
 def _may_draw(reducer: Reducer) -> bool:
