@@ -14,7 +14,6 @@ from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.stages import STAGES
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_needs
@@ -40,10 +39,6 @@ class Recipe:
     further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
 
     def __post_init__(self) -> None:
-        if self.further.stage and self.further.stage not in STAGES:
-            raise InputError(
-                f"Unknown stage {self.further.stage!r}.", f"Choose one of: {', '.join(STAGES)}."
-            )
         if self.tokenizer not in TOKENIZER_MODES:
             raise InputError(
                 f"Unknown tokenizer mode {self.tokenizer!r}.",

@@ -113,7 +113,8 @@ class Setting:
         """The choices with their explanations; empty if they have none."""
         if not isinstance(self.choices, Mapping):
             return {}
-        return {name: str(getattr(one, "about", one)) for name, one in self.choices.items()}
+        abouts = {name: getattr(one, "about", one) for name, one in self.choices.items()}
+        return {name: about for name, about in abouts.items() if isinstance(about, str)}
 
     @property
     def sentence(self) -> str:
@@ -189,13 +190,11 @@ def setting(
     return field(default=default, metadata={SETTING: declared})
 
 
-def settings_group(factory: Callable[[], T], *shown: str, hidden: bool = False) -> T:
-    """Declare nested settings as a dataclass field.
-
-    shown: names of those that have a flag and an input here (default: all); hidden: none has.
+def show_only(*names: str) -> dict[str, tuple[str, ...]]:
+    """Return the metadata of a field of nested settings of which only some have a flag and an input
+    there; without names none has.
     """
-    names = () if hidden else shown or None
-    return field(default_factory=factory, metadata={SHOWN: names})
+    return {SHOWN: names}
 
 
 @cache

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 
 MODEL_TYPE = (  # transformers repeats it where it does not know it: the name says whom to ask
     "vocadapt-exbert"
@@ -44,22 +43,28 @@ SIZES = {
 
 @dataclass(frozen=True)
 class ModuleSettings:
-    """Settings of the extension module of every layer (size "": none), and of its initialization.
+    """Settings of the extension module of every layer.
 
-    `gate`: how much of a layer's output is the original's at the start, .5 as published; .98 starts
-    near the original model. `seed` draws its weights. Raises InputError for an unknown size and a
-    gate that is no share.
+    With an initial gate of .98 the model starts near the original one.
     """
 
-    size: str = ""
-    gate: float = bounded(0.5, SMALLEST, 1 - SMALLEST, "Initial gate")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the extension module")
+    size: str = setting(
+        "",
+        "size of the extension module of every layer",
+        choices=SIZES,
+        label="Module size",
+        empty="none",
+    )
+    gate: float = setting(
+        0.5,
+        "initial weight of the original layer in exBERT (published .5)",
+        low=SMALLEST,
+        high=1 - SMALLEST,
+        label="Initial gate",
+    )
+    seed: int = setting(1, "random seed of the module's weights", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
-        if self.size and self.size not in SIZES:
-            raise InputError(
-                f"Unknown module size {self.size!r}.", f"Choose one of: {', '.join(SIZES)}."
-            )
         check_settings(self)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.text.formats import text_file as sources
 from vocadapt.text.formats.articles import (
     SUFFIXES,
@@ -60,25 +60,50 @@ PROFILE_FILES = 16
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """Settings of which lines of the files are read; by default all.
+    """Which lines of the files are read; by default all.
 
-    field: the JSON field or table column that holds the text; empty: the only one, or the one
-    called `text`.
-    min_length: lines of fewer characters are dropped.
-    sample: fraction of the lines to read, drawn line by line with `seed`; the same lines each time.
-    language: drop lines that do not look like the corpus' main language (see
-    `vocadapt.text.language`).
-    max_line_mb: a file with a longer line (or table record, article, Parquet cell) is refused, to
-    bound the memory. Raises InputError for a fraction outside (0, 1], a negative length or seed,
-    and a limit outside 1 to 1024 MB.
+    A sampled fraction is drawn line by line with `seed`: the same lines each time. The main language
+    is found as in `vocadapt.text.language`. A file with a line (or table record, article, Parquet
+    cell) above `max_line_mb` is refused, to bound the memory.
     """
 
-    field: str = ""
-    min_length: int = bounded(0, 0, 1_000_000, "Shortest line, in characters")
-    sample: float = bounded(1.0, SMALLEST, 1, "Fraction of the lines to read")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
-    language: bool = False
-    max_line_mb: int = bounded(MAX_LINE_BYTES // MEGABYTE, 1, 1024, "Longest line, in MB")
+    field: str = setting(
+        "",
+        "JSON field or table column that holds the text",
+        label="Text field",
+        empty="the only one, or text",
+    )
+    min_length: int = setting(
+        0,
+        "minimum number of characters of a line: shorter lines are dropped",
+        high=1_000_000,
+        label="Min line length",
+    )
+    sample: float = setting(
+        1.0,
+        "fraction of the lines to read, drawn at random",
+        low=SMALLEST,
+        high=1,
+        label="Fraction of lines",
+    )
+    seed: int = setting(
+        1,
+        "random seed of the lines to read, if only a fraction is",
+        high=LARGEST_SEED,
+        label="Seed of the sample",
+        flag="--sample-seed",
+        other_flag="--seed",
+    )
+    language: bool = setting(
+        False, "drop lines that are not in the text's main language", label="Drop other languages"
+    )
+    max_line_mb: int = setting(
+        MAX_LINE_BYTES // MEGABYTE,
+        "maximum length of a line (or table record, article) in MB",
+        low=1,
+        high=1024,
+        label="Max line length, MB",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

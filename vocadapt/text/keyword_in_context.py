@@ -18,7 +18,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_PIECES
 from vocadapt.text.splitter import Splitter
@@ -37,15 +37,12 @@ Finder = Callable[[bytes], list[Span]]
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """Number of occurrences to show, characters of context per side, and random sample or first.
+    """Which occurrences of a word to show: a random sample, or the first ones."""
 
-    Raises InputError for numbers outside their range.
-    """
-
-    limit: int = bounded(20, 1, MOST, "Lines to show")
-    width: int = bounded(60, 0, MOST, "Characters on either side")
-    sample: bool = True
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to show")
+    limit: int = setting(20, "lines to show", low=1, high=MOST, flag="-n", label="Max lines")
+    width: int = setting(60, "characters on either side", high=MOST)
+    sample: bool = setting(True, "show the first lines instead of a random sample", flag="--first")
+    seed: int = setting(1, "random seed of the sample", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from vocadapt.errors import InputError
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -17,9 +15,3 @@ SCHEDULES = {
     "linear": Schedule("up for the warm-up, then down to 0", "linear"),
     "constant": Schedule("the same throughout, after the warm-up", "constant_with_warmup"),
 }
-
-
-def check_schedule(name: str) -> None:
-    """Raise InputError for an unknown schedule."""
-    if name not in SCHEDULES:
-        raise InputError(f"Unknown schedule {name!r}.", f"Choose one of: {', '.join(SCHEDULES)}.")

@@ -9,7 +9,7 @@ from vocadapt.analysis.errors.example_context import find_each_in_examples
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import Context, ContextSettings, find_each_in_context
 from vocadapt.text.splitter import Splitter
@@ -20,12 +20,9 @@ TEST, TRAINING, CORPUS = "test", "training", "corpus"
 
 @dataclass(frozen=True)
 class KeywordSettings:
-    """How many words to list, most frequent first, and how many occurrences of each.
+    """How many words to list, most frequent first, and how many occurrences of each."""
 
-    Raises InputError for less than one word.
-    """
-
-    words: int = bounded(40, 1, 10_000, "Words to show")
+    words: int = setting(40, "words to show", low=1, high=10_000, flag="")
     lines: ContextSettings = field(default_factory=lambda: ContextSettings(limit=4))
 
     def __post_init__(self) -> None:

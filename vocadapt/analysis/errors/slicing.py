@@ -15,7 +15,7 @@ from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.scoring.entities import BARE
@@ -27,15 +27,13 @@ ALL, REST = "all", "rest"
 
 @dataclass(frozen=True)
 class SliceSettings:
-    """Settings of the slices.
+    """Settings of the slices; a word seen fewer than `seldom` times in training is rare."""
 
-    `suffix`: the word ending; `pieces`: minimum number of wordpieces of a word; `seldom`: a word
-    seen fewer times in training is rare.
-    """
-
-    suffix: str = "ia"
-    pieces: int = bounded(4, 2, 100, "Pieces of a word")
-    seldom: int = bounded(5, 2, 1_000_000, "Occurrences in training")
+    suffix: str = setting("ia", "word ending of the slice suffix")
+    pieces: int = setting(4, "minimum number of wordpieces for the slice pieces", low=2, high=100)
+    seldom: int = setting(
+        5, "maximum count in training for the slice seldom", low=2, high=1_000_000
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())

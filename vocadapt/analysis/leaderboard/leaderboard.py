@@ -28,7 +28,7 @@ from vocadapt.analysis.leaderboard.judges import (
 )
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting, show_only
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
@@ -61,22 +61,38 @@ Loss = Callable[[NewEmbeddings], float]
 
 @dataclass(frozen=True)
 class LeaderboardSettings:
-    """Settings of the comparison.
+    """Settings of the comparison of initializers.
 
-    `methods`: initializers (none: all but those fitted to a text, which are slow); `held_out`:
-    tokens to hide (0: 500, or a quarter of the common ones); `judged`: new tokens whose `neighbors`
-    are compared; `norm_matched`: judge each initializer again with its embeddings rescaled to the
-    norm of the old ones.
+    `norm_matched`: judge each one again with its embeddings rescaled. `rows`: settings of the
+    initializers.
     """
 
-    methods: tuple[str, ...] = ()
-    held_out: int = bounded(0, 0, 1_000_000, "Tokens to hide")
-    judged: int = bounded(1000, 1, 1_000_000, "New tokens to judge")
-    neighbors: int = bounded(10, 1, 10_000, "Neighbors to compare")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the leaderboard")
-    norm_matched: bool = False
-    rows: InitializerSettings = field(default_factory=InitializerSettings)
-    alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+    methods: tuple[str, ...] = setting(
+        (),
+        "initializers to compare",
+        choices=lambda: INITIALIZERS,
+        label="Initializers",
+        empty="all but those that are fitted to a text",
+    )
+    held_out: int = setting(
+        0,
+        "number of common tokens to hide",
+        high=1_000_000,
+        label="Held-out tokens",
+        empty="500, or a quarter of the common ones",
+    )
+    judged: int = setting(1000, "number of new tokens to evaluate", low=1, high=1_000_000)
+    neighbors: int = setting(10, "number of neighbors to compare", low=1, high=10_000, flag="")
+    seed: int = setting(1, "random seed of hidden tokens and random embeddings", high=LARGEST_SEED)
+    norm_matched: bool = setting(
+        False,
+        "also evaluate with embeddings scaled to the median norm of the old ones",
+        label="Norm-matched",
+    )
+    rows: InitializerSettings = field(
+        default_factory=InitializerSettings, metadata=show_only("neighbors")
+    )
+    alignment: AlignmentSettings = field(default_factory=AlignmentSettings, metadata=show_only())
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -86,8 +102,6 @@ class LeaderboardSettings:
         )
 
     def __post_init__(self) -> None:
-        for name in self.methods:
-            InitializerSettings(name)
         check_settings(self)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.text.corpus import Corpus
 
 LINES = 40
@@ -16,10 +16,12 @@ LINES = 40
 
 @dataclass(frozen=True)
 class GateSettings:
-    """Number of lines to sample (0: all) and the seed."""
+    """Which lines of a text the gates are measured on."""
 
-    lines: int = bounded(LINES, 0, 10_000_000, "Lines to read")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
+    lines: int = setting(
+        LINES, "number of lines to read, drawn at random", high=10_000_000, empty="all"
+    )
+    seed: int = setting(1, "random seed of the sampled lines", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

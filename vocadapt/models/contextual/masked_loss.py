@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_forward import states_at
 from vocadapt.models.layers import output_layer
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
@@ -28,16 +28,17 @@ PIECES_OF_A_WORD = 3  # at most, on average
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """How a text is asked: windows of so many words, and the share of their words that is hidden,
-    drawn with `seed`.
+    """Windows of a text, and the fraction of their words that is masked.
 
-    Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in
-    the same context.
+    Words are drawn, not wordpieces, so that every vocabulary predicts the same words in the same
+    context.
     """
 
-    words: int = bounded(48, 1, 10_000, "Words of a window")
-    share: float = bounded(0.15, 0, 1, "Masking probability")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the masked words")
+    words: int = setting(48, "words of a window", low=1, high=10_000, flag="")
+    share: float = setting(
+        0.15, "fraction of words to mask", high=1, label="Masking probability", flag=""
+    )
+    seed: int = setting(1, "random seed of the masked words", high=LARGEST_SEED, flag="")
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 UNITS = {
@@ -27,29 +27,46 @@ LAST = -1
 
 @dataclass(frozen=True)
 class ContextualSettings:
-    """Which vectors in context are made.
+    """Which contextual vectors are computed; a window includes [CLS] and [SEP].
 
-    `layer`: 0 is the embedding output (row + position + type, normalized), 1 what leaves the first
-    layer, −1 the last one.
-    `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a
-    window, [CLS] and [SEP] included; a line is a context, a longer one is split into several. `unit`:
-    a key of UNITS. `min_count`: rarer ones get no vector.
-    `first`: only so many of the most frequent, 0 for all.
+    Layer 0 is the embedding output: token, position and type embedding, normalized.
     """
 
-    layer: int = bounded(LAST, LAST, 1_000, "Layer")
-    occurrences: int = bounded(20, 1, 1_000_000, "Occurrences of a word")
-    length: int = bounded(128, 4, 32_768, "Wordpieces of a window")
-    batch: int = bounded(32, 1, 65_536, "Windows in a batch")
-    unit: str = "words"
-    min_count: int = bounded(5, 1, MAX_COUNT, "Minimum count of a word")
-    first: int = bounded(0, 0, MAX_COUNT, "Most frequent words")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the occurrences")
+    layer: int = setting(
+        LAST,
+        "layer to read. 0: the embedding output, with positions; 1: the output of the first layer;"
+        " and so on",
+        low=LAST,
+        high=1_000,
+        words={"last": LAST},
+    )
+    occurrences: int = setting(
+        20,
+        "maximum number of occurrences per word to average over, drawn by the seed",
+        low=1,
+        high=1_000_000,
+    )
+    length: int = setting(
+        128,
+        "wordpieces of a window; longer lines are divided",
+        low=4,
+        high=32_768,
+        label="Window length",
+    )
+    batch: int = setting(
+        32, "windows per forward pass", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
+    unit: str = setting("words", "unit of the vectors", choices=UNITS, flag="--token-unit")
+    min_count: int = setting(
+        5, "minimum number of occurrences: rarer words get no vector", low=1, label="Min count"
+    )
+    first: int = setting(
+        0, "number of most frequent words to keep", label="First words", empty="all"
+    )
+    seed: int = setting(1, "random seed of the sampled occurrences", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.unit not in UNITS:
-            raise InputError(f"Unknown unit {self.unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -15,14 +15,31 @@ from vocadapt.spaces.space import EmbeddingSpace
 class AnchorFilter:
     """Which shared words to exclude from the anchors; by default none, as in Poerner et al. 2020.
 
-    The flags exclude single characters, words with digits, and continuation pieces; `min_count` is
-    the minimum corpus count in the source, which must have counts.
+    Continuations are wordpieces such as ##ing, which a corpus may contain by accident. A minimum
+    count needs a source with counts.
     """
 
-    single_characters: bool = False
-    digits: bool = False
-    continuation: bool = False  # wordpieces such as ##ing, which a corpus may contain by accident
-    min_count: int = bounded(0, 0, MAX_COUNT, "Minimum count of an anchor")
+    single_characters: bool = setting(
+        False,
+        "kind of anchors to leave out",
+        flag="--anchors-without=single-characters",
+        label="Leave out single characters",
+    )
+    digits: bool = setting(
+        False,
+        "kind of anchors to leave out",
+        flag="--anchors-without=digits",
+        label="Leave out words with digits",
+    )
+    continuation: bool = setting(
+        False,
+        "kind of anchors to leave out",
+        flag="--anchors-without=continuation",
+        label="Leave out continuations",
+    )
+    min_count: int = setting(
+        0, "minimum count of an anchor in the text of the word vectors", label="Min count"
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.solvers import (
     solve_kernel_ridge,
@@ -30,29 +30,30 @@ DEFAULT_KERNEL_RIDGE = 0.1
 class AlignmentSettings:
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
-    unit: normalize the vectors first; center: mean-center both sides over the anchors; `apply`
-    reverts both. ridge: the penalty as a fraction of the mean diagonal of XᵀX or of the kernel (0:
-    the method's default). weights: how much frequent anchors count. seed: of the method "random".
+    Both sides are centered over the anchors; `apply` reverts normalizing and centering.
     """
 
-    method: str = "least-squares"
-    unit: bool = False
-    center: bool = False
-    ridge: float = bounded(0.0, 0, 1e6, "Ridge penalty")
-    weights: str = "none"
+    method: str = setting(
+        "least-squares", "alignment method", choices=lambda: METHODS, label="Alignment method"
+    )
+    unit: bool = setting(
+        False, "scale all vectors to length 1 first", label="Normalize", flag="--normalize"
+    )
+    center: bool = setting(False, "mean-center both spaces before fitting")
+    ridge: float = setting(
+        0.0,
+        "ridge penalty, a fraction of the mean diagonal of XᵀX or of the kernel",
+        high=1e6,
+        label="Ridge penalty",
+        empty="the method's default",
+    )
+    weights: str = setting(
+        "none", "weighting of anchors by frequency", choices=lambda: WEIGHTS, label="Anchor weights"
+    )
     anchors: AnchorFilter = field(default_factory=AnchorFilter)
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the alignment")
+    seed: int = setting(1, "random seed of the method random", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(
-                f"Unknown alignment method {self.method!r}.",
-                f"Choose one of: {', '.join(METHODS)}.",
-            )
-        if self.weights not in WEIGHTS:
-            raise InputError(
-                f"Unknown anchor weights {self.weights!r}.", f"Choose one of: {', '.join(WEIGHTS)}."
-            )
         check_settings(self)
         if self.ridge and not METHODS[self.method].penalty:
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)

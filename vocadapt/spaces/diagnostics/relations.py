@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.spaces.diagnostics.evaluation import build_lookup
 from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
@@ -34,10 +34,12 @@ class Relation:
 
 @dataclass(frozen=True)
 class PermutationSettings:
-    """Settings of the permutation test: number of random pairings, and seed."""
+    """Settings of the permutation test."""
 
-    draws: int = bounded(200, 1, 1_000_000, "Random re-pairings")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the re-pairings")
+    draws: int = setting(
+        200, "number of random re-pairings", low=1, high=1_000_000, label="Random re-pairings"
+    )
+    seed: int = setting(1, "random seed of the re-pairings", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.neighbors.search import Neighbors, find_nearest, iterate_blocks
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
@@ -37,27 +37,20 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 @dataclass(frozen=True)
 class ChangeSettings:
-    """Settings of a comparison: k, the candidates, and the kinds of words to exclude.
+    """Settings of a comparison of neighborhoods."""
 
-    among: a key of AMONG. without: keys of EXCLUDED_KINDS.
-    """
-
-    k: int = bounded(10, 1, 10_000, "Neighbors to compare")
-    among: str = "shared"
-    without: tuple[str, ...] = ()
+    k: int = setting(
+        10, "number of neighbors, by cosine", low=1, high=10_000, flag="-k", label="Neighbors"
+    )
+    among: str = setting(
+        "shared", "candidates for neighbors", choices=lambda: AMONG, label="Candidates"
+    )
+    without: tuple[str, ...] = setting(
+        (), "kinds of tokens to leave out", choices=lambda: EXCLUDED_KINDS, label="Leave out"
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.among not in AMONG:
-            raise InputError(
-                f"Unknown candidates {self.among!r}.", f"Choose one of: {', '.join(AMONG)}."
-            )
-        unknown = [name for name in self.without if name not in EXCLUDED_KINDS]
-        if unknown:
-            raise InputError(
-                f"Unknown kind of word to exclude: {unknown[0]!r}.",
-                f"Choose from: {', '.join(EXCLUDED_KINDS)}.",
-            )
 
 
 @dataclass(frozen=True)

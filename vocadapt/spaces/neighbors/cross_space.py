@@ -14,7 +14,7 @@ from typing import TypedDict
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.neighbors.search import METRICS, Neighbors, compute_hubness, find_nearest
@@ -51,9 +51,11 @@ class FourLists(TypedDict):
 class ListSettings:
     """Length of the lists and their metric; `csls` applies to the lists across spaces only."""
 
-    k: int = bounded(10, 1, 10_000, "Neighbors in a list")
-    metric: str = "cosine"
-    csls: bool = False
+    k: int = setting(
+        10, "number of neighbors per list", low=1, high=10_000, flag="-k", label="Neighbors"
+    )
+    metric: str = setting("cosine", "similarity measure", choices=METRICS)
+    csls: bool = setting(False, "use CSLS for cross-space neighbors", label="CSLS")
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
 from vocadapt.spaces.projection.umap_method import FEW, fit_umap
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -22,35 +22,41 @@ ROUNDING = 1e-9  # fraction of the mean squared norm below which a variance is a
 
 @dataclass(frozen=True)
 class ProjectionSettings:
-    """Settings of a projection.
+    """Settings of a projection; the metric cosine normalizes the vectors first."""
 
-    All methods: `metric` (cosine normalizes the vectors first), `seed`. t-SNE and UMAP: `pca`, the
-    number of principal components to reduce to first (0: no reduction), and `iterations` (0: the
-    method's default). t-SNE: `perplexity`, early `exaggeration`, `learning_rate` in the unit of
-    scikit-learn (0: by the number of tokens). UMAP: `neighbors`, `min_dist`.
-    """
-
-    method: str = "pca"
-    perplexity: float = bounded(30.0, 2, 10_000, "Perplexity")
-    exaggeration: float = bounded(12.0, 1, 1000, "Early exaggeration")
-    iterations: int = bounded(0, 0, 100_000, "Iterations")
-    learning_rate: float = bounded(0.0, 0, 1e6, "Learning rate of t-SNE")
-    neighbors: int = bounded(15, 2, 10_000, "Neighbors of UMAP")
-    min_dist: float = bounded(0.1, 0, 1, "Minimum distance of UMAP")
-    metric: str = "cosine"
-    pca: int = bounded(50, 0, 100_000, "Principal components")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the projection")
+    method: str = setting(
+        "pca", "projection method", choices=lambda: METHODS, label="Projection method"
+    )
+    perplexity: float = setting(
+        30.0, "perplexity of t-SNE: about the number of effective neighbors", low=2, high=10_000
+    )
+    exaggeration: float = setting(
+        12.0, "early exaggeration of t-SNE", low=1, high=1000, label="Early exaggeration"
+    )
+    iterations: int = setting(
+        0, "iterations of t-SNE, epochs of UMAP", high=100_000, empty="method's default"
+    )
+    learning_rate: float = setting(
+        0.0,
+        "learning rate of t-SNE, in scikit-learn's units",
+        high=1e6,
+        empty="by the number of tokens",
+    )
+    neighbors: int = setting(15, "number of neighbors of UMAP", low=2, high=10_000)
+    min_dist: float = setting(
+        0.1, "minimum distance of points of UMAP", high=1, label="Min distance"
+    )
+    metric: str = setting("cosine", "distance measure", choices=METRICS)
+    pca: int = setting(
+        50,
+        "dimensions kept by PCA before t-SNE and UMAP",
+        high=100_000,
+        label="PCA components first",
+        empty="all dimensions",
+    )
+    seed: int = setting(1, "random seed of the projection", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(
-                f"Unknown projection {self.method!r}.", f"Choose one of: {', '.join(METHODS)}."
-            )
-        if self.metric not in METRICS:
-            raise InputError(
-                f"Unknown metric {self.metric!r}.", f"Choose one of: {', '.join(METRICS)}."
-            )
-
         check_settings(self)
 
 

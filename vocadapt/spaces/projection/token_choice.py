@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -20,32 +20,39 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TokenChoice:
-    """Settings of the tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
+    """Which tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
-    first: number of tokens (0: all). min_length: characters without ##. low, high: both ends of a
-    frequency band, inclusive (0: open), of ranks (1: most frequent) or counts, by `band`; without
-    counts the rank is the order of the rows. search: text that a token must contain, ignoring case.
-    around: show this word and its `nearest` neighbors by cosine instead of the first tokens.
+    Both ends of the frequency band are included; a rank is the order of the rows if there are no
+    counts (1: most frequent). The search ignores case; neighbors are nearest by cosine.
     """
 
-    first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
-    min_length: int = bounded(4, 0, 1_000, "Shortest token, in characters")
-    specials: bool = False
-    continuations: bool = False
-    unused: bool = False
-    band: str = "rank"
-    low: int = bounded(0, 0, MAX_COUNT, "Start of the frequency band")
-    high: int = bounded(0, 0, MAX_COUNT, "End of the frequency band")
-    search: str = ""
-    around: str = ""
-    nearest: int = bounded(100, 2, 10_000, "Nearest tokens to show")
+    first: int = setting(
+        4000, "number of tokens to show", high=10_000_000, label="Max tokens", empty="all"
+    )
+    min_length: int = setting(
+        4,
+        "minimum number of characters, without ##; 4 as in Fast 2023",
+        high=1_000,
+        label="Min characters",
+    )
+    specials: bool = setting(False, "show special tokens, too", label="Special tokens")
+    continuations: bool = setting(False, "show continuations, too", label="Continuations (##)")
+    unused: bool = setting(False, "show [unusedN], too", label="[unused]")
+    band: str = setting(
+        "rank", "meaning of the ends of the frequency band", choices=BANDS, label="Frequency band"
+    )
+    low: int = setting(0, "lower end of the frequency band, a rank or count", label="From")
+    high: int = setting(0, "upper end of the frequency band", label="To", empty="the end")
+    search: str = setting("", "text that tokens must contain", label="Token contains")
+    around: str = setting(
+        "", "word to show with its nearest neighbors, instead of the first tokens", label="Word"
+    )
+    nearest: int = setting(
+        100, "number of neighbors shown around a word", low=2, high=10_000, label="Neighbors"
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.band not in BANDS:
-            raise InputError(
-                f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}."
-            )
         if self.high and self.high < self.low:
             raise InputError(
                 f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}."

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import before_of
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.text.tokenization import encode_batch
 from vocadapt.training.tasks.chunks import chunk_bounds
 from vocadapt.training.tasks.examples import Sentence, Text
@@ -39,12 +39,24 @@ NO_BASE = "tokenizers left out: the model has no rows for the tokens of its orig
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """Maximum sequence length in wordpieces, special tokens included; maximum words per chunk
-    (Poerner et al. 2020: 30; 0: as many as fit).
-    """
+    """Limits of an encoded input."""
 
-    length: int = bounded(512, 3, 32_768, "Maximum sequence length")
-    words: int = bounded(30, 0, 100_000, "Words of a chunk")
+    length: int = setting(
+        512,
+        "maximum sequence length in wordpieces, special tokens included",
+        low=3,
+        high=32_768,
+        label="Max length",
+        flag="",
+    )
+    words: int = setting(
+        30,
+        "maximum words per chunk (Poerner et al. 2020: 30)",
+        high=100_000,
+        label="Words per chunk",
+        flag="",
+        empty="as many as fit",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

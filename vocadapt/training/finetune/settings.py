@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_RATE, MINUTES_PER_YEAR, SMALLEST, bounded, check_settings
-from vocadapt.training.schedules import check_schedule
-from vocadapt.training.tasks.context_windows import check_word_rule
+from vocadapt.settings import LARGEST_RATE, MINUTES_PER_YEAR, SMALLEST, check_settings, setting
+from vocadapt.training.schedules import SCHEDULES
+from vocadapt.training.tasks.context_windows import WORD_RULES
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
@@ -16,39 +16,103 @@ FREEZE = {
     "top-K": "only the top K layers and the head are trained",
     "head": "only the head is trained",
 }
+HOW_TO_FREEZE = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
 
 
 @dataclass(frozen=True)
 class FinetuneSettings:
-    """Settings of fine-tuning with Adam: `epochs` over the task, `batch` examples per step, and the
-    maximum learning rate `lr` of the schedule.
+    """Settings of fine-tuning with Adam.
 
-    length: maximum sequence length in wordpieces. chunk: maximum words per chunk of a tagged
-    sentence; 0 for as many as fit. freeze: which parameters are trained (FREEZE). with_dev: train
-    on the dev split, too; otherwise it is scored after every epoch, the best epoch is kept, and
-    training stops after `patience` epochs without improvement (0: never). ungrouped: do not group
-    examples of similar length into batches. weight_decay: not applied to embeddings that no example
-    uses. word_rule: for question answering, how to split a context into the words over which logits
-    are pooled (WORD_RULES).
-
-    Raises InputError for values out of bounds.
+    Without `with_dev` the dev split is scored after every epoch, the best epoch is kept, and training
+    stops after `patience` epochs without improvement.
     """
 
-    epochs: int = bounded(5, 1, 10_000, "Epochs")
-    batch: int = bounded(16, 1, 65_536, "Batch size")
-    lr: float = bounded(2e-4, SMALLEST, LARGEST_RATE, "Learning rate")
-    length: int = bounded(512, 8, 4096, "Maximum sequence length")
-    chunk: int = bounded(30, 0, 100_000, "Words of a chunk")
-    warm_up: float = bounded(0.1, 0, 0.999, "Warmup ratio")
-    schedule: str = "linear"
-    weight_decay: float = bounded(0.0, 0, 100, "Weight decay")
-    clip: float = bounded(1.0, SMALLEST, 1 / SMALLEST, "Max gradient norm")
-    freeze: str = "all"
-    with_dev: bool = False
-    patience: int = bounded(0, 0, 10_000, "Patience")
-    ungrouped: bool = False
-    save_minutes: float = bounded(5.0, SMALLEST, MINUTES_PER_YEAR, "Minutes between checkpoints")
-    word_rule: str = "code"
+    epochs: int = setting(
+        5, "passes over the training examples", low=1, high=10_000, flag="--num-epochs"
+    )
+    batch: int = setting(
+        16, "examples per step", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
+    lr: float = setting(
+        2e-4,
+        "peak learning rate",
+        low=SMALLEST,
+        high=LARGEST_RATE,
+        label="Learning rate",
+        flag="--learning-rate",
+    )
+    length: int = setting(
+        512,
+        "maximum number of wordpieces per input",
+        low=8,
+        high=4096,
+        label="Max length",
+        flag="--max-length",
+    )
+    chunk: int = setting(
+        30,
+        "words per chunk of a tagged sentence; entities are never split",
+        high=100_000,
+        label="Words per chunk",
+        empty="as many as fit",
+    )
+    warm_up: float = setting(
+        0.1,
+        "fraction of the steps with a rising learning rate",
+        high=0.999,
+        label="Warmup ratio",
+        flag="--warmup-ratio",
+    )
+    schedule: str = setting(
+        "linear",
+        "learning-rate schedule",
+        choices=SCHEDULES,
+        label="LR scheduler",
+        flag="--lr-scheduler",
+    )
+    weight_decay: float = setting(
+        0.0, "weight decay of AdamW; not of embeddings that no example uses", high=100
+    )
+    clip: float = setting(
+        1.0,
+        "maximum norm of the gradient",
+        low=SMALLEST,
+        high=1 / SMALLEST,
+        label="Max gradient norm",
+        flag="--max-grad-norm",
+    )
+    freeze: str = setting("all", f"layers to train. {HOW_TO_FREEZE}", label="Trained layers")
+    with_dev: bool = setting(
+        False,
+        "also train on the dev split: there is no dev score, and the last epoch is used",
+        label="Train on dev",
+    )
+    patience: int = setting(
+        0,
+        "epochs without a better dev score before stopping early",
+        high=10_000,
+        empty="no early stopping",
+    )
+    ungrouped: bool = setting(
+        False,
+        "do not group batches by length; slower",
+        label="No length grouping",
+        flag="--no-group-by-length",
+    )
+    save_minutes: float = setting(
+        5.0,
+        "minutes between checkpoints",
+        low=SMALLEST,
+        high=MINUTES_PER_YEAR,
+        label="Checkpoint minutes",
+        flag="",
+    )
+    word_rule: str = setting(
+        "code",
+        "question answering: rule that splits the context into the words over which logits are"
+        " pooled",
+        choices=WORD_RULES,
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -61,8 +125,6 @@ class FinetuneSettings:
             raise InputError(
                 "The number of top layers to train is missing.", "Give it as in top-3."
             )
-        check_schedule(self.schedule)
-        check_word_rule(self.word_rule)
 
     @property
     def top(self) -> int | None:

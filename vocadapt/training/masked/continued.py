@@ -28,7 +28,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.saving import save_again
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MINUTES_PER_YEAR, bounded, check_settings
+from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack
@@ -37,7 +37,7 @@ from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
-from vocadapt.training.masked.stages import PRETRAINING_PRESETS, begin, check_stage, new_ids
+from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, begin, check_stage, new_ids
 from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
@@ -55,17 +55,30 @@ LONG = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 @dataclass(frozen=True)
 class ContinuedSettings:
-    """Settings of continued pretraining: the stage (STAGES) and how it is trained.
+    """Settings of continued pretraining: the stage and how it is trained."""
 
-    train_heads: train the masked-language-model head in the stage "extension", too. nsp: train on
-    pairs of sentences with next-sentence prediction. keep_minutes: minutes between intermediate
-    models, which fine-tuning can start from; 0 for none.
-    """
-
-    stage: str = "continued"
-    train_heads: bool = False
-    nsp: bool = False
-    keep_minutes: float = bounded(0.0, 0, MINUTES_PER_YEAR, "Minutes between saved models")
+    stage: str = setting(
+        "continued", "parameters to train", choices=STAGES, empty="none", always=True
+    )
+    train_heads: bool = setting(
+        False,
+        "also train the masked-language-model head in the stage extension, as in the authors'"
+        " code; Tai et al. 2020 describe training only module, gates and new embeddings",
+        label="Train MLM head",
+    )
+    nsp: bool = setting(
+        False,
+        "add next-sentence prediction: blocks are pairs of sentences; documents are separated by"
+        " empty lines, or are single lines",
+        label="Next-sentence prediction",
+    )
+    keep_minutes: float = setting(
+        0.0,
+        "minutes between models saved during training, each usable for fine-tuning",
+        high=MINUTES_PER_YEAR,
+        label="Save every (minutes)",
+        empty="none saved",
+    )
     training: MaskedSettings = field(default_factory=lambda: PRETRAINING_PRESETS["quick"].settings)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
@@ -36,6 +36,7 @@ from vocadapt.training.rounding import round_weights
 from vocadapt.training.token_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece_training import (
+    TRAINERS,
     TrainerSettings,
     count_sentences,
     train_wordpiece,
@@ -50,23 +51,31 @@ HEAD = 64  # width of an attention head
 
 @dataclass(frozen=True)
 class ScratchSettings:
-    """What to build: vocabulary size and trainer, number of layers, hidden size, cased or not.
+    """What to build, and how it is trained.
 
-    random_rows: start from random embeddings instead of word vectors. Raises InputError for sizes
-    that cannot be built, and for an unknown trainer.
+    Raises InputError for sizes that cannot be built.
     """
 
-    vocabulary: int = bounded(16_000, 1, 1_000_000, "Vocabulary size")
-    trainer: str = "bpe-merges"
-    layers: int = bounded(4, 1, 100, "Layers")
-    hidden: int = bounded(256, 2, 8_192, "Hidden size")
-    cased: bool = False
-    random_rows: bool = False
+    vocabulary: int = setting(
+        16_000, "maximum number of wordpieces", low=1, high=1_000_000, label="Vocabulary size"
+    )
+    trainer: str = setting(
+        "bpe-merges", "WordPiece trainer", choices=TRAINERS, label="WordPiece trainer"
+    )
+    layers: int = setting(4, "number of layers", low=1, high=100)
+    hidden: int = setting(
+        256, "hidden size, a multiple of 64", low=2, high=8_192, label="Hidden size"
+    )
+    cased: bool = setting(False, "keep capitals and accents")
+    random_rows: bool = setting(
+        False,
+        "initialize the embeddings randomly, instead of by word vectors",
+        label="Random embeddings",
+    )
     training: MaskedSettings = field(default_factory=MaskedSettings)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        TrainerSettings(self.trainer)
         if self.hidden % self.heads:
             problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
             raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.")

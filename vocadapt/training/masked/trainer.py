@@ -15,8 +15,8 @@ from vocadapt.settings import (
     LARGEST_SEED,
     MINUTES_PER_YEAR,
     SMALLEST,
-    bounded,
     check_settings,
+    setting,
 )
 from vocadapt.training.callbacks import (
     build_progress_callback,
@@ -28,7 +28,7 @@ from vocadapt.training.callbacks import (
 )
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.budget import count_steps
-from vocadapt.training.schedules import SCHEDULES, check_schedule
+from vocadapt.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
     import torch
@@ -42,31 +42,75 @@ BUDGETS = ("hours", "tokens", "epochs")  # the first one that is given applies
 class MaskedSettings:
     """Settings of masked-language-model training: blocks, optimizer, budget and schedule.
 
-    The budget is `hours` if given, else `tokens` (wordpieces read), else `epochs`; hours are
-    converted to steps by the measured seconds per step. `batch` blocks of `length` wordpieces are
-    one step, read in `parts` gradient accumulation steps of equal size. `share` is the masking
-    probability of a word. AdamW; the learning rate rises over the `warm_up` ratio of the steps and
-    then follows `schedule` (SCHEDULES). `save_minutes`: minutes between checkpoints.
+    The budget is `hours` if given, else `tokens`, else `epochs`; hours are converted to steps by the
+    measured seconds per step. `batch` blocks are one step, read in `parts` gradient accumulation
+    steps of equal size. AdamW; the learning rate rises over the `warm_up` ratio of the steps and
+    then follows `schedule`.
 
-    Raises InputError for values out of bounds, an unknown schedule, and a batch that cannot be
-    divided into `parts`.
+    Raises InputError for a batch that cannot be divided into `parts`.
     """
 
-    length: int = bounded(128, 8, 4096, "Block length")
-    batch: int = bounded(16, 1, 65_536, "Batch size")
-    lr: float = bounded(1e-3, SMALLEST, LARGEST_RATE, "Learning rate")
-    epochs: float = bounded(1.0, SMALLEST, 10_000, "Epochs")
-    tokens: int = bounded(0, 0, 10**13, "Tokens to read")
-    hours: float = bounded(0.0, 0, 10_000, "Hours of training")
-    warm_up: float = bounded(0.06, 0, 0.999, "Warmup ratio")
-    weight_decay: float = bounded(0.01, 0, 100, "Weight decay")
-    share: float = bounded(0.15, 0, 0.999, "Masking probability")
+    length: int = setting(128, "wordpieces per block", low=8, high=4096, label="Block length")
+    batch: int = setting(
+        16, "blocks per step", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
+    lr: float = setting(
+        1e-3,
+        "peak learning rate",
+        low=SMALLEST,
+        high=LARGEST_RATE,
+        label="Learning rate",
+        flag="--learning-rate",
+    )
+    epochs: float = setting(
+        1.0, "passes over the text", low=SMALLEST, high=10_000, flag="--num-epochs"
+    )
+    tokens: int = setting(0, "wordpieces to train on", high=10**13, label="Wordpieces")
+    hours: float = setting(
+        0.0, "time budget, converted to steps by the speed of the first ones", high=10_000
+    )
+    warm_up: float = setting(
+        0.06,
+        "fraction of the steps with a rising learning rate",
+        high=0.999,
+        label="Warmup ratio",
+        flag="--warmup-ratio",
+    )
+    weight_decay: float = setting(0.01, "weight decay of AdamW", high=100, flag="")
+    share: float = setting(
+        0.15,
+        "fraction of tokens to mask",
+        high=0.999,
+        label="Masking probability",
+        flag="--mlm-probability",
+    )
     # A short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3).
-    dropout: float = bounded(0.0, 0, 0.999, "Dropout")
-    save_minutes: float = bounded(5.0, SMALLEST, MINUTES_PER_YEAR, "Minutes between checkpoints")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the training")
-    parts: int = bounded(1, 1, 65_536, "Gradient accumulation steps")
-    schedule: str = "linear"
+    dropout: float = setting(
+        0.0, "dropout probability; 0 for a short training, which cannot overfit", high=0.999
+    )
+    save_minutes: float = setting(
+        5.0,
+        "minutes between checkpoints",
+        low=SMALLEST,
+        high=MINUTES_PER_YEAR,
+        label="Checkpoint minutes",
+    )
+    seed: int = setting(1, "random seed of the training", high=LARGEST_SEED)
+    parts: int = setting(
+        1,
+        "number of gradient accumulation steps per batch: less memory, the same gradient",
+        low=1,
+        high=65_536,
+        label="Gradient accumulation steps",
+        flag="--gradient-accumulation-steps",
+    )
+    schedule: str = setting(
+        "linear",
+        "learning-rate schedule",
+        choices=SCHEDULES,
+        label="LR scheduler",
+        flag="--lr-scheduler",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -78,7 +122,11 @@ class MaskedSettings:
                 f" {self.parts} gradient accumulation steps.",
                 f"Choose one of: {divisors}.",
             )
-        check_schedule(self.schedule)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the budgets that are not in effect."""
+        return tuple(name for name in BUDGETS if name != self.budget)
 
     @property
     def budget(self) -> str:

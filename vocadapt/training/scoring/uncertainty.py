@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights in memory at a time
@@ -25,11 +25,20 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """Number of resamples, confidence level, and seed."""
+    """Settings of resampling."""
 
-    rounds: int = bounded(1000, 0, 1_000_000, "Resamples")
-    level: float = bounded(0.95, SMALLEST, 1 - SMALLEST, "Confidence level")
-    seed: int = bounded(0, 0, LARGEST_SEED, "Seed of the resamples")
+    rounds: int = setting(
+        1000, "number of resamples for intervals and tests", high=1_000_000, label="Resamples"
+    )
+    level: float = setting(
+        0.95,
+        "confidence level of intervals",
+        low=SMALLEST,
+        high=1 - SMALLEST,
+        label="Confidence level",
+        flag="--confidence-level",
+    )
+    seed: int = setting(0, "random seed of the resamples", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

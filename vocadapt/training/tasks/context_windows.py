@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 
 SPANS = 1 << 20  # spans scored at a time
 SPECIAL = 3  # [CLS] question [SEP] context [SEP]
@@ -35,17 +35,28 @@ WORD_RULES = {
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """Window size in wordpieces, special tokens included; maximum characters of an answer; the word
-    rule. "code" splits at whitespace and at runs of ASCII punctuation, as the released code does;
-    "paper" at whitespace only.
-    """
+    """Settings of the windows over a context, and of the answers in it."""
 
-    size: int = bounded(512, 1, 32_768, "Window size")
-    characters: int = bounded(500, 1, 1_000_000, "Characters of an answer")
-    words: str = "code"
+    size: int = setting(
+        512,
+        "wordpieces of a window, special tokens included",
+        low=1,
+        high=32_768,
+        label="Window size",
+        flag="",
+    )
+    characters: int = setting(
+        500, "maximum characters of an answer", low=1, high=1_000_000, flag=""
+    )
+    words: str = setting(
+        "code",
+        "rule that splits the context into words",
+        choices=lambda: WORD_RULES,
+        label="Word rule",
+        flag="",
+    )
 
     def __post_init__(self) -> None:
-        check_word_rule(self.words)
         check_settings(self)
 
 

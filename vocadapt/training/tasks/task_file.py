@@ -25,7 +25,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.examples import SPLITS, Split
@@ -53,7 +53,7 @@ class TaskFile:
     positive: str = DEFAULT_RULES.positive
     untyped: bool = False
     unit: str = "example"
-    folds: int = bounded(0, 0, 1_000, "Folds")
+    folds: int = setting(0, "number of folds", high=1_000, empty="none")
     columns: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
     sha256: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.vocabulary.families.merging import Pieces, Score, merge_best_pairs
 from vocadapt.vocabulary.families.wordpiece import LONGEST_WORD, SPECIAL_TOKENS
 
@@ -72,24 +72,19 @@ TRAINERS: dict[str, Trainer] = {
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """Settings of a WordPiece trainer.
+    """Settings of a WordPiece trainer."""
 
-    trainer: name in TRAINERS.
-    min_count: minimum occurrences of a pair that is merged (0: the trainer's own minimum).
-    alphabet: number of characters to keep, the most frequent ones.
-    Raises InputError for an unknown trainer and for numbers out of range.
-    """
-
-    trainer: str = "bpe-merges"
-    min_count: int = bounded(0, 0, MAX_COUNT, "Minimum count of a pair")
-    alphabet: int = bounded(ALPHABET, 1, 1_000_000, "Characters to keep")
+    trainer: str = setting(
+        "bpe-merges", "WordPiece trainer", choices=lambda: TRAINERS, label="WordPiece trainer"
+    )
+    min_count: int = setting(
+        0, "minimum occurrences of a pair that is merged", empty="the trainer's own minimum"
+    )
+    alphabet: int = setting(
+        ALPHABET, "number of characters to keep, the most frequent ones", low=1, high=1_000_000
+    )
 
     def __post_init__(self) -> None:
-        if self.trainer not in TRAINERS:
-            raise InputError(
-                f"Unknown WordPiece trainer {self.trainer!r}.",
-                f"Choose one of: {', '.join(TRAINERS)}.",
-            )
         check_settings(self)
 
 

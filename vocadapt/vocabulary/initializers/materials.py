@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.settings import DistilSettings
@@ -151,33 +151,35 @@ class Materials:
 
 @dataclass(frozen=True)
 class InitializerSettings:
-    """Settings of the initialization of new embeddings.
+    """Settings of the initialization of new embeddings."""
 
-    method: name in INITIALIZERS.
-    seed, sd: seed and standard deviation of random embeddings.
-    neighbors: number of neighbors to mix (0: the method's own, semantic 3, wechsel 10).
-    temperature: softmax temperature of wechsel.
-    atoms: maximum number of donors of omp.
-    norm_matched: scale every new embedding to the median norm of the old ones of its position
-        class (word start, continuation).
-    distil: settings of distilled.
-    """
-
-    method: str = "aligned"
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the new embeddings")
-    sd: float = bounded(0.02, 0, 1000, "Standard deviation of random embeddings")  # BERT's
-    neighbors: int = bounded(0, 0, 10_000, "Neighbors of a new token")
-    temperature: float = bounded(0.1, SMALLEST, 1e6, "Temperature")
-    atoms: int = bounded(64, 1, 10_000, "Atoms")
-    norm_matched: bool = False
+    method: str = setting(
+        "aligned",
+        "initializer of new embeddings",
+        choices=lambda: INITIALIZERS,
+        label="Initializer",
+        flag="--initializer",
+    )
+    seed: int = setting(1, "random seed of random embeddings", high=LARGEST_SEED)
+    sd: float = setting(
+        0.02,
+        "standard deviation of random embeddings, BERT's by default",
+        high=1000,
+        label="Standard deviation",
+    )
+    neighbors: int = setting(
+        0, "neighbors used by semantic and wechsel", high=10_000, empty="3 and 10"
+    )
+    temperature: float = setting(0.1, "softmax temperature of wechsel", low=SMALLEST, high=1e6)
+    atoms: int = setting(64, "maximum number of donors of omp", low=1, high=10_000)
+    norm_matched: bool = setting(
+        False,
+        "scale every new embedding to the median norm of the old ones of its position class",
+        label="Norm-matched",
+    )
     distil: DistilSettings = field(default_factory=DistilSettings)
 
     def __post_init__(self) -> None:
-        if self.method not in INITIALIZERS:
-            raise InputError(
-                f"Unknown initializer {self.method!r}.",
-                f"Choose one of: {', '.join(INITIALIZERS)}.",
-            )
         check_settings(self)
 
 

@@ -3,30 +3,32 @@
 from dataclasses import dataclass
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, SMALLEST, check_settings, setting
 
 
 @dataclass(frozen=True)
 class DistilSettings:
-    """Settings of token distillation.
+    """Settings of token distillation; Adam with separate state for each embedding.
 
-    layer: layer whose hidden states are matched (−1: the last).
-    contexts: number of contexts of each token; a context is at most `length` wordpieces of a line.
-        A token with fewer contexts reuses them, so every embedding gets `passes` × `contexts`
-        updates.
-    batch: tokens per batch.
-    lr: initial learning rate, decreased to 0; Adam with separate state for each embedding.
-    seed: seed of the choice of contexts and of their order.
-    Raises InputError for values out of range.
+    A token with fewer contexts reuses them, so every embedding gets `passes` × `contexts` updates.
+    Raises InputError for a layer that cannot exist.
     """
 
-    layer: int = bounded(-1, -1, 1_000, "Distilled embeddings: layer to match")
-    contexts: int = bounded(12, 1, 100_000, "Distilled embeddings: contexts of a token")
-    passes: int = bounded(1, 1, 10_000, "Distilled embeddings: passes over the contexts")
-    length: int = bounded(32, 4, 4096, "Distilled embeddings: wordpieces of a context")
-    batch: int = bounded(32, 1, 65_536, "Distilled embeddings: tokens in a batch")
-    lr: float = bounded(5e-3, SMALLEST, LARGEST_RATE, "Distilled embeddings: learning rate")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Distilled embeddings: seed")
+    layer: int = setting(
+        -1, "layer whose hidden states are matched", low=-1, high=1_000, words={"last": -1}
+    )
+    contexts: int = setting(12, "number of contexts of each token", low=1, high=100_000)
+    passes: int = setting(1, "passes over the contexts", low=1, high=10_000)
+    length: int = setting(32, "maximum wordpieces of a context", low=4, high=4096)
+    batch: int = setting(32, "tokens per batch", low=1, high=65_536, label="Batch size")
+    lr: float = setting(
+        5e-3,
+        "initial learning rate, decreased to 0",
+        low=SMALLEST,
+        high=LARGEST_RATE,
+        label="Learning rate",
+    )
+    seed: int = setting(1, "random seed of the contexts and of their order", high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

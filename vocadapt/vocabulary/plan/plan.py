@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -56,34 +55,42 @@ KINDS = {
 class PlanSettings:
     """Settings of a vocabulary plan.
 
-    max_added: maximum number of tokens that `append`, `replace` and `extend` add (0: all; 20,000
-    for `extend`).
-    cut, removed: reduction heuristic of `reduce` and `combined`, and the fraction of the vocabulary
-    to remove.
-    refill: augmentation heuristic of `combined` and `extend`.
-    renew: every token gets a new embedding, not only the added ones.
-    seed: of a random heuristic.
-    count_marks: count ## as part of a token's length, as in Fast 2023 (section 3.3.3) and the
-    presets based on it.
+    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000); `cut` and `removed`
+    to `reduce` and `combined`, `refill` to `combined` and `extend`.
     """
 
-    kind: str = "append"
-    max_added: int = bounded(0, 0, 10_000_000, "Tokens to add")
-    cut: str = "last"
-    removed: float = bounded(0.0, 0, 1, "Fraction of the vocabulary to remove")
-    refill: str = "target"
-    renew: bool = False
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the vocabulary plan")
-    count_marks: bool = False
+    kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")
+    max_added: int = setting(
+        0,
+        "maximum number of added tokens, most frequent first",
+        high=10_000_000,
+        label="Max added words",
+        empty="all",
+    )
+    cut: str = setting(
+        "last",
+        "heuristic by which tokens are removed",
+        choices=REDUCTIONS,
+        label="Heuristic",
+        flag="--remove-by",
+    )
+    removed: float = setting(0.0, "fraction of the tokens to remove", high=1)
+    refill: str = setting(
+        "target",
+        "heuristic by which tokens are added",
+        choices=AUGMENTATIONS,
+        label="Heuristic",
+        flag="--add-by",
+    )
+    renew: bool = setting(
+        False, "give every token a new embedding, not only the added ones", flag=""
+    )
+    seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
+    count_marks: bool = setting(
+        False, "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+    )
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(f"Unknown plan {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
-        for name, known in ((self.cut, REDUCTIONS), (self.refill, AUGMENTATIONS)):
-            if name not in known:
-                raise InputError(
-                    f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}."
-                )
         check_settings(self)
 
 

@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.vocabulary.families.wordpiece import Vocabulary
 from vocadapt.vocabulary.growth.retokenization import Ints, WordTable, build_word_table
 from vocadapt.vocabulary.overlap import body, position
@@ -48,25 +48,21 @@ NEEDED = "with a character that nothing else spells there"
 
 @dataclass(frozen=True)
 class ReductionSettings:
-    """Settings of a vocabulary reduction.
+    """Settings of a vocabulary reduction."""
 
-    heuristic: name in REDUCTIONS.
-    keep: fraction of the tokens to keep.
-    seed: seed of the heuristic `random`.
-    count_marks: count the ## of a continuation as part of its length.
-    """
-
-    heuristic: str = "last"
-    keep: float = bounded(0.5, SMALLEST, 1, "Fraction of the vocabulary to keep")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the reduction")
-    count_marks: bool = False
+    heuristic: str = setting(
+        "last",
+        "heuristic by which tokens are removed",
+        choices=lambda: REDUCTIONS,
+        label="Reduction",
+    )
+    keep: float = setting(0.5, "fraction of the vocabulary to keep", low=SMALLEST, high=1)
+    seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
+    count_marks: bool = setting(
+        False, "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+    )
 
     def __post_init__(self) -> None:
-        if self.heuristic not in REDUCTIONS:
-            raise InputError(
-                f"There is no reduction {self.heuristic!r}.",
-                f"Choose one of: {', '.join(REDUCTIONS)}.",
-            )
         check_settings(self)
 
 
@@ -224,19 +220,19 @@ ROUND_FRACTION, ROUND_MIN = 0.06, 150
 class CostSettings:
     """Assumptions of the heuristic `cost` about other texts than the given one.
 
-    `power` and `belief` were chosen by benchmarks/reduction.py --choose.
-
-    power: exponent of the word counts; damped counts predict those of another text better, as the
-    exponent ¾ of word2vec's negative sampling (Mikolov et al. 2013, section 2.2).
-    belief: weight of the prior text (see `rank_by_cost`), as a fraction of the words of the real
-    text.
-    zipf: the frequency of a token in the prior text falls with its id rank to this power, as
+    Damped counts predict those of another text better, as the exponent ¾ of word2vec's negative
+    sampling (Mikolov et al. 2013, section 2.2). The prior text (see `rank_by_cost`) weighs a fraction
+    of the words of the real one. `power` and `belief` were chosen by benchmarks/reduction.py, `zipf`
     measured on general text under BERT's vocabulary.
     """
 
-    power: float = bounded(0.8, 0, 10, "Exponent of the counts")
-    belief: float = bounded(0.01, 0, 1000, "Weight of the prior text")
-    zipf: float = bounded(1.2, 0, 10, "Zipf exponent")
+    power: float = setting(0.8, "exponent of the word counts", high=10)
+    belief: float = setting(
+        0.01, "weight of the prior text, as a fraction of the words of the real text", high=1000
+    )
+    zipf: float = setting(
+        1.2, "exponent by which a token's frequency falls with its rank in the prior text", high=10
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
