@@ -117,6 +117,12 @@ class Setting:
         return {name: about for name, about in abouts.items() if isinstance(about, str)}
 
     @property
+    def noun(self) -> str:
+        """The label within a sentence; names such as WordPiece keep their capitals."""
+        first = self.label.split()[0]
+        return self.label if first != first.capitalize() else self.label[0].lower() + self.label[1:]
+
+    @property
     def sentence(self) -> str:
         """The help text as a sentence, for a page."""
         return f"{self.help[:1].upper()}{self.help[1:]}."
@@ -139,10 +145,7 @@ class Setting:
             raise self._error(f"expected {self.bounds}, got {show_value(value)}", remedy)
         choices = tuple(self.choices)
         if choices and value not in choices and not (self.empty and value == ""):
-            noun = (
-                self.label if self.label[1:2].isupper() else self.label[:1].lower() + self.label[1:]
-            )
-            problem = f"Unknown {noun} {show_value(value)}."
+            problem = f"Unknown {self.noun} {show_value(value)}."
             raise InputError(problem, f"Choose one of: {', '.join(choices)}.", self.name)
 
     def _error(self, problem: str, remedy: str = "") -> InputError:

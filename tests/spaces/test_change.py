@@ -129,7 +129,7 @@ def test_hostile_words_are_words():
     [
         (dict(k=0), "k.: expected a whole number from 1 "),
         (dict(among="some"), "Unknown candidates"),
-        (dict(without=("verbs",)), "kind of word to exclude: 'verbs'"),
+        (dict(without=("verbs",)), "Unknown kind of word to exclude 'verbs'"),
     ],
 )
 def test_bad_settings(settings, said):

@@ -2,15 +2,15 @@
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path
 from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words
-from vocadapt.lab.steps.command_lines import CORPUS_FLAGS, PROGRAM
+from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.progress import Progress, silent
@@ -74,7 +74,7 @@ def build_training_command(
             *map(str, text),
             "--model",
             model,
-            *_flags(settings),
+            *setting_arguments(settings or CorpusSettings(), CorpusSettings()),
             "--out",
             VECTORS,
         ]
@@ -105,15 +105,6 @@ def build_advise_command(text: Sequence[str | Path], model: str, task: Path | No
             *(["--task", str(task)] if task else []),
         ]
     )
-
-
-def _flags(settings: CorpusSettings | None) -> Iterator[str]:
-    """Yield the flags of the text settings that differ from their defaults."""
-    given, default = asdict(settings or CorpusSettings()), asdict(CorpusSettings())
-    for path, flag in CORPUS_FLAGS.items():
-        name = path.removeprefix("corpus.")
-        if given[name] != default[name]:
-            yield from [flag] if given[name] is True else [flag, str(given[name])]
 
 
 def advise_on(

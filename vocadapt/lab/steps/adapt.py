@@ -15,6 +15,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import PRESETS, Recipe, called, is_preset, write_recipe
+from vocadapt.settings import setting, show_only
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
@@ -35,9 +36,11 @@ NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
 class ModelStep:
     """The recipe of an adapted model, which lines are read, and whether the model is certified."""
 
-    recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
+    recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"], metadata=show_only())
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
-    certify: bool = True
+    certify: bool = setting(
+        True, "skip the certificate of the result", flag="--no-certificate", label="Certificate"
+    )
 
 
 def adapt_model(task: Task, settings: ModelStep) -> Numbers:
@@ -232,10 +235,9 @@ def _certify(task: Task, adapted: AdaptedModel, progress: Progress) -> Numbers:
 
 def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
     """Return the arguments that name the recipe: a preset, or the recipe file next to the model."""
-    certify = [] if settings.certify else ["--no-certificate"]
     if is_preset(settings.recipe):
-        return ["--preset", settings.recipe.name, *certify]
-    return ["--recipe", str(folder / "recipe.toml"), *certify]
+        return ["--preset", settings.recipe.name]
+    return ["--recipe", str(folder / "recipe.toml")]
 
 
 STEP = Step(

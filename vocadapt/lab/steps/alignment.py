@@ -7,7 +7,7 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Step
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import bounded, check_settings
+from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.alignment.comparison import (
     compare_alignments,
@@ -24,8 +24,13 @@ class AlignmentStep:
     """Which alignment is saved, the number of folds, and whether all methods are compared."""
 
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
-    folds: int = bounded(10, 2, 1_000, "Folds")
-    compare: bool = False
+    folds: int = setting(10, "number of cross-validation folds", low=2, high=1_000)
+    compare: bool = setting(
+        False,
+        "evaluate all alignment methods, not only the chosen one",
+        flag="--all",
+        label="All methods",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,7 +1,6 @@
 """The step that continues the pretraining of a model on a text."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task
@@ -28,11 +27,6 @@ def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numb
     ).to_dict()
 
 
-def name_stage(settings: ContinuedPretrainingStep, folder: Path) -> list[str]:
-    """Return the argument that names the stage, which has no default on the command line."""
-    return ["--stage", settings.further.stage]
-
-
 STEP = Step(
     "continued",
     "Continue pretraining",
@@ -42,7 +36,6 @@ STEP = Step(
     needs=(MODEL, TEXT),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("pretrain",),
-    own_arguments=name_stage,
     resumes=True,
     seed="further.training.seed",
 )

@@ -7,6 +7,7 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, wri
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.settings import setting
 from vocadapt.text.corpus import CorpusSettings
 
 
@@ -14,7 +15,7 @@ from vocadapt.text.corpus import CorpusSettings
 class CorpusStep:
     """How text is imported: by reference to its files, or as copies (`copy`)."""
 
-    copy: bool = False
+    copy: bool = setting(False, "copy the files into the workspace", flag="")
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 

@@ -15,10 +15,15 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
-from vocadapt.training.finetune.mixture import choose_main_tokenization, select_tokenization
+from vocadapt.training.finetune.mixture import (
+    CHOICES,
+    TOKENIZATIONS,
+    choose_main_tokenization,
+    select_tokenization,
+)
 from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.finetune.run_files import (
     SavedRun,
@@ -31,6 +36,7 @@ from vocadapt.training.finetune.run_files import (
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks import task as tasks
+from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.predictions import tally_of
@@ -50,21 +56,40 @@ FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is don
 
 @dataclass(frozen=True)
 class FinetuneStep:
-    """How a model is fine-tuned, under which tokenization ("": the model's default) and seeds.
+    """How a model is fine-tuned, under which tokenization and seeds.
 
-    `kind`: task kind of single files (train, dev, test); `unit`: what an example of them is;
-    `scorer` replaces the task's; `fold`: one fold of a k-fold task (1 is the first, ALL_FOLDS all
-    of them); `limit`: maximum number of examples per split (0: all).
+    `kind` and `unit` apply to single files (train, dev, test) in place of a task file.
     """
 
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
-    tokenization: str = ""
-    seeds: tuple[int, ...] = bounded((1,), 0, LARGEST_SEED, "Seeds")
-    kind: str = ""
-    scorer: str = ""
-    fold: int = bounded(0, ALL_FOLDS, 1_000, "Fold")
-    limit: int = bounded(0, 0, MAX_COUNT, "Examples of each split")
-    unit: str = ""
+    tokenization: str = setting(
+        "",
+        "tokenization of the training examples",
+        choices=TOKENIZATIONS,
+        empty="mixed; base if the model was not adapted",
+    )
+    seeds: tuple[int, ...] = setting((1,), "random seeds, one run each", high=LARGEST_SEED)
+    kind: str = setting("", "kind of task of single files", flag="--task")
+    scorer: str = setting("", "scorer to use instead of the task's")
+    fold: int = setting(
+        0,
+        "fold of a k-fold task, 1 being the first, or all",
+        low=ALL_FOLDS,
+        high=1_000,
+        words={"all": ALL_FOLDS},
+    )
+    limit: int = setting(
+        0,
+        "maximum number of examples per split, drawn at random, the same for every seed",
+        empty="all",
+    )
+    unit: str = setting(
+        "",
+        "unit of multilabel examples: example, or document to join all sentences of a document",
+        choices=UNITS,
+        flag="--example-unit",
+        empty="the task's",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -285,17 +310,27 @@ def read_live_runs(checkpoint: Path) -> dict[str, Live]:
 class EvaluateSettings:
     """Settings of scoring a run again.
 
-    `test`: examples to score (None: the saved predictions of the run's test split); `limit`:
-    maximum number of them (0: all); `tokenization` ("": each); `unseen`: refuse examples that were
-    trained on; `word_rule`: how to split a question's context into words ("": as in training).
+    `test`: examples to score (None: the saved predictions of the run's test split).
     """
 
     test: Path | None = None
-    limit: int = bounded(0, 0, MAX_COUNT, "Examples to score")
-    tokenization: str = ""
-    scorer: str = ""
-    unseen: bool = False
-    word_rule: str = ""
+    limit: int = setting(0, "maximum number of examples, drawn at random", empty="all")
+    tokenization: str = setting(
+        "", "tokenization to score; mixed and both mean pooled", choices=CHOICES, empty="all"
+    )
+    scorer: str = setting("", "scorer to use instead of the task's")
+    unseen: bool = setting(
+        False,
+        "require zero-shot examples: fail if the run was trained on any of them (for questions, on"
+        " their context or the question)",
+    )
+    word_rule: str = setting(
+        "",
+        "question answering: rule that splits the context into the words over which logits are"
+        " pooled",
+        choices=WORD_RULES,
+        empty="the run's",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

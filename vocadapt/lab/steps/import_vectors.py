@@ -9,8 +9,8 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
 from vocadapt.progress import parts
-from vocadapt.settings import MAX_COUNT, bounded, check_settings
-from vocadapt.spaces.io.case_folding import fold_case
+from vocadapt.settings import check_settings, setting
+from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -30,16 +30,18 @@ ONLY = replace(
 
 @dataclass(frozen=True)
 class ImportStep:
-    """How imported vectors are read: the first `limit` words (0: all), folded to an uncased model
-    or not.
+    """How imported vectors are read; `corpus`: how the text is read if only its words are imported."""
 
-    `collisions`: how cased spellings of one word are merged. `corpus`: how the text is read if only
-    its words are imported.
-    """
-
-    limit: int = bounded(0, 0, MAX_COUNT, "Words to read")
-    fold: bool = False
-    collisions: str = "first"
+    limit: int = setting(0, "maximum number of words to read", label="Max vectors", empty="all")
+    fold: bool = setting(
+        False, "lowercase the words for an uncased model", flag="--fold-case", label="Fold case"
+    )
+    collisions: str = setting(
+        "first",
+        "rule for merging spellings that become equal",
+        choices=tuple(COLLISIONS),
+        label="Rule",
+    )
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
     def __post_init__(self) -> None:

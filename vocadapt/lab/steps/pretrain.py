@@ -5,17 +5,18 @@ from dataclasses import dataclass, field
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import TEXT, Numbers, Step
+from vocadapt.settings import setting
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """Which lines are read, and how a model is pretrained from scratch; `half`: save it in float16."""
+    """Which lines are read, and how a model is pretrained from scratch."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
-    half: bool = False
+    half: bool = setting(False, "save the model in float16", label="Save in float16")
 
 
 def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:

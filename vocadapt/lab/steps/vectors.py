@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, replace
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+<<<<<<< HEAD
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+=======
+from vocadapt.pipeline import Sources, domain_space
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
+>>>>>>> a75a8a8 (Command lines of steps are read from the declared settings)
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
@@ -14,14 +19,17 @@ from vocadapt.training.domain_vectors import train_domain_vectors
 
 @dataclass(frozen=True)
 class VectorsStep:
-    """Which lines are read, and how the vectors are trained.
-
-    `resample`: seed of a bootstrap resample of the lines; 0 uses the text itself.
-    """
+    """Which lines are read, and how the vectors are trained."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
-    resample: int = bounded(0, 0, LARGEST_SEED, "Seed of the resampled lines")
+    resample: int = setting(
+        0,
+        "train on a bootstrap resample of the lines, drawn with this seed",
+        high=LARGEST_SEED,
+        label="Resampling seed",
+        empty="the text itself",
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -18,7 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.writing import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
-from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.seen_examples import count_seen, seen_in
@@ -37,8 +37,10 @@ class ZeroShotSettings:
     vectors: str = ""
     text: tuple[str, ...] = ()
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the fine-tuning")
-    limit: int = bounded(0, 0, MAX_COUNT, "Questions to answer")
+    seed: int = setting(1, "random seed of the fine-tuning", high=LARGEST_SEED)
+    limit: int = setting(
+        0, "maximum number of the domain's questions, drawn at random", empty="all"
+    )
     offline: bool = False
 
     def __post_init__(self) -> None:

@@ -46,7 +46,10 @@ class ChangeSettings:
         "shared", "candidates for neighbors", choices=lambda: AMONG, label="Candidates"
     )
     without: tuple[str, ...] = setting(
-        (), "kinds of tokens to leave out", choices=lambda: EXCLUDED_KINDS, label="Leave out"
+        (),
+        "kinds of tokens to leave out",
+        choices=lambda: EXCLUDED_KINDS,
+        label="Kind of word to exclude",
     )
 
     def __post_init__(self) -> None:

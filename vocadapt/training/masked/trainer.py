@@ -124,7 +124,7 @@ class MaskedSettings:
             )
 
     @property
-    def unused(self) -> tuple[str, ...]:
+    def unused_settings(self) -> tuple[str, ...]:
         """Names of the budgets that are not in effect."""
         return tuple(name for name in BUDGETS if name != self.budget)
 
