@@ -5,12 +5,7 @@ from dataclasses import dataclass, field, replace
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
-<<<<<<< HEAD
-from vocadapt.settings import LARGEST_SEED, bounded, check_settings
-=======
-from vocadapt.pipeline import Sources, domain_space
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
->>>>>>> a75a8a8 (Command lines of steps are read from the declared settings)
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
