@@ -14,7 +14,11 @@ from vocadapt.spaces.alignment.comparison import (
     list_feasible_alignments,
     select_best_alignment,
 )
-from vocadapt.spaces.alignment.cross_validation import _ranks, assign_folds, cross_validate
+from vocadapt.spaces.alignment.cross_validation import (
+    _rank_own_pieces,
+    assign_folds,
+    cross_validate,
+)
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 
@@ -62,10 +66,10 @@ def test_a_map_that_knows_nothing_is_chance(method):
 def test_ranks_by_hand():
     pieces = normalize_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
     queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
-    plain = _ranks(queries, pieces, np.zeros(4, np.float32), own, among)
+    plain = _rank_own_pieces(queries, pieces, np.zeros(4, np.float32), own, among)
     assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) lies nearer, and is no anchor
     hubs = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
-    assert _ranks(queries, pieces, hubs, own, among)["csls pieces"] == 0
+    assert _rank_own_pieces(queries, pieces, hubs, own, among)["csls pieces"] == 0
 
 
 def test_results_stand_in_the_order_of_the_anchors():

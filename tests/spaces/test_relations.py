@@ -6,8 +6,8 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.diagnostics.relation_lists import (
+    FAST,
     PARTS_OF_SPEECH,
-    THESIS,
     load_bundled_relations,
     read_relations,
 )
@@ -292,7 +292,7 @@ def test_the_lists_at_hand():
         ("antonyms", (("left", "right"),)),
         ("unrelated", (("left", "mountain"),)),
     ]
-    assert thesis.name == THESIS and thesis.judged is None
+    assert thesis.name == FAST and thesis.judged is None
     assert len(similar.judged.pairs) == 999 and len(unrelated.judged.pairs) == 353
     assert ("vanish", "disappear") in similar.relations[0].pairs and (
         "king",

@@ -66,7 +66,7 @@ class EmbeddingSpace:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Word to row number."""
+        """The row number of each word."""
         return {word: row for row, word in enumerate(self.words)}
 
     @cached_property
@@ -94,12 +94,11 @@ class EmbeddingSpace:
     ) -> "EmbeddingSpace":
         """Return a space of the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
-        return EmbeddingSpace(
-            tuple(self.words[row] for row in rows),
-            self.matrix[rows],
-            None if self.counts is None else self.counts[rows],
-            name or self.name,
-        )
+        counts = self.counts
+        if counts is not None:
+            counts = counts[rows]
+        words = tuple(self.words[row] for row in rows)
+        return EmbeddingSpace(words, self.matrix[rows], counts, name or self.name)
 
     def with_matrix(self, matrix: Matrix, name: str | None = None) -> "EmbeddingSpace":
         """Return a space with the same words and counts and another matrix (words, dim)."""

@@ -9,7 +9,7 @@ normalization. `cross_validation` measures the quality; the residual of the fit 
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +87,9 @@ class Alignment:
         return rows
 
     def _normalize(self, vectors: Matrix) -> Matrix:
-        return normalize_rows(vectors) if self.settings.unit else vectors
+        if self.settings.unit:
+            return normalize_rows(vectors)
+        return vectors
 
     def save(self, folder: Path) -> None:
         """Write alignment.safetensors and alignment.json into an existing folder."""
@@ -174,15 +176,17 @@ def fit_on_anchors(
     pairs = AnchorPairs(x, y, _compute_weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
     matrix = method.fit(pairs, settings)
-    return Alignment(
+    alignment = Alignment(
         settings,
         matrix.astype(np.float32),
         x_mean.astype(np.float32),
         y_mean.astype(np.float32),
         scale,
         len(anchors),
-        pairs.x.astype(np.float32) if method.kernel else None,
     )
+    if method.kernel:
+        return replace(alignment, landmarks=pairs.x.astype(np.float32))
+    return alignment
 
 
 def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Matrix64:

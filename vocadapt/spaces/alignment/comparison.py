@@ -39,14 +39,8 @@ def list_alignments(
     """
     names = [name for name in METHODS if name != "identity" or source.dim == target.dim]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
-    return (
-        *plain,
-        *(
-            replace(settings, unit=True, center=True)
-            for settings in plain
-            if settings.method != "random"
-        ),
-    )
+    varied = [settings for settings in plain if settings.method != "random"]
+    return (*plain, *(replace(settings, unit=True, center=True) for settings in varied))
 
 
 def find_infeasible_methods(
@@ -56,16 +50,17 @@ def find_infeasible_methods(
 
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
-    fitted = anchors - -(-anchors // folds) if folds > 0 else anchors
-    given = (
-        f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
-        if folds > 0
-        else f"{anchors:,} anchors"
-    )
-    few = f"{given} for {source.dim} dimensions"
-    reasons = {name: few for name, method in METHODS.items() if method.full and fitted < source.dim}
-    widths = f"the vectors are {source.dim} wide, the model {target.dim}"
-    return reasons | ({} if source.dim == target.dim else {"identity": widths})
+    fitted, given = anchors, f"{anchors:,} anchors"
+    if folds > 0:
+        fitted -= -(-anchors // folds)
+        given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
+    reasons: dict[str, str] = {}
+    if fitted < source.dim:
+        few = f"{given} for {source.dim} dimensions"
+        reasons = {name: few for name, method in METHODS.items() if method.full}
+    if source.dim != target.dim:
+        reasons["identity"] = f"the vectors are {source.dim} wide, the model {target.dim}"
+    return reasons
 
 
 def list_feasible_alignments(
@@ -76,14 +71,10 @@ def list_feasible_alignments(
     exclude: Collection[str] = (),
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments that can be cross-validated on these anchors."""
-    cannot = find_infeasible_methods(
-        source, target, len(find_anchors(source, target, anchors, exclude)), folds
-    )
-    return tuple(
-        settings
-        for settings in list_alignments(source, target, anchors)
-        if settings.method not in cannot
-    )
+    n_anchors = len(find_anchors(source, target, anchors, exclude))
+    infeasible = find_infeasible_methods(source, target, n_anchors, folds)
+    every = list_alignments(source, target, anchors)
+    return tuple(settings for settings in every if settings.method not in infeasible)
 
 
 def compare_alignments(
@@ -97,18 +88,11 @@ def compare_alignments(
 ) -> tuple[HeldOutQuality, ...]:
     """Cross-validate each of `maps` (default: all feasible ones) on the same folds."""
     maps = maps or list_feasible_alignments(source, target, folds, exclude=exclude)
-    return tuple(
-        cross_validate(
-            source,
-            target,
-            settings,
-            folds,
-            seed,
-            exclude,
-            part(progress, i / len(maps), (i + 1) / len(maps)),
-        )
-        for i, settings in enumerate(maps)
-    )
+    results = []
+    for i, settings in enumerate(maps):
+        share = part(progress, i / len(maps), (i + 1) / len(maps))
+        results.append(cross_validate(source, target, settings, folds, seed, exclude, share))
+    return tuple(results)
 
 
 def select_best_alignment(
@@ -121,7 +105,11 @@ def select_best_alignment(
 def compare_fold_by_fold(
     one: HeldOutQuality, other: HeldOutQuality, k: int = 5, reading: str = READING
 ) -> FoldComparison:
-    """Compare two alignments fold by fold; raises InputError if their folds differ."""
+    """Compare two alignments fold by fold; raises InputError if their folds differ.
+
+    Folds share training data, so their differences are not independent: the variance of their mean
+    is sd² · (1/folds + test/train), and a test fold is 1/(folds − 1) of its training data.
+    """
     from scipy.special import stdtr
 
     if one.anchors.words != other.anchors.words or (one.fold != other.fold).any():
@@ -131,5 +119,7 @@ def compare_fold_by_fold(
     difference = one.hits(k, reading) - other.hits(k, reading)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
-    p = float(2 * stdtr(folds - 1, -abs(mean) / error)) if error else float(mean == 0)
+    p = float(mean == 0)
+    if error:
+        p = float(2 * stdtr(folds - 1, -abs(mean) / error))
     return FoldComparison(mean, sd, int((difference > 0).sum()), folds, p)

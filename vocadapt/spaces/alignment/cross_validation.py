@@ -29,6 +29,7 @@ from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 HITS = (1, 5, 10)
+READINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 Ranks = NDArray[np.int64]
@@ -84,11 +85,12 @@ class HeldOutQuality:
         from scipy.special import bdtrc
 
         hits, n = int((self.ranks["anchors"] < 5).sum()), len(self.anchors)
-        p = 1.0 if hits == 0 else float(bdtrc(hits - 1, n, self.chance(5)))
-        return "chance" if p > CHANCE_P else "better than chance"
+        if hits == 0 or bdtrc(hits - 1, n, self.chance(5)) > CHANCE_P:
+            return "chance"
+        return "better than chance"
 
     def worst(self, n: int = 20) -> list[tuple[str, float]]:
-        """The n words that land farthest from their own wordpiece, with the cosine to it, worst
+        """Return the n words mapped farthest from their own wordpiece, with the cosine, worst
         first.
         """
         order = np.argsort(self.cosine, kind="stable")[:n]
@@ -98,10 +100,10 @@ class HeldOutQuality:
         """Return the results as JSON values."""
         quality = {
             "cosine": float(self.cosines.mean()),
-            **self._reading("anchors"),
-            "all_pieces": self._reading("pieces"),
+            **self._summarize("anchors"),
+            "all_pieces": self._summarize("pieces"),
         }
-        csls = {**self._reading("csls anchors"), "all_pieces": self._reading("csls pieces")}
+        csls = {**self._summarize("csls anchors"), "all_pieces": self._summarize("csls pieces")}
         facts = {"folds": self.folds, "verdict": self.verdict}
         return {
             "method": self.settings.method,
@@ -110,7 +112,8 @@ class HeldOutQuality:
             "seconds": self.seconds,
         }
 
-    def _reading(self, reading: str) -> dict[str, float]:
+    def _summarize(self, reading: str) -> dict[str, float]:
+        """Return P@k, its chance level and the number of candidates of one reading."""
         return {
             **{f"p@{k}": self.precision(k, reading) for k in HITS},
             "chance@5": self.chance(5, reading),
@@ -118,6 +121,7 @@ class HeldOutQuality:
         }
 
     def _by_fold(self, values: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Return the mean of the values (n,) in each fold (folds,) float64."""
         sums = np.bincount(self.fold, weights=values.astype(np.float64))
         return np.asarray(sums / np.bincount(self.fold))
 
@@ -139,28 +143,24 @@ def cross_validate(
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
     anchors = find_anchors(source, target, settings.anchors, exclude)
-    fold = assign_folds(len(anchors), folds, seed)
-    shares = [
-        part(progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}")
-        for i in range(folds)
-    ]
-    lines = [
-        _judge(anchors, fold == i, source, target, settings, share)
-        for i, share in enumerate(shares)
-    ]
-    order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
-    cosine, random_cosine = (np.concatenate([line[i] for line in lines])[order] for i in (0, 1))
-    ranks = {
-        reading: np.concatenate([line[2][reading] for line in lines])[order]
-        for reading in lines[0][2]
-    }
-    sizes = {
-        reading: len(anchors) if reading.endswith("anchors") else len(target) for reading in ranks
-    }
-    progress(1.0, "judged")
-    return HeldOutQuality(
-        settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start
-    )
+    n = len(anchors)
+    fold = assign_folds(n, folds, seed)
+
+    # The results of a fold go to the positions of its held-out anchors.
+    cosine, random_cosine = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    sizes = dict(zip(READINGS, 2 * (n, len(target)), strict=True))
+    ranks = {reading: np.empty(n, dtype=np.int64) for reading in READINGS}
+    for i in range(folds):
+        label = f"{settings.method}, fold {i + 1} of {folds}"
+        share = part(progress, i / folds, (i + 1) / folds, label)
+        test = fold == i
+        found = _evaluate_fold(anchors, test, source, target, settings, share)
+        cosine[test], random_cosine[test], ranks_of_fold = found
+        for reading, values in ranks_of_fold.items():
+            ranks[reading][test] = values
+    progress(1.0, "evaluated")
+    seconds = time.perf_counter() - start
+    return HeldOutQuality(settings, anchors, fold, cosine, random_cosine, ranks, sizes, seconds)
 
 
 def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
@@ -173,7 +173,7 @@ def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(n) % folds
 
 
-def _judge(
+def _evaluate_fold(
     anchors: Anchors,
     test: NDArray[np.bool_],
     source: EmbeddingSpace,
@@ -185,30 +185,38 @@ def _judge(
 
     test: (n,) bool, the anchors of the held-out fold.
     """
+    # 1. Fit on the other folds.
     progress(0.0, "fitting")
     alignment = fit_on_anchors(select_anchors(anchors, ~test), source, target, settings)
+
+    # 2. Map all anchors (CSLS needs the training anchors too) and prepare the wordpieces.
     progress(0.2, "comparing with every wordpiece")
     mapped = normalize_rows(alignment.map_source(source.matrix[anchors.source_rows]))
     pieces = normalize_rows(alignment.prepare_target(target.matrix))
     hubs = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
+
+    # 3. Compare the held-out words with their own wordpiece, with another's, and with all.
     own = anchors.target_rows[test]
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
-    return cosine, random_cosine, _ranks(mapped[test], pieces, hubs, own, anchors.target_rows)
+    ranks = _rank_own_pieces(mapped[test], pieces, hubs, own, anchors.target_rows)
+    return cosine, random_cosine, ranks
 
 
-def _ranks(
+def _rank_own_pieces(
     queries: Matrix, pieces: Matrix, hubs: Matrix, own: Ranks, among: Ranks
 ) -> dict[str, Ranks]:
-    """Count the candidates nearer to each query than its own wordpiece, by reading (n,) int64."""
-    ranks = {
-        reading: np.empty(len(queries), dtype=np.int64)
-        for reading in ("anchors", "pieces", "csls anchors", "csls pieces")
-    }
+    """Count the candidates nearer to each query than its own wordpiece, by reading (n,) int64.
+
+    queries: (n, dim), pieces: (m, dim), unit vectors. hubs: (m,), hubness of the pieces. own: (n,),
+    row of each query's piece. among: rows of the anchors' pieces.
+
+    Example: similarities [.3 .9 .5], own piece 2 -> one candidate (.9) is nearer -> rank 1.
+    """
+    ranks = {reading: np.empty(len(queries), dtype=np.int64) for reading in READINGS}
     for rows in iterate_blocks(len(queries), len(pieces)):
         similarity = queries[rows] @ pieces.T
-        for prefix, offset in (("", None), ("csls ", hubs / 2)):
-            values = similarity if offset is None else similarity - offset
+        for prefix, values in (("", similarity), ("csls ", similarity - hubs / 2)):
             nearer = values > values[np.arange(len(values)), own[rows]][:, None]
             ranks[f"{prefix}pieces"][rows] = nearer.sum(axis=1)
             ranks[f"{prefix}anchors"][rows] = nearer[:, among].sum(axis=1)

@@ -98,7 +98,7 @@ class Method:
     full: bool = False
 
 
-def _least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     n, dim = pairs.x.shape
     if n < dim:
         raise InputError(
@@ -109,21 +109,21 @@ def _least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return solve_least_squares(*pairs.weighted())
 
 
-def _ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
 
 
-def _procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return solve_procrustes(*pairs.weighted())
 
 
-def _kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
+def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
     return solve_kernel_ridge(
         pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE
     )
 
 
-def _identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     width, model = pairs.x.shape[1], pairs.y.shape[1]
     if width != model:
         raise InputError(
@@ -134,10 +134,13 @@ def _identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return np.eye(width)
 
 
-def _random(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     matrix = np.random.default_rng(settings.seed).normal(size=(pairs.x.shape[1], pairs.y.shape[1]))
-    length, wanted = (np.linalg.norm(rows, axis=1).mean() for rows in (pairs.x @ matrix, pairs.y))
-    return np.asarray(matrix * (wanted / length if length else 1.0))
+    # Scale the mapped anchors to the mean norm of their wordpieces.
+    length = np.linalg.norm(pairs.x @ matrix, axis=1).mean()
+    if length:
+        matrix *= np.linalg.norm(pairs.y, axis=1).mean() / length
+    return matrix
 
 
 WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
@@ -148,32 +151,34 @@ WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
 
 METHODS: dict[str, Method] = {
     "least-squares": Method(
-        _least_squares,
+        _fit_least_squares,
         "the matrix that maps the anchors nearest to their wordpieces",
         "Poerner et al. 2020",
         full=True,
     ),
     "ridge": Method(
-        _ridge,
+        _fit_ridge,
         "least squares with a penalty on large weights, for few or noisy anchors",
         "Hoerl and Kennard 1970",
         penalty=True,
     ),
     "procrustes": Method(
-        _procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
+        _fit_procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
     ),
     "kernel-ridge": Method(
-        _kernel_ridge,
+        _fit_kernel_ridge,
         "a nonlinear map: each anchor influences the vectors near it",
         "Saunders et al. 1998",
         True,
         penalty=True,
     ),
     "identity": Method(
-        _identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
+        _build_identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
     ),
     "random": Method(
-        _random, "a random matrix of the right scale: a baseline", "Poerner et al. 2020, ablation"
+        _draw_random,
+        "a random matrix of the right scale: a baseline",
+        "Poerner et al. 2020, ablation",
     ),
 }
 

@@ -25,23 +25,30 @@ def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix6
     """
     from scipy.linalg import cho_solve
 
+    # 1. The Gram matrix, with the penalty on its diagonal.
     gram = x.T @ x
     penalty = ridge * gram.trace() / len(gram)
     gram.flat[:: len(gram) + 1] += penalty
+
+    # 2. Factorize it with a unit diagonal, which improves its condition.
     scale = np.sqrt(gram.diagonal())
-    factor = _cholesky(gram, scale) if (scale > 0).all() else None
+    factor = _factorize(gram, scale)
     if factor is None:
-        return _by_svd(x, y, penalty)
+        return _solve_by_svd(x, y, penalty)
+
+    # 3. Solve for the scaled W, and undo the scaling.
     return np.asarray(cho_solve((factor, True), (x.T @ y) / scale[:, None]) / scale[:, None])
 
 
-def _cholesky(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
+def _factorize(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
     """Return the lower Cholesky factor (d, d) of the Gram matrix, scaled to a unit diagonal.
 
     Returns None if it is too ill-conditioned.
     """
     from scipy.linalg.lapack import dpocon, dpotrf
 
+    if not (scale > 0).all():
+        return None
     scaled = gram / np.outer(scale, scale)
     norm = np.abs(scaled).sum(axis=0).max()
     factor, failed = dpotrf(scaled, lower=1)
@@ -50,7 +57,7 @@ def _cholesky(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
     return np.asarray(factor)
 
 
-def _by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
+def _solve_by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
     """Solve least squares by numpy's SVD; the penalty becomes additional rows."""
     if penalty:
         x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])

@@ -33,7 +33,7 @@ class PairScore:
 
 @dataclass(frozen=True)
 class AnalogySection:
-    """Questions a : b = c : d of one kind."""
+    """Analogy questions a : b = c : d of one kind."""
 
     name: str
     questions: tuple[tuple[str, str, str, str], ...]
@@ -50,8 +50,9 @@ class AnalogyScore:
 
 def detect_casing(space: EmbeddingSpace) -> Splitter | None:
     """Return a lowercasing splitter if the space has no word with a capital, else None."""
-    uncased = all(word == word.lower() for word in space.words)
-    return Splitter.bert(lowercase=True) if uncased else None
+    if any(word != word.lower() for word in space.words):
+        return None
+    return Splitter.bert(lowercase=True)
 
 
 def score_pairs(
@@ -61,9 +62,9 @@ def score_pairs(
 
     Words are looked up as they are spelled, or as `splitter` normalizes them.
     """
-    row = build_lookup(space, splitter)
-    known = [(row(pair.first), row(pair.second), pair.score) for pair in pairs.pairs]
-    known = [(first, second, score) for first, second, score in known if first >= 0 and second >= 0]
+    find_row = build_lookup(space, splitter)
+    found = [(find_row(pair.first), find_row(pair.second), pair.score) for pair in pairs.pairs]
+    known = [pair for pair in found if min(pair[:2]) >= 0]
     if len(known) < 3:
         return PairScore(None, len(known), len(pairs.pairs))
     first, second, scores = map(np.array, zip(*known, strict=True))
@@ -115,40 +116,37 @@ def score_analogies(
     Returns a score for each section and "total". Candidates are all words of the space; the tool of
     Mikolov et al. 2013 used the first 30 000.
     """
-    row = build_lookup(space, splitter)
-    results: dict[str, tuple[NDArray[np.bool_], int]] = {}
+    find_row = build_lookup(space, splitter)
+    scores: dict[str, AnalogyScore] = {}
+    correct = [np.zeros(0, dtype=bool)]  # of the covered questions of each section
     for done, section in enumerate(sections):
         progress(done / len(sections), section.name)
-        rows = [[row(word) for word in question] for question in section.questions]
-        covered = np.array(
-            [question for question in rows if min(question) >= 0], dtype=np.int64
-        ).reshape(-1, 4)
-        results[section.name] = _right(space, covered), len(section.questions)
-    total = (
-        np.concatenate([right for right, _ in results.values()]),
-        sum(of for _, of in results.values()),
-    )
-    return {
-        name: _accuracy(right, of) for name, (right, of) in [*results.items(), ("total", total)]
-    }
+        found = [list(map(find_row, question)) for question in section.questions]
+        covered = [question for question in found if min(question) >= 0]
+        correct.append(_answer(space, np.array(covered, dtype=np.int64).reshape(-1, 4)))
+        scores[section.name] = _summarize_answers(correct[-1], len(found))
+    n_questions = sum(len(section.questions) for section in sections)
+    return {**scores, "total": _summarize_answers(np.concatenate(correct), n_questions)}
 
 
-def _right(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _answer(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which questions are answered correctly (n,) bool; questions: (n, 4) row numbers."""
-    right = np.zeros(len(questions), dtype=bool)
+    correct = np.zeros(len(questions), dtype=bool)
     size = max(1, BLOCK // max(1, len(space)))
     for start in range(0, len(questions), size):
         a, b, c, d = questions[start : start + size].T
         scores = (space.unit[b] - space.unit[a] + space.unit[c]) @ space.unit.T
         for given in (a, b, c):
             scores[np.arange(len(given)), given] = -np.inf
-        right[start : start + size] = scores.argmax(axis=1) == d
-    return right
+        correct[start : start + size] = scores.argmax(axis=1) == d
+    return correct
 
 
-def _accuracy(right: NDArray[np.bool_], of: int) -> AnalogyScore:
-    """Summarize correct answers (n,) bool."""
-    return AnalogyScore(float(right.mean()) if len(right) else None, len(right), of)
+def _summarize_answers(correct: NDArray[np.bool_], of: int) -> AnalogyScore:
+    """Summarize the answers to the covered questions (n,) bool of `of` questions."""
+    if not len(correct):
+        return AnalogyScore(None, 0, of)
+    return AnalogyScore(float(correct.mean()), len(correct), of)
 
 
 def build_lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
@@ -157,10 +155,11 @@ def build_lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[
     With a splitter, words are normalized as the model does.
     """
 
-    def row(word: str) -> int:
+    def find_row(word: str) -> int:
         if splitter is not None:
-            met = splitter.words(word)
-            word = met[0] if len(met) == 1 else word
+            words = splitter.words(word)
+            if len(words) == 1:
+                word = words[0]
         return space.index.get(word, -1)
 
-    return row
+    return find_row

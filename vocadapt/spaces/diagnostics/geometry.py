@@ -19,10 +19,8 @@ Values = NDArray[np.float64]
 HUB_K = 10  # of N_k: Radovanović et al. use 10
 HUBS = 12  # words named
 ROWS = 4096  # projected at a time
-SECONDS = (
-    1.5e-11,
-    4e-9,
-)  # of hubness, on two cores: a multiplication of a similarity, the choice among similarities
+# Seconds of hubness on two cores: per multiplication of a similarity, and per similarity to select.
+SECONDS = (1.5e-11, 4e-9)
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,10 @@ class Isotropy:
     partition: I(W) = min Z(c) / max Z(c) with Z(c) = Σ exp(c·w) over the eigenvectors c of WᵀW,
     both signs of each (Mu and Viswanath 2018, All-but-the-Top, section 3.1), on rows of length 1,
     so that spaces of other lengths compare; 1 is isotropic.
-    partition_as_published: the same on the rows as they are. isoscore: IsoScore of the rows as they
-    are (Rudman et al. 2022), 0 for one direction only, 1 for an even covariance; blind to a mean
-    that is not 0. first_direction: the share of the unit rows' squared length along their first
-    principal direction, 1/dim where all are even.
+    partition_as_published: the same without normalizing the rows. isoscore: IsoScore of the rows
+    without normalizing (Rudman et al. 2022), 0 for one direction only, 1 for an even covariance; it
+    does not depend on the mean. first_direction: the fraction of the unit rows' squared length
+    along their first principal direction, 1/dim if all directions are equal.
     """
 
     partition: float | None
@@ -48,10 +46,9 @@ class Isotropy:
 class Hubness:
     """Hubness by k-occurrences: N_k of a row is the number of rows with it among their k nearest.
 
-    skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None where all are
-    equal. largest: the greatest N_k.
-    never: the share of rows nobody has as a neighbor. hubs: the words with the largest N_k, and
-    that number.
+    skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None if all are equal.
+    largest: the greatest N_k. never: the fraction of rows that are no row's neighbor. hubs: the
+    words with the largest N_k, with that number.
     """
 
     k: int
@@ -114,14 +111,17 @@ def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
     space = drop_zero_rows(space)
     if len(space) < 2:
         return Isotropy(None, None, None, None)
-    values, vectors = np.linalg.eigh(_products(space.unit))
+    # 1. Principal directions of the unit rows.
+    values, vectors = np.linalg.eigh(_compute_gram(space.unit))
+
+    # 2. The same of the rows as they are: WᵀW from the centered rows, without another pass.
     mean = space.matrix.mean(axis=0, dtype=np.float64)
-    centered = _products(space.matrix - mean.astype(np.float32))
-    raw = centered + len(space) * np.outer(mean, mean)  # WᵀW, without a second pass over the rows
+    centered = _compute_gram(space.matrix - mean.astype(np.float32))
+    raw = centered + len(space) * np.outer(mean, mean)
     return Isotropy(
-        _partition_ratio(space.unit, vectors),
-        _partition_ratio(space.matrix, np.linalg.eigh(raw)[1]),
-        _isoscore(np.linalg.eigvalsh(centered).astype(np.float64)),
+        _compute_partition_ratio(space.unit, vectors),
+        _compute_partition_ratio(space.matrix, np.linalg.eigh(raw)[1]),
+        _compute_isoscore(np.linalg.eigvalsh(centered).astype(np.float64)),
         float(values[-1] / values.sum()),
     )
 
@@ -136,9 +136,8 @@ def measure_hubness(
     times = count_k_occurrences(space, k, progress)
     order = np.argsort(-times, kind="stable")[:HUBS]
     hubs = tuple((space.words[row], int(times[row])) for row in order)
-    return Hubness(
-        min(k, len(space) - 1), _skewness(times), int(times.max()), float((times == 0).mean()), hubs
-    )
+    never = float((times == 0).mean())
+    return Hubness(min(k, len(space) - 1), _compute_skewness(times), int(times.max()), never, hubs)
 
 
 def count_k_occurrences(
@@ -155,7 +154,7 @@ def count_k_occurrences(
 
 
 def estimate_hubness_seconds(space: EmbeddingSpace) -> float:
-    """About how long `measure_hubness` takes on a space."""
+    """Estimate the seconds of `measure_hubness` on a space."""
     return len(space) ** 2 * (space.dim * SECONDS[0] + SECONDS[1])
 
 
@@ -191,14 +190,17 @@ def measure_frequency_bias(
     added: tokens to exclude. They have the highest ids and were initialized, not pretrained, so
     they alone could produce a correlation with the id.
     """
-    space = _without(space, added)
+    if added:
+        space = space.take([row for row, word in enumerate(space.words) if word not in added])
+    space = drop_zero_rows(space)
     by, frequency = get_frequencies(space)
     found = sum_directions(space)
-    some = found.lengths > 0
-    lengths, frequency = found.lengths[some], frequency[some]
-    along = (space.unit[some] @ found.total.astype(np.float32)).astype(np.float64)
+    along_mean = (space.unit @ found.total.astype(np.float32)).astype(np.float64)
     return FrequencyBias(
-        by, len(lengths), compute_spearman(frequency, lengths), compute_spearman(frequency, along)
+        by,
+        len(space),
+        compute_spearman(frequency, found.lengths),
+        compute_spearman(frequency, along_mean),
     )
 
 
@@ -218,61 +220,66 @@ def compute_norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
     """Compute norms by frequency in about `groups` groups, each placed at its median count or id."""
     by, frequency = get_frequencies(space)
     lengths = sum_directions(space).lengths
-    order = [row for row in np.argsort(-frequency, kind="stable") if lengths[row] > 0]
-    parts = [part for part in np.array_split(np.array(order, dtype=np.int64), groups) if len(part)]
-    place = np.array([np.median(frequency[part] if by == "counts" else part) for part in parts])
+    positions = np.arange(len(space), dtype=np.float64)
+    if by == "counts":
+        positions = frequency
+    order = np.argsort(-frequency, kind="stable")
+    order = order[lengths[order] > 0]
+    parts = [part for part in np.array_split(order, groups) if len(part)]
+    place = np.array([np.median(positions[part]) for part in parts])
     bands = np.array([np.percentile(lengths[part], (5, 50, 95)) for part in parts]).reshape(-1, 3)
     return NormBands(place, *bands.T)
 
 
-def _without(space: EmbeddingSpace, added: Collection[str]) -> EmbeddingSpace:
-    """Return the space without some tokens."""
-    rows = [row for row, word in enumerate(space.words) if word not in added]
-    return space if len(rows) == len(space) else space.take(rows)
-
-
 def drop_zero_rows(space: EmbeddingSpace) -> EmbeddingSpace:
     """Return the space without its zero vectors."""
-    some = np.flatnonzero(space.matrix.any(axis=1))
-    return space if len(some) == len(space) else space.take(some)
+    nonzero = np.flatnonzero(space.matrix.any(axis=1))
+    if len(nonzero) == len(space):
+        return space
+    return space.take(nonzero)
 
 
-def _products(rows: Matrix) -> Values:
-    """WᵀW (dim, dim)."""
+def _compute_gram(rows: Matrix) -> Values:
+    """Return WᵀW (dim, dim) float64 of rows W (n, dim) float32."""
     products: Values = (rows.T @ rows).astype(np.float64)
     return products
 
 
-def _partition_ratio(rows: Matrix, vectors: Values) -> float:
-    """Min Z(c) / max Z(c) over these columns c and their opposites, in logarithms: exp of a long
-    row would overflow.
+def _compute_partition_ratio(rows: Matrix, vectors: Values) -> float:
+    """Return min Z(c) / max Z(c) over the columns c of `vectors` (dim, dim) and their opposites.
+
+    Computed in logarithms, because exp(c·w) of a long row w would overflow.
     """
     log_z = np.full((2, vectors.shape[1]), -np.inf)
     for start in range(0, len(rows), ROWS):
         inner = rows[start : start + ROWS] @ vectors.astype(np.float32)
         for side, signed in enumerate((inner, -inner)):
+            # log Σ exp of this block, added to that of the blocks before.
             top = signed.max(axis=0)
-            log_z[side] = np.logaddexp(
-                log_z[side], top + np.log(np.exp(signed - top).sum(axis=0, dtype=np.float64))
-            )
+            log_sum = top + np.log(np.exp(signed - top).sum(axis=0, dtype=np.float64))
+            log_z[side] = np.logaddexp(log_z[side], log_sum)
     return float(np.exp(log_z.min() - log_z.max()))
 
 
-def _isoscore(variances: Values) -> float | None:
-    """IsoScore from the variances (dim,) along the principal components; None for one dimension, or
-    rows that are all equal.
+def _compute_isoscore(variances: Values) -> float | None:
+    """Compute IsoScore from the variances (dim,) along the principal components.
+
+    Returns None for one dimension, or rows that are all equal.
     """
     variances, dim = np.maximum(variances, 0), len(variances)
     size = np.linalg.norm(variances)
     if dim < 2 or size == 0:
         return None
+    # The names are those of Rudman et al.: isotropy defect, fraction of dimensions utilized.
     defect = np.linalg.norm(np.sqrt(dim) * variances / size - 1) / np.sqrt(2 * (dim - np.sqrt(dim)))
     filled = (dim - defect**2 * (dim - np.sqrt(dim))) ** 2 / dim**2
     return float((dim * filled - 1) / (dim - 1))
 
 
-def _skewness(values: NDArray[np.int64]) -> float | None:
-    """The third standardized moment over all values; None where they are all equal."""
-    away = values - values.mean()
-    sd = away.std()
-    return float((away**3).mean() / sd**3) if sd > 0 else None
+def _compute_skewness(values: NDArray[np.int64]) -> float | None:
+    """Compute the third standardized moment of the values (n,); None if they are all equal."""
+    deviations = values - values.mean()
+    sd = deviations.std()
+    if sd == 0:
+        return None
+    return float((deviations**3).mean() / sd**3)

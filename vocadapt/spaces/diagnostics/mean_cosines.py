@@ -3,8 +3,9 @@
 The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact,
 at one pass over the rows:
 
-    within    (S·S − n) / (n (n − 1))         every token with every other, none with itself
-    between   S₁·S₂ / (n₁ n₂)                 every token of one with every token of the other, including itself, as in Fast 2023
+    within    (S·S − n) / (n (n − 1))   every token with every other, none with itself
+    between   S₁·S₂ / (n₁ n₂)           every token of one with every token of the other, including
+                                        itself, as in Fast 2023
 
 All sums are float64. A zero vector has no direction: it is excluded from every mean, and counted.
 Between spaces of different dimensions the result is None.
@@ -12,6 +13,7 @@ Between spaces of different dimensions the result is None.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 Lengths = NDArray[np.float64]
 Table = tuple[tuple[float | None, ...], ...]
-BLOCK = 512  # rows turned into float64 at a time
+BLOCK = 512  # rows converted to float64 at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +39,8 @@ class CosineTables:
     """Mean cosines of several spaces, each table square and symmetric, in the order of the spaces.
 
     mean_cosine: over all pairs of tokens (table 3.2). mean_cosine_common: over the `common` tokens,
-    each with its twin (3.3).
-    None: different widths, or no such pair. counted and zero_rows: tokens with and without a
-    direction.
+    each with itself in the other space (table 3.3); None for different dimensions or no common
+    token. counted, zero_rows: number of nonzero and of zero vectors.
     """
 
     mean_cosine: Table
@@ -63,22 +64,23 @@ def sum_directions(space: EmbeddingSpace) -> Directions:
 def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     """Compute tables 3.2 and 3.3 of Fast 2023 for the given spaces."""
     found = [sum_directions(space) for space in spaces]
-    places = range(len(spaces))
-    mean = [[_mean(found[i], found[j], i == j) for j in places] for i in places]
-    twins = {
-        (i, j): _twins(spaces[i], spaces[j], found[i], found[j])
-        for i in places
-        for j in places
-        if i < j
-    }
-    twins |= {(j, i): value for (i, j), value in twins.items()}
-    twins |= {(i, i): (1.0 if found[i].counted else None, found[i].counted) for i in places}
+    n = len(spaces)
+    mean: list[list[float | None]] = [[None] * n for _ in spaces]
+    mean_common: list[list[float | None]] = [[None] * n for _ in spaces]
+    common = np.zeros((n, n), dtype=np.int64)
+    # Each pair once; the tables are symmetric.
+    for i, j in combinations_with_replacement(range(n), 2):
+        mean[i][j] = mean[j][i] = _compute_mean(found[i], found[j], i == j)
+        cosine, number = _compare_common(spaces[i], spaces[j], found[i], found[j])
+        mean_common[i][j] = mean_common[j][i] = cosine
+        common[i, j] = common[j, i] = number
+    counted = tuple(one.counted for one in found)
     return CosineTables(
-        tuple(tuple(row) for row in mean),
-        tuple(tuple(twins[i, j][0] for j in places) for i in places),
-        tuple(tuple(twins[i, j][1] for j in places) for i in places),
-        tuple(one.counted for one in found),
-        tuple(len(space) - one.counted for space, one in zip(spaces, found, strict=True)),
+        tuple(map(tuple, mean)),
+        tuple(map(tuple, mean_common)),
+        tuple(map(tuple, common.tolist())),
+        counted,
+        tuple(len(space) - n for space, n in zip(spaces, counted, strict=True)),
     )
 
 
@@ -87,21 +89,26 @@ def compute_mean_cosine(space: EmbeddingSpace) -> float | None:
     vectors.
     """
     found = sum_directions(space)
-    return _mean(found, found, same=True)
+    return _compute_mean(found, found, same=True)
 
 
-def _mean(one: Directions, other: Directions, same: bool) -> float | None:
+def _compute_mean(one: Directions, other: Directions, same: bool) -> float | None:
+    """Return the mean cosine of all pairs; `same`: without the pairs of a token with itself."""
     if one.total.shape != other.total.shape:
         return None
-    own = one.counted if same else 0
+    own = one.counted * same
     pairs = one.counted * other.counted - own
-    return float((one.total @ other.total - own) / pairs) if pairs > 0 else None
+    if pairs <= 0:
+        return None
+    return float((one.total @ other.total - own) / pairs)
 
 
-def _twins(
+def _compare_common(
     one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions
 ) -> tuple[float | None, int]:
     """Return the mean cosine of the common tokens' vectors in two spaces, and their number."""
+    if one is other and here.counted:
+        return 1.0, here.counted
     found = [(row, other.index[word]) for row, word in enumerate(one.words) if word in other.index]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
     rows = rows[(here.lengths[rows[:, 0]] > 0) & (there.lengths[rows[:, 1]] > 0)]
@@ -110,8 +117,7 @@ def _twins(
     total = 0.0
     for start in range(0, len(rows), BLOCK):
         left, right = rows[start : start + BLOCK].T
-        products = np.einsum(
-            "nd,nd->n", one.matrix[left].astype(np.float64), other.matrix[right].astype(np.float64)
-        )
+        vectors, others = one.matrix[left], other.matrix[right]
+        products = np.einsum("nd,nd->n", vectors.astype(np.float64), others.astype(np.float64))
         total += float((products / here.lengths[left] / there.lengths[right]).sum())
     return total / len(rows), len(rows)

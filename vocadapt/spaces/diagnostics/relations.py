@@ -7,6 +7,7 @@ for that reason alone; a permutation test pairs the same words at random to cont
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from vocadapt.text.splitter import Splitter
 
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
-NOISE = 1e-6  # of a mean of cosines in float32
+NOISE = 1e-6  # rounding error of a mean of cosines in float32
 
 
 @dataclass(frozen=True)
@@ -47,31 +48,31 @@ class PermutationSettings:
 
 @dataclass(frozen=True)
 class RelationScore:
-    """A relation in a space, over the `usable` of `of` pairs: both words there, different, and with
-    a direction.
+    """Statistics of a relation in a space, over the `usable` of `of` pairs.
 
-    mean and sd: of the pairs' cosines (sample sd). corrected: mean − the space's own mean cosine.
-    null_mean and null_sd: the mean cosine of the same words re-paired at random, over the draws. z:
-    (mean − null_mean) / null_sd. p: the share of draws at least as high, the pairs themselves
-    counted as one. None where there are too few pairs to say, or nothing to vary. lacking: those
-    words of the pairs that the space does not have, each once, in the order of the list.
+    A pair is usable if the space has both words, they differ and neither vector is zero. mean, sd:
+    of the cosines (sample sd). corrected: mean − the space's mean cosine. null_mean, null_sd: of
+    the mean cosine of the same words paired at random. z: (mean − null_mean) / null_sd. p: the
+    fraction of random pairings at least as high, the pairs themselves counted as one. None if there
+    are too few pairs, or if all pairings are the same. lacking: words that the space lacks, each
+    once, in the order of the list.
     """
 
     usable: int
     of: int
-    mean: float | None
-    sd: float | None
-    corrected: float | None
-    null_mean: float | None
-    null_sd: float | None
-    z: float | None
-    p: float | None
+    mean: float | None = None
+    sd: float | None = None
+    corrected: float | None = None
+    null_mean: float | None = None
+    null_sd: float | None = None
+    z: float | None = None
+    p: float | None = None
     lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class PairCosine:
-    """One pair in a space: its cosine, None where it is not usable, and that minus the space's mean
+    """One pair in a space: its cosine (None if not usable), and that minus the space's mean
     cosine.
     """
 
@@ -83,8 +84,12 @@ class PairCosine:
 
 def summarize_words(words: Sequence[str], named: int = 3) -> str:
     """Describe words by their number and the first few; "" for none."""
-    more = " …" if len(words) > named else ""
-    return f"{len(words):,}: {', '.join(words[:named])}{more}" if words else ""
+    if not words:
+        return ""
+    listed = ", ".join(words[:named])
+    if len(words) > named:
+        listed += " …"
+    return f"{len(words):,}: {listed}"
 
 
 def build_relation(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
@@ -105,21 +110,20 @@ def score_relations(
 ) -> tuple[RelationScore, ...]:
     """Score each relation; words are looked up as spelled, or as `splitter` normalizes them.
 
-    own_mean: the mean cosine to correct by, the space's over all its tokens where none is given.
-    Raises InputError for draws < 1.
+    own_mean: the mean cosine to correct by; by default the space's, over all its tokens. Raises
+    InputError for draws < 1.
     """
-    own_mean = compute_mean_cosine(space) if own_mean is None else own_mean
-    scores, row = [], build_lookup(space, splitter)
+    if own_mean is None:
+        own_mean = compute_mean_cosine(space)
+    find_row = build_lookup(space, splitter)
+    scores = []
     for done, relation in enumerate(relations):
         progress(done / len(relations), relation.name)
-        first, second, _ = _usable(space, relation, splitter)
-        lacking = dict.fromkeys(word for pair in relation.pairs for word in pair if row(word) < 0)
-        scores.append(
-            replace(
-                _score(space, first, second, len(relation.pairs), own_mean, permutations),
-                lacking=tuple(lacking),
-            )
-        )
+        first, second, _ = _select_usable(space, relation, splitter)
+        score = _score(space, first, second, len(relation.pairs), own_mean, permutations)
+        words = dict.fromkeys(chain.from_iterable(relation.pairs))
+        lacking = tuple(word for word in words if find_row(word) < 0)
+        scores.append(replace(score, lacking=lacking))
     return tuple(scores)
 
 
@@ -132,35 +136,30 @@ def compute_pair_cosines(
     """Return the cosine of every pair of a relation, in its order; corrected as in
     `score_relations`.
     """
-    own_mean = compute_mean_cosine(space) if own_mean is None else own_mean
-    first, second, places = _usable(space, relation, splitter)
-    found = dict(zip(places.tolist(), _cosines(space, first, second).tolist(), strict=True))
-    less = own_mean or 0.0
-    return tuple(
-        PairCosine(
-            one,
-            other,
-            found.get(i),
-            found[i] - less if i in found and own_mean is not None else None,
-        )
-        for i, (one, other) in enumerate(relation.pairs)
-    )
+    if own_mean is None:
+        own_mean = compute_mean_cosine(space)
+    first, second, places = _select_usable(space, relation, splitter)
+    cosines = _compute_cosines(space, first, second).tolist()
+    found = [PairCosine(one, other, None, None) for one, other in relation.pairs]
+    for place, cosine in zip(places.tolist(), cosines, strict=True):
+        found[place] = replace(found[place], cosine=cosine)
+        if own_mean is not None:
+            found[place] = replace(found[place], corrected=cosine - own_mean)
+    return tuple(found)
 
 
-def _usable(
+def _select_usable(
     space: EmbeddingSpace, relation: Relation, splitter: Splitter | None
 ) -> tuple[Rows, Rows, Rows]:
-    """Row numbers of the first and second words of the usable pairs, and the places of these pairs
-    in the relation.
+    """Return the row numbers of the first and of the second words of the usable pairs, and the
+    positions of these pairs in the relation, each (n,) int64.
     """
-    row = build_lookup(space, splitter)
-    rows = np.array(
-        [(row(first), row(second)) for first, second in relation.pairs], dtype=np.int64
-    ).reshape(-1, 2)
-    known = (rows >= 0).all(axis=1) & (rows[:, 0] != rows[:, 1])
-    places = np.flatnonzero(known)
-    some: NDArray[np.bool_] = (space.matrix != 0).any(axis=1)
-    places = places[some[rows[places, 0]] & some[rows[places, 1]]]
+    find_row = build_lookup(space, splitter)
+    found = [(find_row(first), find_row(second)) for first, second in relation.pairs]
+    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    places = np.flatnonzero((rows >= 0).all(axis=1) & (rows[:, 0] != rows[:, 1]))
+    is_nonzero: NDArray[np.bool_] = np.any(space.matrix, axis=1)
+    places = places[is_nonzero[rows[places]].all(axis=1)]
     return rows[places, 0], rows[places, 1], places
 
 
@@ -172,35 +171,39 @@ def _score(
     own_mean: float | None,
     permutations: PermutationSettings,
 ) -> RelationScore:
+    """Score a relation from the rows of its usable pairs, by a permutation test.
+
+    1. Compute the mean cosine of the pairs.
+    2. Compute it for the same words paired at random, `permutations.draws` times.
+    3. z and p compare the first with the distribution of the second.
+    """
     n = len(first)
     if not n:
-        return RelationScore(0, of, None, None, None, None, None, None, None)
-    cosines = _cosines(space, first, second)
+        return RelationScore(0, of)
+    # 1. The pairs themselves.
+    cosines = _compute_cosines(space, first, second)
     mean = float(cosines.mean())
-    sd = float(cosines.std(ddof=1)) if n > 1 else None
-    corrected = mean - own_mean if own_mean is not None else None
-    drawn = _permute(space, first, second, permutations)
+    score = RelationScore(n, of, mean)
+    if n > 1:
+        score = replace(score, sd=float(cosines.std(ddof=1)))
+    if own_mean is not None:
+        score = replace(score, corrected=mean - own_mean)
+
+    # 2. Random pairings.
+    drawn = _draw_permutations(space, first, second, permutations)
     if not len(drawn):
-        return RelationScore(n, of, mean, sd, corrected, None, None, None, None)
-    middle, spread = float(drawn.mean()), float(drawn.std())
-    varies = (
-        spread > NOISE
-    )  # re-paired, one word with three others gives the same three pairs again
+        return score
+    null_mean, null_sd = float(drawn.mean()), float(drawn.std())
+    score = replace(score, null_mean=null_mean, null_sd=null_sd)
+
+    # 3. Compare. Pairings do not vary if, for example, one word is paired with three others.
+    if null_sd <= NOISE:
+        return score
     p = (1 + int((drawn >= mean - NOISE).sum())) / (1 + len(drawn))
-    return RelationScore(
-        n,
-        of,
-        mean,
-        sd,
-        corrected,
-        middle,
-        spread,
-        (mean - middle) / spread if varies else None,
-        p if varies else None,
-    )
+    return replace(score, z=(mean - null_mean) / null_sd, p=p)
 
 
-def _permute(
+def _draw_permutations(
     space: EmbeddingSpace, first: Rows, second: Rows, permutations: PermutationSettings
 ) -> Values:
     """Return the mean cosine of each random pairing (draws,) float64, without words paired with
@@ -218,9 +221,8 @@ def _permute(
     return np.array(means)
 
 
-def _cosines(space: EmbeddingSpace, first: Rows, second: Rows) -> Values:
-    """The cosine of each pair of rows, in float64."""
-    cosines: Values = np.einsum(
-        "nd,nd->n", space.unit[first].astype(np.float64), space.unit[second].astype(np.float64)
-    )
+def _compute_cosines(space: EmbeddingSpace, first: Rows, second: Rows) -> Values:
+    """Return the cosine of each pair of rows (n,) float64."""
+    left, right = space.unit[first], space.unit[second]
+    cosines: Values = np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64))
     return cosines

@@ -1,9 +1,8 @@
-"""Word pairs with people's scores, from files of many shapes.
+"""Readers of word pairs with human similarity scores, from files of many shapes.
 
-Tab, comma, semicolon or blanks between the columns, with or without a header. On each row the words
-are the first two columns that are not numbers, the score is the first that is: so SimLex-999,
-WordSim-353, SimVerb-3500, Bio-SimLex, UMNSRS, MEN, RG-65 and their like are read as they were
-published.
+Columns are separated by tab, comma, semicolon or blanks, with or without a header. The words are
+the first two columns that are not numbers, the score is the first that is. This reads SimLex-999,
+WordSim-353, SimVerb-3500, Bio-SimLex, UMNSRS, MEN, RG-65 and similar lists as published.
 """
 
 import csv
@@ -25,7 +24,7 @@ REMEDY = "Expected two words and a score on each line, for example: tiger<TAB>ca
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """Two words, and how similar or related people find them."""
+    """Two words, and the similarity or relatedness that people judged."""
 
     first: str
     second: str
@@ -49,76 +48,70 @@ class Row:
 
 
 def load_bundled_pairs() -> tuple[PairList, ...]:
-    """WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), as they come
+    """Load WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), which come
     with gensim.
     """
-    return tuple(
-        PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items()
-    )
+    files = {name: find_gensim_file(file) for name, file in BUNDLED.items()}
+    return tuple(PairList(name, read_pairs(file).pairs) for name, file in files.items())
 
 
 def read_pairs(path: Path) -> PairList:
     """Read a list of word pairs; empty lines, lines that start with # and one header line are
-    passed over.
+    skipped.
 
-    Raises InputError with the number of a line that has no two words and score where the others
-    have them.
+    Raises InputError, with the line number, for a line without two words and a score.
     """
     rows = read_rows(path)
     if rows and not any(map(is_number, rows[0].fields)):  # a header
         rows = rows[1:]
     if not rows:
         raise InputError(f"{path}: it holds no word pairs.", REMEDY)
-    first, second, score = _columns(rows[:SAMPLE], path)
-    return PairList(path.stem, tuple(_pair(row, first, second, score, path) for row in rows))
+    first, second, score = _detect_columns(rows[:SAMPLE], path)
+    return PairList(path.stem, tuple(_parse_pair(row, first, second, score, path) for row in rows))
 
 
 def read_rows(path: Path, columns: int = 3) -> list[Row]:
-    """The lines that hold something, cut into columns: tab, semicolon, comma or blanks, whichever
-    makes this many.
+    """Read the lines of a table, split by tab, semicolon, comma or blanks: the first that gives
+    `columns` columns. Empty lines and lines that start with # are skipped.
     """
     lines = [(number, line.strip(" \r\ufeff")) for number, line in enumerate(read_lines(path), 1)]
     lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
-    separator = _separator([line for _, line in lines[: SAMPLE + 1]], columns)
-    return [Row(number, _cut(line, separator)) for number, line in lines]
+    separator = _detect_separator([line for _, line in lines[: SAMPLE + 1]], columns)
+    return [Row(number, _split_columns(line, separator)) for number, line in lines]
 
 
-def _separator(lines: Sequence[str], columns: int) -> str | None:
+def _detect_separator(lines: Sequence[str], columns: int) -> str | None:
     """Detect the separator: the first that splits most lines into enough columns; None for blanks."""
-    return next(
-        (mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= columns for line in lines)),
-        None,
-    )
+    for mark in SEPARATORS:
+        if _is_majority(len(_split_columns(line, mark)) >= columns for line in lines):
+            return mark
+    return None
 
 
-def _cut(line: str, separator: str | None) -> tuple[str, ...]:
-    """The columns of a line."""
+def _split_columns(line: str, separator: str | None) -> tuple[str, ...]:
     if separator is None:
         return tuple(line.split())
     if separator == "\t":
-        return tuple(field.strip() for field in line.split("\t"))
-    return tuple(
-        field.strip()
-        for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
-    )
+        return tuple(map(str.strip, line.split("\t")))
+    fields = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    return tuple(map(str.strip, fields))
 
 
-def _columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
-    """Which columns hold the two words and the score, by what most of these rows have."""
+def _detect_columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
+    """Detect the columns of the two words and of the score, by majority of the sampled rows."""
     width = mode(len(row.fields) for row in sample)
     usual = [row.fields for row in sample if len(row.fields) == width]
-    numeric = [_most(is_number(fields[column]) for fields in usual) for column in range(width)]
-    words = [column for column in range(width) if not numeric[column]]
-    if len(words) < 2 or not any(numeric):
+    is_numeric = [_is_majority(map(is_number, column)) for column in zip(*usual, strict=True)]
+    words = [column for column in range(width) if not is_numeric[column]]
+    if len(words) < 2 or not any(is_numeric):
         shown = " | ".join(usual[0])
         raise InputError(
             f"{path}: no two words and a score on its lines, for example {shown[:80]!r}.", REMEDY
         )
-    return words[0], words[1], numeric.index(True)
+    return words[0], words[1], is_numeric.index(True)
 
 
-def _pair(row: Row, first: int, second: int, score: int, path: Path) -> JudgedPair:
-    """One row as a pair."""
+def _parse_pair(row: Row, first: int, second: int, score: int, path: Path) -> JudgedPair:
     if len(row.fields) <= max(first, second, score) or not is_number(row.fields[score]):
         shown = " | ".join(row.fields)[:80]
         raise InputError(
@@ -127,14 +120,14 @@ def _pair(row: Row, first: int, second: int, score: int, path: Path) -> JudgedPa
     return JudgedPair(row.fields[first], row.fields[second], float(row.fields[score]))
 
 
-def _most(answers: Iterable[bool]) -> bool:
-    """Whether more than half are True."""
+def _is_majority(answers: Iterable[bool]) -> bool:
+    """Return whether more than half of the answers are true."""
     answers = list(answers)
     return 2 * sum(answers) > len(answers)
 
 
 def is_number(field: str) -> bool:
-    """Whether a field is a finite number."""
+    """Return whether a field is a finite number."""
     try:
         return isfinite(float(field))
     except ValueError:

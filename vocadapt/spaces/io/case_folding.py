@@ -17,20 +17,20 @@ COLLISIONS = {
 def fold_case(
     space: EmbeddingSpace, splitter: Splitter, collisions: str = "first"
 ) -> ImportedSpace:
-    """Normalize each word as a model does; words that become one are merged, words the model splits
-    are left out.
+    """Normalize each word as a model does; merge words that become equal, drop words that the model
+    splits.
 
-    `collisions`: "first" keeps the vector that comes first (files are sorted by frequency, so the
-    commonest spelling's), "mean" takes the mean, weighted by the counts where the space has them.
-    Counts are added up. The notes say how many of how many. Raises InputError for an unknown rule,
-    and when no word is left.
+    collisions: "first" keeps the first vector (files are sorted by frequency, so that of the most
+    frequent spelling), "mean" takes the mean, weighted by the counts if the space has them. Counts
+    are summed. The notes report the numbers. Raises InputError for an unknown rule, and if no word
+    is left.
     """
     if collisions not in COLLISIONS:
         raise InputError(
             f"Unknown rule for words that become one: {collisions!r}.",
             f"Choose one of: {', '.join(COLLISIONS)}.",
         )
-    groups = _groups(space, splitter)
+    groups = _group_spellings(space, splitter)
     kept = sum(map(len, groups.values()))
     if not groups:
         raise InputError(
@@ -41,46 +41,44 @@ def fold_case(
     if collisions == "mean":
         for number, rows in enumerate(groups.values()):
             if len(rows) > 1:
-                matrix[number] = _mean(space, rows)
-    counts = (
-        None
-        if space.counts is None
-        else np.array([space.counts[rows].sum() for rows in groups.values()], dtype=np.int64)
-    )
+                matrix[number] = _compute_mean(space, rows)
+    counts = space.counts
+    if counts is not None:
+        counts = np.array([counts[rows].sum() for rows in groups.values()], dtype=np.int64)
     folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
-    return ImportedSpace(folded, "folded", tuple(_notes(space, kept, len(groups), collisions)))
+    notes = _describe_folding(space, kept, len(groups), collisions)
+    return ImportedSpace(folded, "folded", tuple(notes))
 
 
-def _groups(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:
+def _group_spellings(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:
     """Group the rows by normalized word; words that the model splits are excluded."""
     groups: dict[str, list[int]] = {}
     for row, word in enumerate(space.words):
-        met = splitter.words(word)
-        if len(met) == 1:
-            groups.setdefault(met[0], []).append(row)
+        words = splitter.words(word)
+        if len(words) == 1:
+            groups.setdefault(words[0], []).append(row)
     return groups
 
 
-def _mean(space: EmbeddingSpace, rows: list[int]) -> NDArray[np.float32]:
-    """The mean of some rows, weighted by their counts where there are any."""
-    weights = None if space.counts is None or not space.counts[rows].any() else space.counts[rows]
+def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> NDArray[np.float32]:
+    """Return the mean of rows (dim,), weighted by their counts if any are known and positive."""
+    weights = None
+    if space.counts is not None and space.counts[rows].any():
+        weights = space.counts[rows]
     mean: NDArray[np.float32] = np.average(space.matrix[rows], axis=0, weights=weights)
     return mean
 
 
-def _notes(space: EmbeddingSpace, kept: int, words: int, collisions: str) -> list[str]:
-    """What was left out and merged."""
+def _describe_folding(space: EmbeddingSpace, kept: int, words: int, collisions: str) -> list[str]:
+    """Describe how many words were dropped and merged."""
     notes = []
     if kept < len(space):
         notes.append(
             f"{len(space) - kept:,} of {len(space):,} words are split by the model: left out"
         )
     if words < kept:
-        weighted = (
-            " (weighted by count)" if collisions == "mean" and space.counts is not None else ""
-        )
-        notes.append(
-            f"{kept:,} spellings became {words:,} words; where several became one,"
-            f" {COLLISIONS[collisions]}{weighted}"
-        )
+        rule = COLLISIONS[collisions]
+        if collisions == "mean" and space.counts is not None:
+            rule += " (weighted by count)"
+        notes.append(f"{kept:,} spellings became {words:,} words; where several became one, {rule}")
     return notes

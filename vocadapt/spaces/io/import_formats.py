@@ -1,7 +1,7 @@
-"""Import of other tools' word vectors. The format is detected from the content; pickles are refused.
+"""Import of other tools' word vectors; the format is detected from the content.
 
-word2vec text (fastText .vec too), word2vec binary, GloVe (no header), each also gzipped;
-.npy and safetensors with a words file
+Formats: word2vec text (fastText .vec too), word2vec binary and GloVe (no header), each also
+gzipped; .npy and safetensors with a words file. Pickles are refused, because they can run code.
 """
 
 import gzip
@@ -57,14 +57,14 @@ def read_space(
 ) -> ImportedSpace:
     """Read word vectors of another tool.
 
-    `limit` reads the first rows of the file only, `only` keeps the words in it. `words` names the
-    words file of an .npy or safetensors array (else words.txt, vocab.txt or the array's name with
-    .txt beside it). Of repeated words the first is kept and the notes say how many there were.
-    Raises InputError for a file that is none of the formats, not whole, ragged, not UTF-8, or holds
-    NaN or infinity; pickles are refused unread.
+    limit: number of rows to read. only: words to keep. words: the words file of an .npy or
+    safetensors array (default: words.txt, vocab.txt or the array's name with .txt in its folder).
+    Of repeated words the first is kept, and the notes report their number. Raises InputError for a
+    file that is none of the formats, incomplete, ragged, not UTF-8, or holds NaN or infinity;
+    pickles are refused unread.
     """
     with convert_read_errors(str(path)):
-        head = _head(path)
+        head = _read_head(path)
         if head.startswith(NPY) or is_safetensors(head):
             return _read_array(path, head, words, limit, only)
         _refuse(path, head)
@@ -77,17 +77,19 @@ def read_space(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The unpacked bytes of a file, and the file on the disk."""
+def _open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file; yield its uncompressed bytes and the file on disk."""
     with open_file(path) as disk:
-        packed = disk.read(2) == GZIP
+        file: IO[bytes] = disk
+        if disk.read(2) == GZIP:
+            file = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
         disk.seek(0)
-        yield (gzip.GzipFile(fileobj=disk) if packed else disk), disk  # type: ignore[misc]
+        yield file, disk
 
 
-def _head(path: Path) -> bytes:
-    """The first bytes of a file, unpacked."""
-    with _opened(path) as (file, disk):
+def _read_head(path: Path) -> bytes:
+    """Read the first bytes of a file, uncompressed."""
+    with _open_unpacked(path) as (file, disk):
         head = file.read(HEAD)
         if file is not disk and (head.startswith(NPY) or is_safetensors(head)):
             raise InputError(
@@ -97,7 +99,7 @@ def _head(path: Path) -> bytes:
 
 
 def _refuse(path: Path, head: bytes) -> None:
-    """Raise InputError for an empty file, and for what is never opened."""
+    """Raise InputError for an empty file and for formats that are never opened."""
     if not head.removeprefix(MARK).strip():
         raise InputError(f"{path}: the file is empty.", "Check the file.")
     for magic, (what, remedy) in REFUSED.items():
@@ -108,80 +110,82 @@ def _refuse(path: Path, head: bytes) -> None:
 def _read_rows(
     path: Path, head: bytes, limit: int | None, only: Container[str] | None, progress: Progress
 ) -> ImportedSpace:
-    """Read a file of rows: with a header, text or binary; without one, GloVe."""
-    start = len(MARK) if head.startswith(MARK) else 0
-    header = HEADER.match(head, start)
-    body = header.end() if header else start
-    binary = NOT_TEXT.search(head, body, body + 4096) is not None
-    if binary and not header:
+    """Read a file of rows: text or binary with a header, or GloVe, which has none."""
+    # 1. Detect the format from the first bytes.
+    body = len(head) - len(head.removeprefix(MARK))
+    first_line, rows = 1, None
+    header = HEADER.match(head, body)
+    if header:
+        first_line, rows, dim, body = 2, int(header[1]), int(header[2]), header.end()
+    else:
+        dim = detect_dimension(head[body:])
+    is_binary = NOT_TEXT.search(head, body, body + 4096) is not None
+    if is_binary and not header:
         raise InputError(
             f"{path}: expected word vectors, found a binary file of an unknown kind.", FORMATS
         )
-    rows = int(header[1]) if header else None
-    into = RowCollector(
-        path.name, int(header[2]) if header else detect_dimension(head[start:]), limit, only
-    )
-    with _opened(path) as (file, disk):
+
+    # 2. Read the rows.
+    into = RowCollector(path.name, dim, limit, only)
+    with _open_unpacked(path) as (file, disk):
         size = path.stat().st_size
         file.seek(body)
 
         def report() -> None:
             progress(min(disk.tell() / size, 1.0), f"{into.read:,} vectors read")
 
-        if binary:
+        if is_binary:
             read_binary(file, into, report)
         else:
-            read_text(file, into, 2 if header else 1, report)
-    if rows is not None:
-        _check_header(path, rows, into)
-    kind = "GloVe" if not header else "word2vec binary" if binary else "word2vec text"
-    return into.imported(kind, rows)
+            read_text(file, into, first_line, report)
+    if rows is None:
+        return into.build_space("GloVe")
+    _check_header(path, rows, into)
+    if is_binary:
+        return into.build_space("word2vec binary", rows)
+    return into.build_space("word2vec text", rows)
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:
-    """Raise InputError when a file that was read to its end has not the rows its header claims."""
-    cut_short = into.read == into.limit
-    if into.read > rows or (into.read < rows and not cut_short):
+    """Raise InputError if a file, read to its end, has not the number of rows of its header."""
+    found = f"{into.read:,}"
+    limited = into.read == into.limit
+    if limited:
+        found += " or more"
+    if into.read > rows or (into.read < rows and not limited):
         raise InputError(
-            f"{path}: the header says {rows:,} rows, the file holds"
-            f" {into.read:,}{' or more' if cut_short else ''}.",
+            f"{path}: the header says {rows:,} rows, the file holds {found}.",
             "Download or write it again; if the rows are right, correct its first line.",
         )
-
-
-@dataclass(frozen=True)
-class _Array:
-    """An array on the disk, not yet read."""
-
-    format: str
-    rows: NDArray[Any]
 
 
 def _read_array(
     path: Path, head: bytes, words: Path | None, limit: int | None, only: Container[str] | None
 ) -> ImportedSpace:
     """Read an array and its words, block by block."""
-    names = read_words(words or _words_beside(path))
-    array = _npy(path) if head.startswith(NPY) else _tensor(path, len(names.words))
-    if len(names.words) != len(array.rows):
+    names = read_words(words or _find_words_file(path))
+    if head.startswith(NPY):
+        format, rows = "npy", _map_npy(path)
+    else:
+        format, rows = "safetensors", _map_tensor(path, len(names.words))
+    if len(names.words) != len(rows):
         raise InputError(
-            f"{path}: {len(array.rows):,} rows, but the words file has {len(names.words):,} lines.",
+            f"{path}: {len(rows):,} rows, but the words file has {len(names.words):,} lines.",
             "Give the words file that belongs to it, one word for each row.",
         )
-    into = RowCollector(path.name, array.rows.shape[1], limit, only)
-    end = into.room(len(array.rows))
+    into = RowCollector(path.name, rows.shape[1], limit, only)
+    end = into.room(len(rows))
     for start in range(0, end, ROWS):
         block = range(start, min(start + ROWS, end))
         kept = [row - start for row in block if into.admits(names.words[row])]
-        with np.errstate(
-            over="ignore"
-        ):  # what float32 cannot hold becomes infinite, and is refused
-            into.add(array.rows[block.start : block.stop][kept].astype(np.float32))
-    return into.imported(array.format, len(array.rows), names.counts)
+        # Numbers too large for float32 become infinite, and are refused.
+        with np.errstate(over="ignore"):
+            into.add(rows[block.start : block.stop][kept].astype(np.float32))
+    return into.build_space(format, len(rows), names.counts)
 
 
-def _npy(path: Path) -> _Array:
-    """A .npy file, mapped; an array of Python objects would be a pickle and is refused."""
+def _map_npy(path: Path) -> NDArray[Any]:
+    """Map the array of a .npy file; one of Python objects would be a pickle and is refused."""
     try:
         with np.errstate(over="ignore"):  # a header of absurd size
             rows = np.asarray(np.load(check_file(path), mmap_mode="r", allow_pickle=False))
@@ -196,33 +200,32 @@ def _npy(path: Path) -> _Array:
             f" {rows.shape}.",
             "Save one row for each word.",
         )
-    return _Array("npy", rows)
+    return rows
 
 
-def _tensor(path: Path, words: int) -> _Array:
-    """The tensor of a safetensors file that holds the vectors: the only matrix, the one named so,
-    or the only one that fits.
+def _map_tensor(path: Path, words: int) -> NDArray[Any]:
+    """Map the tensor of a safetensors file that holds the vectors.
+
+    That is the only matrix, else the one named "vectors" or "embeddings", else the only one with a
+    row for each word.
     """
-    matrices = {
-        name: tensor for name, tensor in index_tensors(path).items() if len(tensor.shape) == 2
-    }
-    fitting = {name: tensor for name, tensor in matrices.items() if tensor.shape[0] == words}
-    for found in (
-        matrices,
-        {n: t for n, t in matrices.items() if n in ("vectors", "embeddings")},
-        fitting,
-    ):
-        if len(found) == 1:
-            chosen: StoredTensor = next(iter(found.values()))
-            return _Array("safetensors", chosen.rows())
+    matrices = {name: found for name, found in index_tensors(path).items() if len(found.shape) == 2}
+    named = [matrices[name] for name in ("vectors", "embeddings") if name in matrices]
+    fitting = [tensor for tensor in matrices.values() if tensor.shape[0] == words]
+    for candidates in (list(matrices.values()), named, fitting):
+        if len(candidates) == 1:
+            return candidates[0].rows()
+    names = ", ".join(sorted(matrices)[:5])
+    if len(matrices) > 5:
+        names += " …"
     raise InputError(
         f"{path}: expected one matrix of {words:,} rows, found {len(fitting)} among {len(matrices)}"
-        f" ({', '.join(sorted(matrices)[:5])}{' …' if len(matrices) > 5 else ''}).",
+        f" ({names}).",
         "Save the vectors in a file of their own.",
     )
 
 
-def _words_beside(path: Path) -> Path:
+def _find_words_file(path: Path) -> Path:
     """Return the words file in the folder of an array; raises InputError if there is none."""
     places = [
         path.with_suffix(".txt"),

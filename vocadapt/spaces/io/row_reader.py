@@ -43,18 +43,18 @@ class RowCollector:
         self.dim = dim
         self.limit = limit
         self.only = only
-        self.words: dict[
-            str, int
-        ] = {}  # in order; the value is the row's number in the file, from 0
+        self.words: dict[str, int] = {}  # in order; the value is the row number in the file, from 0
         self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
         self.filled = self.read = self.repeated = self.unwanted = self.unreadable = 0
 
     def room(self, rows: int) -> int:
-        """How many of the next `rows` rows of the file the limit allows to read."""
-        return rows if self.limit is None else min(rows, self.limit - self.read)
+        """Return how many of the next `rows` rows of the file the limit allows to read."""
+        if self.limit is None:
+            return rows
+        return min(rows, self.limit - self.read)
 
     def admits(self, word: str) -> bool:
-        """Take note of a row's word; True when its vector is wanted."""
+        """Count a row by its word; return whether its vector is wanted."""
         number, self.read = self.read, self.read + 1
         if word in self.words:
             self.repeated += 1
@@ -66,15 +66,17 @@ class RowCollector:
         return False
 
     def skip(self) -> None:
-        """Take note of a row whose word is not UTF-8."""
+        """Count a row whose word is not UTF-8."""
         self.read += 1
         self.unreadable += 1
 
     def add(self, rows: Matrix) -> None:
-        """Keep the rows of the words admitted since the last call; raises InputError for a number
-        that is not finite.
+        """Append the vectors (n, dim) of the n words admitted since the last call.
+
+        Raises InputError for a number that is not finite.
         """
         end = self.filled + len(rows)
+        # Grow by half, so that rows are copied a few times only.
         if end > len(self.matrix):
             self.matrix.resize((max(end, len(self.matrix) * 3 // 2), self.dim), refcheck=False)
         self.matrix[self.filled : end] = rows
@@ -87,13 +89,13 @@ class RowCollector:
             raise InputError(problem, "Take the row out, or make the vectors again.")
         self.filled = end
 
-    def imported(
+    def build_space(
         self, file_format: str, rows: int | None = None, counts: NDArray[np.int64] | None = None
     ) -> ImportedSpace:
-        """What was gathered; `rows` is how many the file holds and `counts` how often their words
-        occur, where that is known.
+        """Build the space of the collected rows.
 
-        Raises InputError when nothing was gathered.
+        rows: number of rows of the file, if known. counts: (rows,) int64 corpus counts. Raises
+        InputError if nothing was collected.
         """
         if not self.read:
             raise InputError(f"{self.name}: the file holds no vectors.", "Check the file.")
@@ -103,17 +105,17 @@ class RowCollector:
                 "Check the language and the casing.",
             )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
-        kept = None if counts is None else counts[list(self.words.values())]
-        return ImportedSpace(
-            EmbeddingSpace(tuple(self.words), self.matrix, kept, self.name),
-            file_format,
-            tuple(self._notes(rows)),
-        )
+        if counts is not None:
+            counts = counts[list(self.words.values())]
+        space = EmbeddingSpace(tuple(self.words), self.matrix, counts, self.name)
+        return ImportedSpace(space, file_format, tuple(self._describe_skipped(rows)))
 
-    def _notes(self, rows: int | None) -> Iterator[str]:
-        """What a reader should know, each with its n of N."""
-        if self.read == self.limit and rows != self.read:
-            yield f"the first {self.read:,} rows{f' of {rows:,}' if rows else ''} were read"
+    def _describe_skipped(self, rows: int | None) -> Iterator[str]:
+        """Yield a note on each kind of rows that were skipped, with their number."""
+        if self.read == self.limit and rows is None:
+            yield f"the first {self.read:,} rows were read"
+        elif self.read == self.limit and rows != self.read:
+            yield f"the first {self.read:,} rows of {rows:,} were read"
         if self.repeated:
             yield (
                 f"{self.repeated:,} of {self.read:,} rows repeat an earlier word: the first vector"
@@ -127,7 +129,7 @@ class RowCollector:
 
 @contextmanager
 def convert_read_errors(name: str) -> Iterator[None]:
-    """Turn what the system and the unpacker say into an InputError."""
+    """Convert errors of the operating system and of gzip into an InputError."""
     import gzip
     import zlib
 

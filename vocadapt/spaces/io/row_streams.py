@@ -1,7 +1,9 @@
-"""Word vectors that come row after row: word2vec and GloVe text, word2vec binary. Read block by
-block, each row checked.
+"""Readers of word vectors in rows: word2vec and GloVe text, word2vec binary.
 
-text    [<rows> <dim>\\n]  <word> <number> … <number>\\n …        GloVe has no first line; fastText's .vec is this too
+Files are read block by block, and each row is checked.
+
+text    [<rows> <dim>\\n]  <word> <number> … <number>\\n …       GloVe has no first line; fastText's
+                                                               .vec is this format too
 binary   <rows> <dim>\\n   <word> <dim little-endian float32>[\\n] …
 """
 
@@ -23,16 +25,15 @@ MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
 MAX_LINE = 32 * MAX_DIM  # bytes
 MAX_WORD = 10_000  # bytes
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
-CONTROL = re.compile(
-    rb"[\x00-\x08\x0a-\x1f]"
-)  # no word of a binary file holds these; the bytes of floats do
+# No word of a binary file contains these; the bytes of floats do.
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 Report = Callable[[], None]
 
 
 def detect_dimension(head: bytes) -> int:
-    """How many numbers a row of a file without header has: what most of its first rows have."""
+    """Return the most frequent number of numbers in the first rows of a file without header."""
     lines = [line for line in head.split(b"\n") if line.strip()]
-    whole = lines[:-1] or lines  # the last one may go on behind the head
+    whole = lines[:-1] or lines  # the last one may continue after the head
     return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
 
 
@@ -44,9 +45,8 @@ def read_text(file: IO[bytes], into: RowCollector, first_line: int, report: Repo
     """
     lines = enumerate(iter(lambda: file.readline(MAX_LINE), b""), first_line)
     while block := _take_lines(lines, into):
-        into.add(
-            _vectors([(number, line.rstrip()) for number, line in block if line.strip()], into)
-        )
+        filled = [(number, line.rstrip()) for number, line in block if line.strip()]
+        into.add(_parse_lines(filled, into))
         report()
 
 
@@ -55,65 +55,62 @@ def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[
     limit.
     """
     block: list[tuple[int, bytes]] = []
-    rows, size = _rows_a_block(into), 0
-    for number, line in islice(lines, rows):
+    size = 0
+    for number, line in islice(lines, _count_rows_per_block(into)):
         block.append((number, line))
         size += len(line)
         if len(line) == MAX_LINE:
-            raise _ragged(
-                into,
-                number,
-                f"a line of more than {MAX_LINE:,} bytes that starts with {_shown(line)}",
-            )
+            found = f"a line of more than {MAX_LINE:,} bytes that starts with {_quote(line)}"
+            raise _build_row_error(into, number, found)
         if size > MAX_BLOCK:
             break
     return block
 
 
-def _vectors(lines: list[tuple[int, bytes]], into: RowCollector) -> Matrix:
-    """The vectors of these lines' admitted words (n, dim); a line that is no row is looked for only
-    when there is one.
+def _parse_lines(lines: list[tuple[int, bytes]], into: RowCollector) -> Matrix:
+    """Return the vectors (n, dim) float32 of the n lines whose words are wanted.
+
+    All lines are parsed together; only if that fails is the wrong line searched.
     """
     rows = [(number, *_split_row(line, into, number)) for number, line in lines]
     wanted = [(number, values) for number, word, values in rows if into.admits(word)]
     if not wanted:
         return np.empty((0, into.dim), dtype=np.float32)
     try:
-        return _floats(b"\n".join(values for _, values in wanted), into.dim)
+        return _parse_floats(b"\n".join(values for _, values in wanted), into.dim)
     except ValueError:
         for number, values in wanted:
-            _check(values, into, number)
+            _check_numbers(values, into, number)
         raise
 
 
-def _check(values: bytes, into: RowCollector, line: int) -> None:
-    """Raise InputError when one line's numbers cannot be read."""
+def _check_numbers(values: bytes, into: RowCollector, line: int) -> None:
+    """Raise InputError if the numbers of one line cannot be read."""
     try:
-        _floats(values, into.dim)
+        _parse_floats(values, into.dim)
     except ValueError:
-        stranger = next((field for field in values.split() if not NUMBER.fullmatch(field)), None)
-        found = (
-            f"{len(values.split()):,} numbers"
-            if stranger is None
-            else f"{_shown(stranger)} among the numbers"
-        )
-        raise _ragged(into, line, found) from None
+        found = f"{len(values.split()):,} numbers"
+        for field in values.split():
+            if not NUMBER.fullmatch(field):
+                found = f"{_quote(field)} among the numbers"
+                break
+        raise _build_row_error(into, line, found) from None
 
 
 def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes]:
-    """A line as its word and the text of its vector."""
+    """Split a line into its word and the text of its vector; the word may contain blanks.
+
+    Example, dim 2: b". . .1 .2" -> (". .", b".1 .2").
+    """
     word, _, values = line.partition(b" ")
-    plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
-    if not plain:
+    is_plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
+    if not is_plain:
         parts = line.rsplit(None, into.dim)
         word, values = parts[0], b" ".join(parts[1:])
+        # Numbers in the word show that the vector is too long.
         if len(parts) <= into.dim or any(NUMBER.fullmatch(part) for part in word.split()[1:]):
-            length = (
-                f"{len(line.split()):,} fields"
-                if len(line) < MAX_LINE
-                else f"more than {MAX_LINE:,} bytes"
-            )
-            raise _ragged(into, number, f"a line of {length} that starts with {_shown(line)}")
+            found = f"a line of {len(line.split()):,} fields that starts with {_quote(line)}"
+            raise _build_row_error(into, number, found)
     try:
         return word.decode("utf-8"), values
     except UnicodeDecodeError:
@@ -125,16 +122,16 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
         ) from None
 
 
-def _floats(text: bytes, dim: int) -> Matrix:
-    """Lines of `dim` numbers as rows; raises ValueError for anything else."""
+def _parse_floats(text: bytes, dim: int) -> Matrix:
+    """Parse lines of `dim` numbers into rows (n, dim); raises ValueError for anything else."""
     rows: Matrix = np.loadtxt(io.BytesIO(text), dtype=np.float32, comments=None, ndmin=2)
     if rows.shape[1] != dim:
         raise ValueError(f"{rows.shape[1]} numbers instead of {dim}")
     return rows
 
 
-def _ragged(into: RowCollector, line: int, found: str) -> InputError:
-    """What to say of a line that is not a word and `dim` numbers."""
+def _build_row_error(into: RowCollector, line: int, found: str) -> InputError:
+    """Return the error for a line that is not a word and `dim` numbers."""
     return InputError(
         f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between,"
         f" found {found}.",
@@ -142,27 +139,28 @@ def _ragged(into: RowCollector, line: int, found: str) -> InputError:
     )
 
 
-def _shown(raw: bytes) -> str:
-    """The start of some bytes, as a message can show them."""
+def _quote(raw: bytes) -> str:
+    """Quote the start of some bytes for a message."""
     return repr(raw[:40].decode("utf-8", "replace"))
 
 
 def read_binary(file: IO[bytes], into: RowCollector, report: Report) -> None:
-    """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out
+    """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are skipped
     and counted.
 
-    Raises InputError when the bytes do not fall into words and vectors.
+    Raises InputError if the bytes do not split into words and vectors.
     """
-    rows = _binary_rows(file, into)
-    while block := list(islice(rows, _rows_a_block(into))):
+    rows = _split_binary_rows(file, into)
+    while block := list(islice(rows, _count_rows_per_block(into))):
         kept = [values for word, values in block if _admits(into, word)]
         into.add(np.frombuffer(b"".join(kept), dtype="<f4").reshape(-1, into.dim))
         report()
 
 
-def _binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, bytes]]:
-    """Word and vector bytes, row after row."""
-    buffer, start, size, rows = b"", 0, 4 * into.dim, 0
+def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the word and the vector bytes of each row."""
+    buffer, start, rows = b"", 0, 0
+    size = 4 * into.dim  # bytes of a vector
     while True:
         blank = buffer.find(b" ", start)
         end = blank + 1 + size
@@ -170,9 +168,10 @@ def _binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, b
             yield buffer[start:blank].lstrip(b"\n"), buffer[blank + 1 : end]
             start, rows = end, rows + 1
             continue
-        more = (
-            file.read(max(BLOCK, 4 * size)) if blank >= 0 or len(buffer) - start < MAX_WORD else b""
-        )
+        # The row is incomplete: read on, unless no word is that long.
+        if blank < 0 and len(buffer) - start >= MAX_WORD:
+            break
+        more = file.read(max(BLOCK, 4 * size))
         if not more:
             break
         buffer, start = buffer[start:] + more, 0
@@ -184,7 +183,7 @@ def _binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, b
 
 
 def _admits(into: RowCollector, word: bytes) -> bool:
-    """Whether a binary row is wanted; raises InputError where the bytes cannot be a word."""
+    """Return whether a binary row is wanted; raises InputError if the bytes cannot be a word."""
     if not word or CONTROL.search(word):
         raise InputError(
             f"{into.name}, row {into.read + 1:,}: no word where one should start, so the rows are"
@@ -198,6 +197,6 @@ def _admits(into: RowCollector, word: bytes) -> bool:
         return False
 
 
-def _rows_a_block(into: RowCollector) -> int:
-    """How many rows are read before they are turned into numbers; 0 when the limit is reached."""
+def _count_rows_per_block(into: RowCollector) -> int:
+    """Return the number of rows to read before they are parsed; 0 if the limit is reached."""
     return into.room(max(1, BLOCK // (8 * into.dim)))

@@ -28,9 +28,8 @@ __all__ = [
     "save_space",
 ]
 
-VECTORS = (  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
-    "vectors.safetensors"
-)
+# Tensor "vectors" (words, dim), and "counts" (words,) int64 if they are known.
+VECTORS = "vectors.safetensors"
 WORDS = "words.txt"  # one word a line, in the order of the rows
 MAX_WORDS = 1 << 32  # bytes of words.txt
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -43,9 +42,9 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     if numbers are too large for float16.
     """
     words = encode_word_lines(space.words, space.name)
-    tensors = _tensors(space, dtype)
+    tensors = _build_tensors(space, dtype)
     drafts = {folder / name: folder / f".{name}.draft" for name in (WORDS, VECTORS)}
-    made = not folder.exists()
+    created = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         drafts[folder / WORDS].write_bytes(words)
@@ -53,7 +52,12 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
         for place, draft in drafts.items():
             os.replace(draft, place)
     except BaseException as error:
-        _remove(list(drafts.values()), folder if made else None)
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        if created:
+            with suppress(OSError):
+                folder.rmdir()
         if isinstance(error, OSError) and error.errno in FULL:
             raise InputError(
                 f"{folder}: no space left on the disk.", "Make room, or choose another place."
@@ -76,27 +80,29 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
         if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
             raise InputError(
                 f"{folder}: no {file} in it.",
-                "Give a folder that `vectors train` or `vectors import` wrote.",
+                "Give a folder of word vectors that were trained or imported here.",
             )
     tensors = index_tensors(folder / VECTORS)
     if "vectors" not in tensors:
         raise InputError(
             f"{folder / VECTORS}: no tensor named vectors.",
-            "Bring foreign files in with `vectors import`.",
+            "Import files of other tools first.",
         )
-    counts = tensors["counts"].rows().astype(np.int64) if "counts" in tensors else None
-    if counts is not None and counts.shape != tensors["vectors"].shape[:1]:
-        raise InputError(
-            f"{folder / VECTORS}: counts and vectors differ in number.",
-            "Train or import the vectors again.",
-        )
+    counts = None
+    if "counts" in tensors:
+        counts = tensors["counts"].rows().astype(np.int64)
+        if counts.shape != tensors["vectors"].shape[:1]:
+            raise InputError(
+                f"{folder / VECTORS}: counts and vectors differ in number.",
+                "Train or import the vectors again.",
+            )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
     return EmbeddingSpace(
         tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
     )
 
 
-def _tensors(
+def _build_tensors(
     space: EmbeddingSpace, dtype: str
 ) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
     """Return the tensors to store, C-contiguous because safetensors writes the raw buffer."""
@@ -106,14 +112,18 @@ def _tensors(
         raise InputError(
             f"{space.name}: numbers above 65,504 do not fit float16.", "Store them as float32."
         )
-    counts = {} if space.counts is None else {"counts": np.ascontiguousarray(space.counts)}
-    return {"vectors": np.ascontiguousarray(space.matrix, dtype=dtype), **counts}
+    vectors = {"vectors": np.ascontiguousarray(space.matrix, dtype=dtype)}
+    if space.counts is None:
+        return vectors
+    return {**vectors, "counts": np.ascontiguousarray(space.counts)}
 
 
 def _write_tensors(
     tensors: dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]], path: Path
 ) -> None:
-    """Write a safetensors file; its library says in words only that the disk is full."""
+    """Write a safetensors file; raises OSError if the disk is full, which the library reports only
+    in the text of its own error.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -123,13 +133,3 @@ def _write_tensors(
         if "os error 28" in str(error):
             raise OSError(errno.ENOSPC, str(error)) from None
         raise
-
-
-def _remove(files: list[Path], folder: Path | None) -> None:
-    """Remove what was being written, and the folder when it was made for it."""
-    for file in files:
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
-    if folder is not None:
-        with suppress(OSError):
-            folder.rmdir()

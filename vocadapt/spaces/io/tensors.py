@@ -28,21 +28,26 @@ class StoredTensor:
     offset: int
 
     def rows(self, limit: int | None = None) -> NDArray[Any]:
-        """The first `limit` rows, mapped from the disk; bfloat16 comes as float32."""
-        shape = self.shape if limit is None else (min(limit, self.shape[0]), *self.shape[1:])
+        """Map the first `limit` rows (default: all) from disk; bfloat16 is converted to float32."""
+        shape = self.shape
+        if limit is not None:
+            shape = (min(limit, shape[0]), *shape[1:])
         if not prod(shape):
             return np.zeros(shape, dtype=np.float32)
         stored = np.asarray(np.memmap(self.path, DTYPES[self.dtype], "r", self.offset, shape))
-        return (stored.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else stored
+        # A bfloat16 is the upper half of a float32, and NumPy has no such dtype.
+        if self.dtype == "BF16":
+            return (stored.astype("<u4") << 16).view("<f4")
+        return stored
 
 
 def index_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a safetensors file by name, those of a number type that words can have.
+    """Return the tensors of a safetensors file by name, those of the dtypes in DTYPES.
 
-    Raises InputError when the file is not whole or its header does not fit it.
+    Raises InputError if the file is incomplete or its header does not match it.
     """
     try:
-        return _stored_tensors(path)
+        return _parse_header(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}: not a whole safetensors file ({error}).", "Download or write it again."
@@ -50,12 +55,12 @@ def index_tensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def is_safetensors(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a safetensors file."""
+    """Return whether the first bytes of a file are those of a safetensors file."""
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= MAX_HEADER
 
 
-def _stored_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The same; whatever is wrong with the header raises one of the built-in errors."""
+def _parse_header(path: Path) -> dict[str, StoredTensor]:
+    """Parse the header of a safetensors file; a wrong one raises one of the built-in errors."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
@@ -67,10 +72,10 @@ def _stored_tensors(path: Path) -> dict[str, StoredTensor]:
     for name, entry in header.items():
         if name == "__metadata__" or entry["dtype"] not in DTYPES:
             continue
-        first, last = (int(place) for place in entry["data_offsets"])
-        shape = tuple(int(side) for side in entry["shape"])
+        first, last = map(int, entry["data_offsets"])
+        shape = tuple(map(int, entry["shape"]))
         fits = 0 <= first <= last <= size - start and min(shape, default=0) >= 0
         if not fits or last - first != prod(shape) * SIZES[entry["dtype"]]:
-            raise ValueError(f"tensor {name!r} of shape {shape} does not lie where the header says")
+            raise ValueError(f"tensor {name!r} of shape {shape} is not where the header says")
         tensors[name] = StoredTensor(path, name, entry["dtype"], shape, start + first)
     return tensors

@@ -1,5 +1,6 @@
-"""Words one a line, for the rows of an array. Only a newline ends a line: \\x85 and \\u2028 stay in
-the word.
+"""Files of one word per line, for the rows of an array.
+
+Only a newline ends a line: \\x85 and \\u2028 are part of the word.
 """
 
 from collections.abc import Iterable
@@ -15,16 +16,14 @@ from vocadapt.files import MAX_DOCUMENT_BYTES, read_whole
 
 @dataclass(frozen=True, eq=False)
 class WordList:
-    """Words, and how often each occurs where the file says so."""
+    """Words, and their counts (words,) int64 if the file has them."""
 
     words: tuple[str, ...]
     counts: NDArray[np.int64] | None = None
 
 
 def encode_word_lines(words: Iterable[str], name: str) -> bytes:
-    """The words as a file, one a line; raises InputError for a word that cannot be one line of
-    UTF-8.
-    """
+    """Encode words as lines; raises InputError for a word that cannot be one line of UTF-8."""
     words = tuple(words)
     if broken := next((word for word in words if "\n" in word), None):
         raise InputError(
@@ -48,16 +47,17 @@ def read_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
         raise InputError(
             f"{path}: not UTF-8 at byte {error.start:,}.", "Save the file as UTF-8."
         ) from None
-    return text.removesuffix("\n").split("\n") if text else []
+    if not text:
+        return []
+    return text.removesuffix("\n").split("\n")
 
 
 def read_words(path: Path) -> WordList:
-    """A words file of any tool: a word a line, or word, tab and count on every line."""
+    """Read a words file of any tool: one word per line, or word, tab and count on every line."""
     lines = [line.removesuffix("\r") for line in read_lines(path)]
-    pairs = [line.split("\t") for line in lines]
-    if lines and all(len(pair) == 2 and pair[1].isascii() and pair[1].isdigit() for pair in pairs):
-        return WordList(
-            tuple(word for word, _ in pairs),
-            np.array([int(count) for _, count in pairs], dtype=np.int64),
-        )
-    return WordList(tuple(lines))
+    pairs = [COUNTED_WORD.fullmatch(line) for line in lines]
+    counted = [(pair[1], int(pair[2])) for pair in pairs if pair]
+    if not counted or len(counted) < len(lines):
+        return WordList(tuple(lines))
+    words, counts = zip(*counted, strict=True)
+    return WordList(words, np.array(counts, dtype=np.int64))

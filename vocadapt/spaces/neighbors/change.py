@@ -75,12 +75,10 @@ class ComparedSpace:
     words: tuple[str, ...]
     near: Neighbors
 
-    def listed(self, row: int) -> dict[str, float]:
+    def list_neighbors(self, row: int) -> dict[str, float]:
         """Return the neighbors of a compared word with their cosines, best first."""
-        return {
-            self.words[i]: float(s)
-            for i, s in zip(self.near.rows[row], self.near.scores[row], strict=True)
-        }
+        words = [self.words[i] for i in self.near.rows[row]]
+        return dict(zip(words, map(float, self.near.scores[row]), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ class NeighborhoodChange:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Word to row."""
+        """The row of each compared word."""
         return {word: row for row, word in enumerate(self.words)}
 
     @property
@@ -115,22 +113,20 @@ class NeighborhoodChange:
     @property
     def chance(self) -> float:
         """Expected overlap if both sides drew their k neighbors at random."""
+        # Both draw k of their candidates other than the word: hypergeometric.
         common = len(set(self.before.words) & set(self.after.words)) - 1
-        return (
-            self.settings.k * common / ((len(self.before.words) - 1) * (len(self.after.words) - 1))
-        )
+        pairs = (len(self.before.words) - 1) * (len(self.after.words) - 1)
+        return self.settings.k * common / pairs
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """Rows (words,) int64, most changed first; ties by descending count, then by word."""
-        counts = (
-            self.counts if self.counts is not None else np.zeros(len(self.words), dtype=np.int64)
-        )
-        order = sorted(
-            range(len(self.words)),
-            key=lambda row: (self.overlap[row], -counts[row], self.words[row]),
-        )
-        return np.array(order, dtype=np.int64)
+        counts = self.counts
+        if counts is None:
+            counts = np.zeros(len(self.words), dtype=np.int64)
+        keys = zip(self.overlap.tolist(), (-counts).tolist(), self.words, strict=True)
+        ordered = sorted((key, row) for row, key in enumerate(keys))
+        return np.array([row for _, row in ordered], dtype=np.int64)
 
     @property
     def histogram(self) -> NDArray[np.int64]:
@@ -147,15 +143,12 @@ class NeighborhoodChange:
                 "Choose a word that both spaces have and that is not excluded.",
             )
         row = self.index[word]
-        before, after = self.before.listed(row), self.after.listed(row)
-        both = [(other, before[other], after[other]) for other in before if other in after]
-        return WordChange(
-            word,
-            float(self.overlap[row]),
-            tuple((other, cosine) for other, cosine in before.items() if other not in after),
-            tuple(sorted(both, key=lambda found: -found[1] - found[2])),
-            tuple((other, cosine) for other, cosine in after.items() if other not in before),
-        )
+        before, after = self.before.list_neighbors(row), self.after.list_neighbors(row)
+        lost = [(other, cosine) for other, cosine in before.items() if other not in after]
+        kept = [(other, before[other], after[other]) for other in before if other in after]
+        gained = [(other, cosine) for other, cosine in after.items() if other not in before]
+        kept.sort(key=lambda found: -found[1] - found[2])
+        return WordChange(word, float(self.overlap[row]), tuple(lost), tuple(kept), tuple(gained))
 
 
 def measure_neighborhood_change(
@@ -172,22 +165,26 @@ def measure_neighborhood_change(
     the noise baseline has, too). A zero vector has no neighbors, so its word is excluded. Raises
     InputError if the spaces share no word, or too few for k.
     """
+    # 1. The shared words, less the excluded ones.
     shared = [word for word in before.words if word in after]
     words, left_out = select_compared_words(before, after, shared, settings, special, only)
-    _enough(before, after, len(shared), len(words), settings)
-    first = _side(before, words, settings, special, part(progress, 0.0, 0.5, before.name))
-    second = _side(after, words, settings, special, part(progress, 0.5, 1.0, after.name))
-    overlap = _agreement(first, second)
+    _check_size(before, after, len(shared), len(words), settings)
+
+    # 2. The nearest neighbors of each word in either space.
+    first = _find_neighbors(before, words, settings, special, part(progress, 0, 0.5, before.name))
+    second = _find_neighbors(after, words, settings, special, part(progress, 0.5, 1, after.name))
+
+    # 3. What the two lists of each word have in common.
     return NeighborhoodChange(
         tuple(words),
-        overlap,
+        _compute_overlap(first, second),
         first,
         second,
         settings,
         (len(before), len(after)),
         len(shared),
         left_out,
-        _counts(before, after, words),
+        _get_counts(before, after, words),
     )
 
 
@@ -200,16 +197,16 @@ def select_compared_words(
     only: Collection[str] | None = None,
 ) -> tuple[list[str], dict[str, int]]:
     """Return the shared words to compare, and the number of excluded ones by reason."""
+    reasons: dict[str, Collection[str]] = {}
+    for name in settings.without:
+        is_excluded = EXCLUDED_KINDS[name]
+        reasons[name] = {word for word in shared if is_excluded(word, special)}
+    reasons["vector is zero"] = find_zero_words(before) | find_zero_words(after)
+    if only is not None:
+        reasons["not in the noise baseline"] = set(shared).difference(only)
+
+    # A word that several reasons exclude is counted under the first.
     words, left_out = shared, dict[str, int]()
-    zero = find_zero_words(before) | find_zero_words(after)
-    reasons: dict[str, Collection[str]] = {
-        name: {word for word in shared if EXCLUDED_KINDS[name](word, special)}
-        for name in settings.without
-    }
-    reasons["vector is zero"] = zero.intersection(shared)
-    reasons["not in the noise baseline"] = (
-        set(shared).difference(only) if only is not None else set()
-    )
     for reason, out in reasons.items():
         kept = [word for word in words if word not in out]
         if len(kept) < len(words):
@@ -233,14 +230,16 @@ def estimate_seconds(
 ) -> float:
     """Estimate the seconds of a comparison on two cores."""
     words = sum(word in after for word in before.words)
-    sizes = [
-        (words if settings.among == "shared" else len(space), space.dim)
-        for space in (before, after)
-    ]
-    return sum(words * candidates * (PER_VALUE + PER_PRODUCT * dim) for candidates, dim in sizes)
+    seconds = 0.0
+    for space in (before, after):
+        candidates = words
+        if settings.among == "all":
+            candidates = len(space)
+        seconds += words * candidates * (PER_VALUE + PER_PRODUCT * space.dim)
+    return seconds
 
 
-def _side(
+def _find_neighbors(
     space: EmbeddingSpace,
     words: list[str],
     settings: ChangeSettings,
@@ -248,65 +247,63 @@ def _side(
     progress: Progress,
 ) -> ComparedSpace:
     """Find the nearest candidates of each word in one space, block by block."""
-    candidates = (
-        space.take(space.rows(words))
-        if settings.among == "shared"
-        else _candidates(space, settings, special)
-    )
+    if settings.among == "shared":
+        candidates = space.take(space.rows(words))
+    else:
+        candidates = _select_candidates(space, settings, special)
     own = candidates.rows(words)
-    k = settings.k
-    rows, scores = (
-        np.empty((len(words), k), dtype=np.int64),
-        np.empty((len(words), k), dtype=np.float32),
-    )
+    shape = len(words), settings.k
+    rows, scores = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.float32)
     for block in iterate_blocks(len(words), len(candidates)):
-        progress(
-            block.start / len(words),
-            f"neighbors of {len(words):,} words among {len(candidates):,}",
-        )
-        found = find_nearest(candidates.matrix[own[block]], candidates, k, leave_out=own[block])
+        message = f"neighbors of {len(words):,} words among {len(candidates):,}"
+        progress(block.start / len(words), message)
+        queries = candidates.matrix[own[block]]
+        found = find_nearest(queries, candidates, settings.k, leave_out=own[block])
         rows[block], scores[block] = found.rows, found.scores
     return ComparedSpace(space.name, candidates.words, Neighbors(rows, scores))
 
 
-def _candidates(
+def _select_candidates(
     space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
 ) -> EmbeddingSpace:
     """Return the space of all words that may be a neighbor: neither zero nor excluded."""
-    zero = find_zero_words(space)
-    fine = [
-        row
-        for row, word in enumerate(space.words)
-        if word not in zero
-        and not any(EXCLUDED_KINDS[name](word, special) for name in settings.without)
-    ]
-    return space.take(fine)
+    excluded = set(find_zero_words(space))
+    for name in settings.without:
+        is_excluded = EXCLUDED_KINDS[name]
+        excluded |= {word for word in space.words if is_excluded(word, special)}
+    return space.take([row for row, word in enumerate(space.words) if word not in excluded])
 
 
-def _agreement(first: ComparedSpace, second: ComparedSpace) -> Values:
+def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> Values:
     """Return the overlap@k of each word (words,) float64.
 
     Example, k = 2: neighbors {a, b} before and {b, c} after -> one in common -> overlap .5.
     """
+    # 1. Give each word the same id in both spaces.
     ids = {word: i for i, word in enumerate(dict.fromkeys((*first.words, *second.words)))}
-    left, right = (
-        np.array([ids[word] for word in side.words])[side.near.rows] for side in (first, second)
-    )
+    left = np.array([ids[word] for word in first.words])[first.near.rows]
+    right = np.array([ids[word] for word in second.words])[second.near.rows]
+
+    # 2. Look for each neighbor of the first space among those of the second: k passes over
+    #    (words, k), which needs no array of (words, k, k).
     common = np.zeros(len(left), dtype=np.int64)
-    for column in left.T:  # k passes over (words, k): no (words, k, k) in memory
+    for column in left.T:
         common += (right == column[:, None]).any(axis=1)
     shares: Values = common / left.shape[1]
     return shares
 
 
-def _counts(
+def _get_counts(
     before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]
 ) -> NDArray[np.int64] | None:
-    known = next((space for space in (before, after) if space.counts is not None), None)
-    return None if known is None or known.counts is None else known.counts[known.rows(words)]
+    """Return the corpus counts (words,) of the first space that has them."""
+    for space in (before, after):
+        if space.counts is not None:
+            return space.counts[space.rows(words)]
+    return None
 
 
-def _enough(
+def _check_size(
     before: EmbeddingSpace, after: EmbeddingSpace, shared: int, left: int, settings: ChangeSettings
 ) -> None:
     """Raise InputError for too few words: k of k candidates are the same in any space."""

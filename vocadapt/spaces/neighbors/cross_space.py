@@ -5,6 +5,7 @@ alignment maps a word near its own wordpiece. Similarities across spaces are com
 prepared target space (normalized and centered if the settings say so), as in cross-validation.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -65,7 +66,9 @@ class ListSettings:
         """Description of the scores."""
         if self.metric == "euclidean":
             return "Euclidean distance, smaller is nearer"
-        return "CSLS across, cosine within" if self.csls else "cosine"
+        if self.csls:
+            return "CSLS across, cosine within"
+        return "cosine"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +91,8 @@ class CrossSpace:
     @cached_property
     def ordinary(self) -> EmbeddingSpace:
         """The wordpieces without the special tokens."""
-        return self.pieces.take(
-            [row for row, piece in enumerate(self.pieces.words) if piece not in self.special]
-        )
+        words = enumerate(self.pieces.words)
+        return self.pieces.take([row for row, piece in words if piece not in self.special])
 
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
@@ -112,9 +114,9 @@ class CrossSpace:
 
     @cached_property
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
-        anchors = find_anchors(
-            self.words, self.ordinary, self.alignment.settings.anchors, self.special
-        )
+        """Rows of the anchors among the words and among the ordinary wordpieces."""
+        filter = self.alignment.settings.anchors
+        anchors = find_anchors(self.words, self.ordinary, filter, self.special)
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
@@ -124,17 +126,17 @@ class CrossSpace:
         if word not in self.words and word not in self.ordinary:
             raise InputError(
                 f"{word[:60]!r} is neither among the words nor among the wordpieces.",
-                self._spellings(word),
+                self._suggest_spellings(word),
             )
-        found, piece = word in self.words, word in self.ordinary
-        return {
-            "within_words": _list(self.words, self.words[word], settings, word) if found else None,
-            "within_pieces": (
-                _list(self.ordinary, self.ordinary[word], settings, word) if piece else None
-            ),
-            "to_pieces": self._to_pieces(self.mapped_words[word], settings) if found else None,
-            "to_words": self._to_words(self.prepared_pieces[word], settings) if piece else None,
-        }
+        lists = FourLists(within_words=None, within_pieces=None, to_pieces=None, to_words=None)
+        if word in self.words:
+            lists["within_words"] = _list_nearest(self.words, self.words[word], settings, word)
+            lists["to_pieces"] = self._list_pieces(self.mapped_words[word], settings)
+        if word in self.ordinary:
+            row = self.ordinary[word]
+            lists["within_pieces"] = _list_nearest(self.ordinary, row, settings, word)
+            lists["to_words"] = self._list_words(self.prepared_pieces[word], settings)
+        return lists
 
     def lists_of_pieces(
         self, pieces: Sequence[str], settings: ListSettings = ListSettings()
@@ -150,42 +152,44 @@ class CrossSpace:
                 f" {', '.join(map(repr, unknown)) or 'none'}."
             )
         rows = self.ordinary.rows(pieces)
+        mean = self.ordinary.matrix[rows].mean(axis=0)
+        prepared_mean = self.prepared_pieces.matrix[rows].mean(axis=0)
         return {
             "within_words": None,
-            "within_pieces": _list(
-                self.ordinary, self.ordinary.matrix[rows].mean(axis=0), settings
-            ),
+            "within_pieces": _list_nearest(self.ordinary, mean, settings),
             "to_pieces": None,
-            "to_words": self._to_words(self.prepared_pieces.matrix[rows].mean(axis=0), settings),
+            "to_words": self._list_words(prepared_mean, settings),
         }
 
     def select_best_aligned(self, words: Sequence[str], n: int) -> list[str]:
         """Return the n of the given words that are mapped nearest to a wordpiece, nearest first."""
-        similarity = find_nearest(
-            self.mapped_words.matrix[self.words.rows(words)], self.prepared_pieces, 1
-        ).scores[:, 0]
+        mapped = self.mapped_words.matrix[self.words.rows(words)]
+        similarity = find_nearest(mapped, self.prepared_pieces, 1).scores[:, 0]
         return [words[i] for i in np.argsort(-similarity, kind="stable")[:n]]
 
-    def _to_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
-        return _list(
-            self.prepared_pieces, row, settings, hubs=self.piece_hubs if settings.csls else None
-        )
+    def _list_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
+        """List the wordpieces nearest to a mapped word (dim,)."""
+        hubs = None
+        if settings.csls:
+            hubs = self.piece_hubs
+        return _list_nearest(self.prepared_pieces, row, settings, hubs=hubs)
 
-    def _to_words(self, row: Matrix, settings: ListSettings) -> Listed:
-        return _list(
-            self.mapped_words, row, settings, hubs=self.word_hubs if settings.csls else None
-        )
+    def _list_words(self, row: Matrix, settings: ListSettings) -> Listed:
+        """List the mapped words nearest to a prepared wordpiece (dim,)."""
+        hubs = None
+        if settings.csls:
+            hubs = self.word_hubs
+        return _list_nearest(self.mapped_words, row, settings, hubs=hubs)
 
-    def _spellings(self, word: str) -> str:
+    def _suggest_spellings(self, word: str) -> str:
+        """Return a remedy that names known words of similar spelling."""
         known = {*self.words.words, *self.ordinary.words}
-        close = get_close_matches(
-            word, [other for other in known if abs(len(other) - len(word)) <= 2], n=3, cutoff=0.7
-        )
-        return (
-            f"Did you mean {', '.join(close)}?"
-            if close
-            else "Words are spelled as the model's tokenizer leaves them."
-        )
+        # Comparing spellings is slow: only words of about the same length are compared.
+        candidates = [other for other in known if abs(len(other) - len(word)) <= 2]
+        close = get_close_matches(word, candidates, n=3, cutoff=0.7)
+        if not close:
+            return "Words are spelled as the model's tokenizer leaves them."
+        return f"Did you mean {', '.join(close)}?"
 
 
 def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
@@ -201,20 +205,14 @@ def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str
 
 def find_shared_neighbors(lists: FourLists) -> frozenset[str]:
     """Return the neighbors that occur in more than one of the lists."""
-    named = [
-        name
-        for listed in (
-            lists["within_words"],
-            lists["within_pieces"],
-            lists["to_pieces"],
-            lists["to_words"],
-        )
-        for name in {name for name, _ in listed or ()}
-    ]
-    return frozenset(name for name in named if named.count(name) > 1)
+    occurrences: Counter[str] = Counter()
+    within = lists["within_words"], lists["within_pieces"]
+    for listed in (*within, lists["to_pieces"], lists["to_words"]):
+        occurrences.update({name for name, _ in listed or ()})
+    return frozenset(name for name, count in occurrences.items() if count > 1)
 
 
-def _list(
+def _list_nearest(
     space: EmbeddingSpace,
     row: Matrix,
     settings: ListSettings,
@@ -222,9 +220,9 @@ def _list(
     hubs: Matrix | None = None,
 ) -> Listed:
     """Return the nearest words to a vector (dim,), without the word `own`."""
-    leave_out = None if own is None else np.array([space.index[own]])
+    leave_out = None
+    if own is not None:
+        leave_out = np.array([space.index[own]])
     found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
-    return [
-        (space.words[i], float(score))
-        for i, score in zip(found.rows[0], found.scores[0], strict=True)
-    ]
+    names = [space.words[i] for i in found.rows[0]]
+    return list(zip(names, map(float, found.scores[0]), strict=True))

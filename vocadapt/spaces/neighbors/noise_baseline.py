@@ -83,9 +83,7 @@ class BaselinePair:
     def words(self) -> frozenset[str]:
         """Return the shared words whose vectors are not zero."""
         zero = find_zero_words(self.first) | find_zero_words(self.second)
-        return frozenset(
-            word for word in self.first.words if word in self.second and word not in zero
-        )
+        return frozenset(self.first.words).intersection(self.second.words) - zero
 
 
 def measure_change_with_baseline(
@@ -103,23 +101,25 @@ def measure_change_with_baseline(
     each space, whose candidates the baseline does not share.
     """
     if pair is None:
-        return measure_neighborhood_change(
-            before, after, settings, special, progress=progress
-        ), None
+        change = measure_neighborhood_change(before, after, settings, special, progress=progress)
+        return change, None
     if settings.among != "shared":
         raise InputError(
             "A noise baseline needs the same candidates in all spaces: the shared words.",
             "Compare the neighbors among the shared words, or without a noise baseline.",
         )
+    # 1. The change of the words that the baseline also has.
     change = measure_neighborhood_change(
         before, after, settings, special, pair.words(), part(progress, 0.0, 0.5)
     )
-    first, second = (space.take(space.rows(change.words)) for space in (pair.first, pair.second))
-    return change, _compare_with_baseline(
-        change,
-        measure_neighborhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)),
-        pair,
+    # 2. The change of the same words between the two spaces of the baseline.
+    first = pair.first.take(pair.first.rows(change.words))
+    second = pair.second.take(pair.second.rows(change.words))
+    baseline = measure_neighborhood_change(
+        first, second, settings, progress=part(progress, 0.5, 1.0)
     )
+    # 3. Compare the two by frequency band.
+    return change, _compare_with_baseline(change, baseline, pair)
 
 
 def average_by_frequency(
@@ -128,9 +128,8 @@ def average_by_frequency(
     """Return the median count and mean value of each frequency band, rarest first, both (bands,)."""
     band = assign_frequency_bands(counts, len(counts))
     numbers = range(int(band.max()) + 1)
-    return np.array([np.median(counts[band == n]) for n in numbers]), np.array(
-        [values[band == n].mean() for n in numbers]
-    )
+    medians = np.array([np.median(counts[band == n]) for n in numbers])
+    return medians, np.array([values[band == n].mean() for n in numbers])
 
 
 def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
@@ -152,17 +151,14 @@ def _merge_small_bands(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Example: sizes [150 400 300 500] -> [550 300 500] -> new numbers [0 0 1 2].
     """
-    held, parts = sizes.tolist(), [1] * len(sizes)  # words of a band, and of how many it is made
-    while len(held) > 1 and min(held) < FEWEST:
-        small = held.index(min(held))
-        beside = min(
-            (place for place in (small - 1, small + 1) if 0 <= place < len(held)),
-            key=held.__getitem__,
-        )
-        first, second = sorted((small, beside))
-        parts[first] += parts.pop(second)
-        held[first] += held.pop(second)
-    return np.repeat(np.arange(len(parts), dtype=np.int64), parts)
+    merged, n_original = sizes.tolist(), [1] * len(sizes)  # words and original bands of each band
+    while len(merged) > 1 and min(merged) < FEWEST:
+        small = merged.index(min(merged))
+        neighbors = [band for band in (small - 1, small + 1) if 0 <= band < len(merged)]
+        first, second = sorted((small, min(neighbors, key=merged.__getitem__)))
+        n_original[first] += n_original.pop(second)
+        merged[first] += merged.pop(second)
+    return np.repeat(np.arange(len(n_original), dtype=np.int64), n_original)
 
 
 def _compare_with_baseline(
@@ -170,37 +166,27 @@ def _compare_with_baseline(
 ) -> NoiseBaseline:
     """Compare each word's overlap with the baseline's overlaps in its frequency band."""
     band = assign_frequency_bands(change.counts, len(change.words))
-    quantile, z, threshold = (np.empty(len(band)) for _ in range(3))
+    quantile, z, threshold = np.empty(len(band)), np.empty(len(band)), np.empty(len(band))
     for number in range(int(band.max()) + 1):
         here = band == number
-        quantile[here], z[here], threshold[here] = _place(
-            change.overlap[here], baseline.overlap[here]
-        )
+        found = _compare_with_band(change.overlap[here], baseline.overlap[here])
+        quantile[here], z[here], threshold[here] = found
     below = change.overlap < threshold
-    return NoiseBaseline(
-        pair.about,
-        (pair.first.name, pair.second.name),
-        baseline.overlap,
-        band,
-        quantile,
-        z,
-        threshold,
-        below,
-    )
+    names = pair.first.name, pair.second.name
+    return NoiseBaseline(pair.about, names, baseline.overlap, band, quantile, z, threshold, below)
 
 
-def _place(overlap: Values, baseline: Values) -> tuple[Values, Values, float]:
-    """Return quantile and z of each overlap (words,) in the baseline's of its band, and the 5 %
-    quantile of the baseline.
+def _compare_with_band(overlap: Values, baseline: Values) -> tuple[Values, Values, float]:
+    """Return the quantile and z of each overlap (words,) among the baseline's overlaps of its band,
+    and their 5 % quantile.
+
+    Example: overlap .5 among [.4 .5 .5 .8]: 1 smaller, 3 not larger -> quantile (1 + 3) / 8 = .5.
     """
     ordered = np.sort(baseline)
-    smaller, not_larger = (
-        np.searchsorted(ordered, overlap, side=side) for side in ("left", "right")
-    )
-    deviation = float(baseline.std())
-    z = (overlap - baseline.mean()) / deviation if deviation > 0 else np.full(len(overlap), np.nan)
-    return (
-        (smaller + not_larger) / (2 * len(baseline)),
-        z,
-        float(np.quantile(baseline, LOW, method="inverted_cdf")),
-    )
+    smaller = np.searchsorted(ordered, overlap, side="left")
+    not_larger = np.searchsorted(ordered, overlap, side="right")
+    z = np.full(len(overlap), np.nan)
+    if deviation := float(baseline.std()):
+        z = (overlap - baseline.mean()) / deviation
+    threshold = float(np.quantile(baseline, LOW, method="inverted_cdf"))
+    return (smaller + not_larger) / (2 * len(baseline)), z, threshold

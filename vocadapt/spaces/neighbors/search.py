@@ -149,10 +149,9 @@ def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
     """Select the top k by a partition of all candidates: slower, but for any scores and k."""
     if k == 0:
         return np.empty((len(scores), 0), dtype=np.int64)
-    n_candidates = scores.shape[1]
-    columns = np.sort(
-        np.argpartition(scores, n_candidates - k, axis=1)[:, n_candidates - k :], axis=1
-    )
+    n_others = scores.shape[1] - k
+    # Columns in ascending order first, so that the stable sort leaves ties in that order.
+    columns = np.sort(np.argpartition(scores, n_others, axis=1)[:, n_others:], axis=1)
     order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
 

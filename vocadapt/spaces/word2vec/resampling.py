@@ -31,40 +31,37 @@ def train_resampled(
     once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
     InputError for too little text.
     """
-    again = sentences.with_name(f"resampled-{seed}.txt")
+    sample = sentences.with_name(f"resampled-{seed}.txt")
     try:
-        drawn = resample(sentences, again, seed)
-        kept = {
-            word: drawn[word]
-            for word, count in counts.counts.items()
-            if count >= settings.min_count and drawn[word]
-        }
+        drawn = resample(sentences, sample, seed)
+        frequent = [word for word, n in counts.counts.items() if n >= settings.min_count]
+        kept = {word: drawn[word] for word in frequent if drawn[word]}
         if not kept:
             raise InputError(
                 f"No word of the text occurs {settings.min_count} times.",
-                "Give more text, or lower min_count.",
+                "Give more text, or lower the minimum count.",
             )
-        return train_word2vec(
-            again,
-            WordCounts(kept, counts.lines, counts.bytes),
-            replace(settings, min_count=1),
-            progress,
-        )
+        sample_counts = WordCounts(kept, counts.lines, counts.bytes)
+        return train_word2vec(sample, sample_counts, replace(settings, min_count=1), progress)
     finally:
-        again.unlink(missing_ok=True)
+        sample.unlink(missing_ok=True)
 
 
-def resample(sentences: Path, again: Path, seed: int) -> Counter[str]:
-    """Write a bootstrap resample of a words file, in the original order; return its word counts."""
+def resample(sentences: Path, sample: Path, seed: int) -> Counter[str]:
+    """Write a bootstrap resample of a words file, in the original order; return its word counts.
+
+    Example: of 3 lines, 3 random line numbers [2 0 2] -> times [1 0 2] -> lines 0 2 2.
+    """
     with sentences.open("rb") as file:
         lines = sum(1 for _ in file)
-    times = np.bincount(
-        np.random.default_rng(seed).integers(0, max(lines, 1), lines), minlength=lines
-    ).tolist()
+    drawn = np.random.default_rng(seed).integers(0, max(lines, 1), lines)
+    times = np.bincount(drawn, minlength=lines).tolist()
     words = Counter[str]()
-    with sentences.open("rb") as file, again.open("wb") as out:
+    with sentences.open("rb") as file, sample.open("wb") as out:
         for line, count in zip(file, times, strict=True):
+            if not count:
+                continue
             out.write(line * count)
-            for word in line.decode().rstrip("\n").split(" ") if count else ():
+            for word in line.decode().rstrip("\n").split(" "):
                 words[word] += count
     return words
