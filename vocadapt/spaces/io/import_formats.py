@@ -8,7 +8,6 @@ import gzip
 import re
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any
@@ -21,7 +20,7 @@ from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.io.row_reader import ImportedSpace, RowCollector, convert_read_errors
 from vocadapt.spaces.io.row_streams import detect_dimension, read_binary, read_text
-from vocadapt.spaces.io.tensors import StoredTensor, index_tensors, is_safetensors
+from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
 
 HEAD = 1 << 20  # bytes looked at before a format is chosen

@@ -3,6 +3,7 @@
 Only a newline ends a line: \\x85 and \\u2028 are part of the word.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_DOCUMENT_BYTES, read_whole
+
+COUNTED_WORD = re.compile(r"([^\t]*)\t([0-9]+)")
 
 
 @dataclass(frozen=True, eq=False)
