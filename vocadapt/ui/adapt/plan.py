@@ -12,7 +12,7 @@ from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.adapt import extension
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_metric, draw_note
+from vocadapt.ui.components.blocks import draw_metric, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.components.optional_input import optional_number
@@ -168,13 +168,12 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
     added_words(found)
     if found.dropped:
         with st.expander(f"{count(len(found.dropped))} removed tokens", expanded=not found.added):
-            st.dataframe(
+            draw_table(
                 {
                     "token": list(found.dropped),
                     "old id": [found.base.ids[token] for token in found.dropped],
                 },
                 height=240,
-                hide_index=True,
                 key="dropped",
                 column_config={"token": st.column_config.TextColumn()},
             )
@@ -244,7 +243,7 @@ def added_words(plan: VocabularyPlan) -> None:
     occurrences = (
         "as a whole word" if plan.settings.kind == "extend" else "occurrences"
     )  # a wordpiece stands in other words, too
-    st.dataframe(
+    draw_table(
         {
             "new token": [word.token for word in plan.added],
             "wordpieces before": [" ".join(word.pieces) for word in plan.added],
@@ -252,7 +251,6 @@ def added_words(plan: VocabularyPlan) -> None:
             **({occurrences: [word.count for word in plan.added]} if known else {}),
         },
         height=330,
-        hide_index=True,
         key="added",
         column_config={
             "new token": st.column_config.TextColumn(),

@@ -13,7 +13,13 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
@@ -253,10 +259,9 @@ def most_cut(asked: AdviceReport) -> None:
     if asked.task:
         table["in entities"] = [word.task_count for word in words]
     text = st.column_config.TextColumn()
-    st.dataframe(
+    draw_table(
         table,
         height=330,
-        hide_index=True,
         key="cut",
         column_config={"word": text, "wordpieces": text},
     )
@@ -286,7 +291,7 @@ def gains(asked: AdviceReport) -> None:
         name: st.column_config.TextColumn(help=about, alignment="right")
         for name, about in COLUMNS.items()
     }
-    st.dataframe(table, hide_index=True, key="gains", column_config=config)
+    draw_table(table, key="gains", column_config=config)
 
 
 def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:

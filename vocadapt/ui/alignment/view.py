@@ -16,7 +16,7 @@ from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSetti
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.alignment.methods import Row
 from vocadapt.ui.components import export, keyword_in_context, markup, word_query
-from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import mistakes
@@ -282,7 +282,7 @@ def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
         f" or more, aligned by {chosen.lower()} while held out; worst first. A badly aligned"
         " word often has another meaning in your domain, or is too rare."
     )
-    st.dataframe(
+    draw_table(
         {
             "word": [anchor.word for anchor in ordered],
             "cosine to its wordpiece": [anchor.cosine for anchor in ordered],
@@ -295,7 +295,6 @@ def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
             "residual": st.column_config.NumberColumn(format="%.3f", help="1 − cosine, held out."),
         },
         height=300,
-        hide_index=True,
         key="anchors",
     )
 

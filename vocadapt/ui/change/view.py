@@ -21,7 +21,13 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components import word_query
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards, plain
@@ -325,10 +331,9 @@ def _ranked_list(
         }
     words = [change.words[row] for row in rows]
     key = f"ranked_{kept[0]}_{kept[1]}"
-    st.dataframe(
+    draw_table(
         columns,
         height=300,
-        hide_index=True,
         key=key,
         on_select=lambda: _take_selected(key, words),
         selection_mode="single-row",

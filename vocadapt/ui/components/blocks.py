@@ -1,4 +1,4 @@
-"""Blocks of a page: a figure, a small gray note, a metric with a neutral second line."""
+"""Blocks of a page: figure, table, note, metric and command, each drawn alike on every page."""
 
 from typing import Any
 
@@ -25,3 +25,8 @@ def draw_metric(
 def draw_command(command: str) -> None:
     """Draw a shell command with its copy button."""
     st.code(command, language="bash", wrap_lines=True)
+
+
+def draw_table(data: Any, **options: Any) -> Any:
+    """Draw a table without an index column; options and result are those of `st.dataframe`."""
+    return st.dataframe(data, hide_index=True, **options)

@@ -17,7 +17,7 @@ from vocadapt.spaces.diagnostics.relations import (
     summarize_words,
 )
 from vocadapt.ui.components import export, intake
-from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import Seen, short
@@ -93,7 +93,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
         drawn = figures.plot_relations([relation.name for _, relation in named], marks)
         draw_figure(drawn, "relations")
     with right:
-        st.dataframe(
+        draw_table(
             {
                 "relation": [relation.name for _, relation, _, _ in found],
                 "space": [names[seen] for _, _, seen, _ in found],
@@ -108,7 +108,6 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "list": [one.name for one, *_ in found],
             },
             height=min(420, 38 + 35 * len(found)),
-            hide_index=True,
             key="relation_table",
             column_config=COLUMNS,
             placeholder="–",
@@ -155,9 +154,8 @@ def _similarity(
         "**Agreement with human judgment**: Spearman's correlation of cosine and human score"
     )
     columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
-    st.dataframe(
+    draw_table(
         dict(columns),
-        hide_index=True,
         key="similarity_table",
         column_config=COLUMNS,
         placeholder="–",

@@ -16,7 +16,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note, draw_table
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
@@ -165,7 +165,7 @@ def _standings(compared: InitializerComparison) -> None:
         [row.floor for row in board.rows],
     )
     draw_figure(figures.plot_leaderboard(names, cosines, errors, floors), "board")
-    st.dataframe(
+    draw_table(
         {
             "initializer": [
                 f"{row.initializer} (floor)" if row.floor else row.initializer for row in board.rows
@@ -190,7 +190,6 @@ def _standings(compared: InitializerComparison) -> None:
                 for name in ("median rank", "fallbacks")
             },
         },
-        hide_index=True,
         key="standings",
     )
     draw_note(

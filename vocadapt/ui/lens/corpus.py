@@ -12,7 +12,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
@@ -111,7 +111,7 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
 
 def selected_rows(changed: Sequence[Change]) -> list[int]:
     """Draw changed words as a table, and give the rows that are selected in it."""
-    event = st.dataframe(
+    event = draw_table(
         {
             "word": [change.word for change in changed],
             "occurrences": [change.count for change in changed],
@@ -120,7 +120,6 @@ def selected_rows(changed: Sequence[Change]) -> list[int]:
             "pieces saved": [change.saved for change in changed],
         },
         height=330,
-        hide_index=True,
         key="changed",
         on_select="rerun",
         selection_mode="single-row",
@@ -138,7 +137,7 @@ def changed_csv(changed: Sequence[Change]) -> str:
 def _table(rows: Sequence[TokenizationFigures]) -> None:
     """The figures of a whole text, one line a model."""
     first = rows[0]
-    st.dataframe(
+    draw_table(
         {
             "model": [row.model for row in rows],
             "pieces per word": [round(row.fertility, 3) for row in rows],
@@ -149,7 +148,6 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
             "one piece": [row.one_piece for row in rows],
             "[UNK]": [fraction(row.unknown) for row in rows],
         },
-        hide_index=True,
         key="fertility",
         column_config={
             "model": st.column_config.TextColumn(),

@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui.components import export, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame.address import here
@@ -158,7 +158,7 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
 def table(made: Sequence[PretrainedModel]) -> None:
     """All pretrained models, newest first."""
     rows = [(one, one.numbers, one.numbers["loss_per_character"]) for one in made]
-    st.dataframe(
+    draw_table(
         {
             "model": [one.name for one, _, _ in rows],
             "from": [one.model for one, _, _ in rows],
@@ -171,7 +171,6 @@ def table(made: Sequence[PretrainedModel]) -> None:
             "trained": [numbers["trainable"] for _, numbers, _ in rows],
             "frozen": [numbers["frozen"] for _, numbers, _ in rows],
         },
-        hide_index=True,
         key="pretrained_table",
         column_config={
             "model": st.column_config.TextColumn(),

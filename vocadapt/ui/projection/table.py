@@ -19,7 +19,7 @@ from vocadapt.lab.workspace.slices import (
     slices_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.export import draw_downloads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
@@ -91,9 +91,8 @@ def show(
         )
         return
     table = table_of(shown, chosen.ids, column)
-    st.dataframe(
+    draw_table(
         table,
-        hide_index=True,
         height=min(330, 40 + 35 * len(chosen.ids)),
         key="selected",
         column_config=TYPES,

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
 from vocadapt.training.tasks.examples import Example, Sentence, Text
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
@@ -106,9 +106,7 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(said)}. All of"
         " them:"
     )
-    st.dataframe(
-        _rows(cases, examples), hide_index=True, key="cases", height=min(38 + 35 * len(cases), 380)
-    )
+    draw_table(_rows(cases, examples), key="cases", height=min(38 + 35 * len(cases), 380))
 
 
 def _right(found: ConfusionMatrix) -> list[tuple[str, str]]:

@@ -30,7 +30,13 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
@@ -193,9 +199,8 @@ def _table(board: TaskLeaderboard) -> None:
         "model": [escape_invisible(one.model) for one in shown],
         "trained on": [one.trained_on for one in shown],
     }
-    st.dataframe(
+    draw_table(
         columns,
-        hide_index=True,
         key="board",
         column_config={
             headline: st.column_config.TextColumn(help=HELP["mean"]),
@@ -244,9 +249,8 @@ def group_means(groups: GroupMeans) -> None:
     ):
         return
     st.subheader("Means by task group")
-    st.dataframe(
+    draw_table(
         {"model · trained on": [escape_invisible(model) for model in groups], **held},
-        hide_index=True,
         key="groups",
     )
     draw_note(

@@ -17,7 +17,7 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import Chip, Marked, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
@@ -286,7 +286,7 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
             for row in rows
         ]
     widths = {"outvoted": st.column_config.TextColumn(width="large")}
-    st.dataframe(table, hide_index=True, height="content", column_config=widths)
+    draw_table(table, height="content", column_config=widths)
 
 
 def _labels(tried: ExamplePrediction) -> None:
@@ -310,7 +310,7 @@ def _labels(tried: ExamplePrediction) -> None:
             fraction(float(share)) for share in tried.probabilities(tokenization)[0]
         ]
     table["probability"] = [float(share) for share in tried.probabilities(tried.tokenization)[0]]
-    st.dataframe(table, hide_index=True, height="content", column_config={"probability": _bar(" ")})
+    draw_table(table, height="content", column_config={"probability": _bar(" ")})
     for _, vote in tried.votes:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
 
@@ -361,7 +361,7 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
         ]
     )
     rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
-    st.dataframe(
+    draw_table(
         {
             "tokenization": [tokenization for tokenization, _ in rows],
             "answer": [markup.escape_invisible(one.text) for _, one in rows],
@@ -370,7 +370,6 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
             "characters": [f"{count(one.start)}–{count(one.end)}" for _, one in rows],
             "of all answers": [one.probability for _, one in rows],
         },
-        hide_index=True,
         height="content",
         column_config={"of all answers": _bar(" ")},
     )

@@ -13,7 +13,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import export, keyword_in_context, markup, pickers, word_query
-from vocadapt.ui.components.blocks import draw_figure, draw_metric
+from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_table
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame import cache, mistakes
 
@@ -80,10 +80,9 @@ def word_table(space: EmbeddingSpace) -> None:
     columns: dict[str, Any] = {"word": space.words}
     if space.counts is not None:
         columns["occurrences"] = space.counts
-    st.dataframe(
+    draw_table(
         columns,
         height=330,
-        hide_index=True,
         key="words",
         column_config={"word": st.column_config.TextColumn()},
     )

@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.token_choice import UNUSED
-from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import count_cache
@@ -67,9 +67,8 @@ def _overlap(models: Sequence[Seen]) -> None:
             f"{fraction(shares[k])} · {count(commons[k])}"
             for shares, commons in zip(found.share, found.common, strict=True)
         ]
-    st.dataframe(
+    draw_table(
         columns,
-        hide_index=True,
         key="overlap",
         column_config={name: st.column_config.TextColumn() for name in columns},
     )
@@ -81,7 +80,7 @@ def _figures(models: Sequence[Seen]) -> None:
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
     ]
-    st.dataframe(
+    draw_table(
         {
             "vocabulary": [seen.label for seen in models],
             "tokens": [len(one.tokens) for one in profiles],
@@ -90,7 +89,6 @@ def _figures(models: Sequence[Seen]) -> None:
             "as continuations": [len(one.single_more) for one in profiles],
             "unreachable": [len(one.unreachable) for one in profiles],
         },
-        hide_index=True,
         key="profiles",
         column_config={"vocabulary": st.column_config.TextColumn()},
     )

@@ -16,7 +16,13 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import export, keyword_in_context, markup
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
@@ -246,7 +252,7 @@ def _tokens(
             "Select a token to see its tokenization without itself, its neighbors and its"
             " occurrences."
         )
-        event = st.dataframe(
+        event = draw_table(
             {
                 "token": [vocabulary.tokens[i] for i in order],
                 "": np.where(gone[order], "goes", "stays"),
@@ -257,7 +263,6 @@ def _tokens(
                 "occurrences": reducer.token_counts[order],
             },
             height=420,
-            hide_index=True,
             key=f"tokens_{gone.sum()}",
             on_select="rerun",
             selection_mode="single-row",
