@@ -25,15 +25,10 @@ def running(workspace: Workspace) -> None:
 
 def _told(job: Job, status: Status) -> None:
     """The job that runs: what it is, how far, its curves."""
-    words, button = st.columns([5, 1], vertical_alignment="center")
     left = status.seconds_left
     all_left = "" if left is None else f", about **{duration(left)}** left in all"
-    words.markdown(
-        f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}{all_left}"
-    )
-    with button:
-        panel.cancel_button(job, "cancel")
-    panel.bar(status)
+    line = f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}{all_left}"
+    panel.draw_running_job(job, status, line)
     seeds = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
     if not seeds or not isinstance(settings, FinetuneStep):

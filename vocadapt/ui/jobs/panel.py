@@ -156,6 +156,15 @@ def bar(status: Status) -> None:
     st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or unsaid)
 
 
+def draw_running_job(job: Job, status: Status, line: str) -> None:
+    """Draw a line about a living job (Markdown), its cancel button, and its progress bar."""
+    words, button = st.columns([5, 1], vertical_alignment="center")
+    words.markdown(line)
+    with button:
+        cancel_button(job, "cancel")
+    bar(status)
+
+
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
     """Ask a job to stop; one that has been asked for a while may be stopped by force."""
     asked = job.seconds_since_cancel_request
@@ -201,11 +210,7 @@ def _living(job: Job) -> None:
     if not status.alive:
         st.rerun()
     with st.container(border=True, key="job_panel"):
-        words, button = st.columns([5, 1], vertical_alignment="center")
-        words.markdown(f"{title(job)} · {pace(job, status)}")
-        with button:
-            cancel_button(job, "cancel")
-        bar(status)
+        draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
 
 
 def _queue(alive: list[Job], key: str, told: Told) -> None:

@@ -28,15 +28,12 @@ def running(workspace: Workspace) -> None:
 
 def _told(job: Job, status: Status) -> None:
     """The job that runs: what it is, how far, its held-out loss so far."""
-    words, button = st.columns([5, 1], vertical_alignment="center")
     stage = job.spec.settings.further.stage
-    words.markdown(
+    line = (
         f"{panel.CHIPS[status.state]} {panel.title(job)} · stage **{stage}** ·"
         f" {duration(status.seconds)}"
     )
-    with button:
-        panel.cancel_button(job, "cancel")
-    panel.bar(status)
+    panel.draw_running_job(job, status, line)
     curve = read_curve(job.folder / CHECKPOINT)
     if not curve.points:
         return
