@@ -20,7 +20,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
-    {"recipe", "catalog", "stage_weights", "pipeline"},
+    {"recipe", "presets", "stage_weights", "pipeline"},
     {"lab"},
     {"cli", "ui"},
     {"pages"},

@@ -13,7 +13,8 @@ from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
-from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.presets import PRESETS, get_preset
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation
@@ -49,7 +50,7 @@ def test_every_preset_without_word_vectors_walks(
     words = [f"word{i}" for i in range(500)]  # enough that may go
     model = open_model(make_bert("a", tokens=[*TINY_TOKENS, *words]))
     target = open_model(make_bert("b", tokens=[*TINY_TOKENS, *(f"x{word}" for word in words)]))
-    adapted = adapt(preset(name), model, Sources(corpus=corpus, target=target))
+    adapted = adapt(get_preset(name), model, Sources(corpus=corpus, target=target))
     share = int(name.rsplit("-", 1)[1]) / 100 if name.startswith("reduced") else 0.0
     more = (
         len(adapted.plan.added) if name.startswith("exbert") else 0
@@ -63,7 +64,7 @@ def test_every_preset_without_word_vectors_walks(
 @pytest.mark.parametrize("name", [name for name in UNTRAINED if "vectors" in PRESETS[name].needs])
 def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
-    adapted = adapt(small(preset(name)), model, Sources(corpus=corpus))
+    adapted = adapt(small(get_preset(name)), model, Sources(corpus=corpus))
     assert set(adapted.plan.added_tokens) == set(NEW)
     edit = Edit(model, open_model(adapted.save(tmp_path / "out")))
     assert [check for check in CHECKS if check != "reload" and not CHECKS[check](edit)[0]] == []
@@ -71,18 +72,18 @@ def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path
 
 def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -> None:
     first, second = (
-        adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
+        adapt(small(get_preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
         for _ in range(2)
     )
     np.random.seed(7)  # noqa: NPY002
-    third = adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
+    third = adapt(small(get_preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
     assert np.array_equal(first.rows.matrix, second.rows.matrix)
     assert np.array_equal(first.rows.matrix, third.rows.matrix)
 
 
 def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -> None:
     model = open_model(tiny_bert)
-    adapted = adapt(small(preset("green-bert")), model, Sources(corpus=corpus))
+    adapted = adapt(small(get_preset("green-bert")), model, Sources(corpus=corpus))
     found = count_departures(corpus, model.vocabulary, adapted.tokenizer, model.splitter)
     assert (found.missed, found.other) == (
         0,
@@ -93,7 +94,7 @@ def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -
 def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
     seen: list[float] = []
     adapt(
-        small(preset("green-bert")),
+        small(get_preset("green-bert")),
         open_model(tiny_bert),
         Sources(corpus=corpus),
         lambda fraction, message="": seen.append(
@@ -106,13 +107,13 @@ def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
 
 def test_nothing_to_learn_from(tiny_bert: Path) -> None:
     with pytest.raises(InputError, match="got neither"):
-        adapt(preset("green-bert"), open_model(tiny_bert), Sources())
+        adapt(get_preset("green-bert"), open_model(tiny_bert), Sources())
 
 
 def test_a_recipe_with_continued_pretraining_walks_to_its_end(
     tiny_bert: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
-    recipe = small(preset("green-bert+mlm"))
+    recipe = small(get_preset("green-bert+mlm"))
     training = replace(recipe.further.training, tokens=256, length=16, batch=8, lr=0.01)
     recipe = replace(recipe, further=replace(recipe.further, training=training))
     model, seen = open_model(tiny_bert), [0.0]
@@ -136,5 +137,5 @@ def test_a_recipe_with_continued_pretraining_walks_to_its_end(
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in UNTRAINED])
 def test_a_preset_with_continued_pretraining_is_another_one_and_more(name: str) -> None:
-    recipe, plain = preset(name), preset(name.removesuffix("+mlm"))
+    recipe, plain = get_preset(name), get_preset(name.removesuffix("+mlm"))
     assert replace(recipe, name=plain.name, about=plain.about, further=plain.further) == plain

@@ -2,10 +2,10 @@
 embeddings → adapted model → continued pretraining.
 
 >>> model = open_model("bert-base-uncased")
->>> adapted = adapt(preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
+>>> adapted = adapt(get_preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
 >>> adapted.save("bert-with-my-words")
 
-The same call gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model,
+The same call gives it the vocabulary of another model: adapt(get_preset("transfer-syntactic"), model,
 Sources(target=other)).
 """
 
@@ -18,8 +18,9 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.presets import get_preset
 from vocadapt.progress import Progress, parts, silent
-from vocadapt.recipe import Recipe, preset
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.stage_weights import weigh_stages
@@ -33,7 +34,7 @@ from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 
-__all__ = ["Sources", "adapt", "open_corpus", "open_model", "plan_adaptation", "preset"]
+__all__ = ["Sources", "adapt", "get_preset", "open_corpus", "open_model", "plan_adaptation"]
 
 
 @dataclass(frozen=True)

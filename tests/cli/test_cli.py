@@ -18,7 +18,8 @@ from tests.material.lab import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import format_facts, format_table, number
-from vocadapt.recipe import PRESETS, read_recipe
+from vocadapt.presets import PRESETS
+from vocadapt.recipe import read_recipe
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

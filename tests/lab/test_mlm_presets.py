@@ -19,7 +19,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.adapted_model import before_of
 from vocadapt.models.language_model import open_model
-from vocadapt.recipe import FOLLOWED, PRESETS, is_preset, preset
+from vocadapt.presets import FOLLOWED, PRESETS, get_preset, is_preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.stages import new_ids
 
@@ -81,7 +81,7 @@ def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
         "checks that everything else is as it was" in card
         and "trained further: stage `embeddings`" in card
     )
-    assert not list((tmp_path / "b").glob(".*")) and is_preset(preset("green-bert+mlm"))
+    assert not list((tmp_path / "b").glob(".*")) and is_preset(get_preset("green-bert+mlm"))
     assert (
         "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]
     )  # its budget was changed
@@ -141,7 +141,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     )
     numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
     assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
-    assert preset(name).needs == {"text", option.removeprefix("--")}
+    assert get_preset(name).needs == {"text", option.removeprefix("--")}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_model_without_a_masked_word_head_is_refused_at_once(
 
 def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
     seen = []
-    recipe = replace(preset("green-bert+mlm"), vectors=Word2VecSettings(epochs=1, workers=1))
+    recipe = replace(get_preset("green-bert+mlm"), vectors=Word2VecSettings(epochs=1, workers=1))
     training = replace(recipe.further.training, tokens=256, length=16, batch=8)
     for stage in ("embeddings", "continued"):
         asked = replace(recipe, further=replace(recipe.further, stage=stage, training=training))

@@ -21,7 +21,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
-from vocadapt.recipe import PRESETS, called, is_preset, preset, reduced_to
+from vocadapt.presets import PRESETS, build_reduction, format_recipe_name, get_preset, is_preset
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.wordpiece import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -50,7 +50,9 @@ def pair(make_bert: Callable[..., Path]) -> tuple[Path, Path]:
 
 
 def made(name: str, out: Path, source: Path, certify: bool = False, **inputs: object) -> Path:
-    spec = Spec("model", ModelStep(preset(name), certify=certify), {"model": str(source), **inputs})  # type: ignore[dict-item]
+    spec = Spec(
+        "model", ModelStep(get_preset(name), certify=certify), {"model": str(source), **inputs}
+    )  # type: ignore[dict-item]
     return run_step(spec, out).folder
 
 
@@ -160,17 +162,17 @@ def test_a_cased_target_is_refused(make_bert: Callable[..., Path], tmp_path: Pat
 
 
 def test_families_of_presets() -> None:
-    assert preset("reduced-longest-33").vocabulary.removed == 0.33
-    assert preset("combined-freq-50").vocabulary.cut == "freq"
-    assert is_preset(preset("reduced-cost-40")) and not is_preset(
+    assert get_preset("reduced-longest-33").vocabulary.removed == 0.33
+    assert get_preset("combined-freq-50").vocabulary.cut == "freq"
+    assert is_preset(get_preset("reduced-cost-40")) and not is_preset(
         PRESETS["green-bert"].__class__("mine")
     )
     for wrong in ("reduced-last-0", "reduced-last-101", "reduced-last-", "combined-shortest-25"):
         with pytest.raises(InputError):
-            preset(wrong)
+            get_preset(wrong)
     spec = Spec(
         "model",
-        ModelStep(preset("combined-freq-50")),
+        ModelStep(get_preset("combined-freq-50")),
         {"model": "a", "target": "b", "text": "t.txt"},
     )
     assert (
@@ -185,7 +187,10 @@ def test_a_bare_target_may_be_told_its_casing(pair: tuple[Path, Path], tmp_path:
     bare.write_text("\n".join([*TARGET, ""]), encoding="utf-8")
     inputs = {"model": str(pair[0]), "target": str(bare)}
     spec = Spec(
-        "model", ModelStep(preset("transfer-syntactic"), certify=False), inputs, casing="uncased"
+        "model",
+        ModelStep(get_preset("transfer-syntactic"), certify=False),
+        inputs,
+        casing="uncased",
     )  # type: ignore[arg-type]
     assert numbers_of(run_step(spec, tmp_path / "out").folder)["tokens_after"] == len(TARGET)
 
@@ -194,14 +199,14 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
     asked = Namespace(
         remove_by=None, add_by="savings", removed=None, preset="reduced-freq-25", recipe=None
     )
-    recipe = _change_heuristics(preset("reduced-freq-25"), asked)
+    recipe = _change_heuristics(get_preset("reduced-freq-25"), asked)
     plan = recipe.vocabulary
     assert (plan.kind, plan.cut, plan.removed, plan.refill) == ("combined", "freq", 0.25, "savings")
     assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
     asked = Namespace(
         remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
     )
-    assert _change_heuristics(preset("combined-freq-50"), asked).vocabulary.kind == "combined"
+    assert _change_heuristics(get_preset("combined-freq-50"), asked).vocabulary.kind == "combined"
 
 
 def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
@@ -209,15 +214,15 @@ def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_n
     counts.
     """
     for name in ("reduced-last-75", "combined-last-50", "reduced-longest-33"):
-        assert preset(name).vocabulary.count_marks, name
+        assert get_preset(name).vocabulary.count_marks, name
     assert "3.3.3" in PRESETS["reduced-last-75"].about
-    assert reduced_to(ReductionSettings("last", 0.25, count_marks=True)) == preset(
+    assert build_reduction(ReductionSettings("last", 0.25, count_marks=True)) == get_preset(
         "reduced-last-75"
     )
-    outside = reduced_to(ReductionSettings("last", 0.25))
-    assert not outside.vocabulary.count_marks and called(outside) == "last-75"
+    outside = build_reduction(ReductionSettings("last", 0.25))
+    assert not outside.vocabulary.count_marks and format_recipe_name(outside) == "last-75"
     asked = Namespace(remove_by="last", add_by=None, removed=0.5, preset=None, recipe=None)
-    assert not _change_heuristics(preset("combined-last-25"), asked).vocabulary.count_marks
+    assert not _change_heuristics(get_preset("combined-last-25"), asked).vocabulary.count_marks
 
 
 def test_the_mark_is_an_option_of_adapt(tiny_bert: Path, tmp_path: Path) -> None:
@@ -243,7 +248,10 @@ def test_pubmedbert_is_reduced_by_three_quarters_as_published(shared: Path) -> N
     )
     for heuristic in ("last", "longest", "random"):
         plan = plan_vocabulary(
-            pubmedbert, Splitter.bert(), PlanSources(), preset(f"reduced-{heuristic}-75").vocabulary
+            pubmedbert,
+            Splitter.bert(),
+            PlanSources(),
+            get_preset(f"reduced-{heuristic}-75").vocabulary,
         )
         assert len(plan.tokens) == 7630
     assert sum(map(len, group_protected_tokens(pubmedbert, count_marks=True).values())) == 6414

@@ -31,7 +31,8 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.models.language_model import open_model
-from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.presets import PRESETS, get_preset
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, AnchorFilter
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -537,7 +538,7 @@ def test_a_bad_spec_says_what_is_wrong(values, said):
 @pytest.mark.parametrize("above", [False, True])
 def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_bert, above):
     place = tmp_path / "lib" / "model"
-    recipe = preset("reduced-last-10")
+    recipe = get_preset("reduced-last-10")
     made = run_step(Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert}), place)
     again = Spec("model", ModelStep(recipe, certify=False), {"model": made.folder})
     with pytest.raises(InputError, match="is, or contains, the model that it would be made from"):

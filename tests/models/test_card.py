@@ -16,7 +16,7 @@ from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.card import code, model_card, new_words
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
-from vocadapt.recipe import preset
+from vocadapt.presets import get_preset
 
 WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
 
@@ -135,7 +135,7 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
     target = (
         open_model(make_bert(tokens=first)) if name.startswith(("transfer", "combined")) else None
     )
-    recipe = preset(name)
+    recipe = get_preset(name)
     folder = adapt(recipe, open_model(tiny_bert), Sources(target=target)).save(
         tmp_path / "out", recipe.to_dict()
     )
@@ -157,7 +157,7 @@ def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     text = card(
-        adapt(preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
+        adapt(get_preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
     )
     assert (
         "cut otherwise than before" in text

@@ -27,7 +27,8 @@ from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows, is_tied
-from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.presets import PRESETS, get_preset
+from vocadapt.recipe import Recipe
 from vocadapt.training.finetune.run_files import runs_in
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
@@ -45,7 +46,7 @@ def exbert(tmp_path_factory, tiny_bert):
 
 
 def made(name, out, model, text=None, **options):
-    recipe = preset(name)
+    recipe = get_preset(name)
     inputs = {"model": str(model), **({"text": str(text)} if "counts" in recipe.needs else {})}
     return run_step(
         Spec("model", ModelStep(recipe, **{"certify": False, **options}), inputs), out
@@ -272,7 +273,9 @@ def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path
 
 
 def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
-    spec = Spec("model", ModelStep(preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"})
+    spec = Spec(
+        "model", ModelStep(get_preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"}
+    )
     assert "--preset exbert-s2" in build_command(spec, tmp_path / "m")
 
 
@@ -299,7 +302,7 @@ def test_another_architecture_is_refused_before_anything_long(tiny_bert, tmp_pat
 
 
 def test_a_module_goes_with_any_recipe():
-    recipe = replace(preset("green-bert"), module=ModuleSettings("s1"))
+    recipe = replace(get_preset("green-bert"), module=ModuleSettings("s1"))
     assert recipe.to_dict()["module"] == {"size": "s1", "gate": 0.5, "seed": 1}
     assert (
         Recipe("x", vocabulary=PlanSettings("same"), module=ModuleSettings("s5")).module.size

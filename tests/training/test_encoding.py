@@ -15,7 +15,7 @@ from tests.material.finetuning import sentences, tiny_adapted
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
-from vocadapt.recipe import preset
+from vocadapt.presets import get_preset
 from vocadapt.training.finetune.encoding import (
     CUT_OFF,
     DIVIDED,
@@ -344,7 +344,7 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
     model = open_model(
         make_bert("big", tokens=[*TINY_TOKENS, *(f"word{place}" for place in range(300))])
     )
-    folder = adapt(preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
+    folder = adapt(get_preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
     there = list(load_tokenizers(open_model(folder)))
     assert there == ["adapted"]
     with pytest.raises(
@@ -366,7 +366,7 @@ def test_moved_rows_are_found_by_their_tokens(adapted, tokenizers, tmp_path):
 
 @pytest.mark.parametrize("name", ["exbert-no-vocabulary", "reinit-normal"])
 def test_a_model_with_the_vocabulary_it_had_has_one_cut(name, tiny_bert, tmp_path):
-    adapt(preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
+    adapt(get_preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
     assert list(load_tokenizers(open_model(tmp_path / "same"))) == ["base"]
     with pytest.raises(InputError, match="no adapted tokenization: no token was added"):
         check_tokenization("adapted", ["base"])

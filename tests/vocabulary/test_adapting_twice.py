@@ -13,7 +13,8 @@ from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt
-from vocadapt.recipe import Recipe, preset
+from vocadapt.presets import get_preset
+from vocadapt.recipe import Recipe
 from vocadapt.vocabulary.families.wordpiece import vocabulary_of
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.plan import PlanSettings
@@ -76,7 +77,7 @@ def test_no_wordpieces_are_inserted_behind_exact_words(tiny_bert: Path, tmp_path
 def test_the_exact_words_of_a_target_stay_such(tiny_bert: Path, tmp_path: Path) -> None:
     target = open_model(adapted_folder(tiny_bert, tmp_path / "target"))
     made = after(
-        preset("transfer-syntactic"),
+        get_preset("transfer-syntactic"),
         open_model(tiny_bert),
         Sources(target=target),
         tmp_path / "out",
@@ -90,7 +91,7 @@ def test_an_exact_word_that_is_a_wordpiece_of_the_target_becomes_one(
 ) -> None:
     once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
     target = open_model(make_bert(tokens=[*SPECIAL, "tachycardia", *TINY_TOKENS[5:]]))
-    made = after(preset("transfer-syntactic"), once, Sources(target=target), tmp_path / "out")
+    made = after(get_preset("transfer-syntactic"), once, Sources(target=target), tmp_path / "out")
     assert made.vocabulary.whole == frozenset()
     assert (
         made.fast_tokenizer.encode("tachycardias").ids
@@ -104,7 +105,7 @@ def test_a_target_that_only_orders_the_tokens_otherwise_is_certified(
 ) -> None:
     target = open_model(make_bert(tokens=[*PERMUTED, *more]))
     after(
-        preset("transfer-syntactic"),
+        get_preset("transfer-syntactic"),
         open_model(tiny_bert),
         Sources(target=target),
         tmp_path / "out",
@@ -124,7 +125,7 @@ def test_a_target_of_another_size_is_said(
     target = open_model(make_bert(tokens=[*TINY_TOKENS, *(f"term{i}" for i in range(9))][:size]))
     assert note in str(
         adapt(
-            preset("combined-last-100"), open_model(tiny_bert), Sources(target=target)
+            get_preset("combined-last-100"), open_model(tiny_bert), Sources(target=target)
         ).plan.summary()["note"]
     )
 

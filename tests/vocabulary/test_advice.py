@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from vocadapt.lab.workspace.strict_json import dumps
-from vocadapt.recipe import PRESETS
+from vocadapt.presets import PRESETS
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules

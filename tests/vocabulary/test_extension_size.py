@@ -46,13 +46,13 @@ def test_sizes_by_hand(plan):
 def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
     from dataclasses import replace
 
-    from vocadapt.pipeline import Sources, plan_adaptation, preset
+    from vocadapt.pipeline import Sources, get_preset, plan_adaptation
     from vocadapt.text.corpus import open_corpus
     from vocadapt.text.words import count_words
 
     model = open_model(tiny_bert)
     counts = count_words(open_corpus([write_text(tmp_path / "t.txt")]), model.splitter).counts
-    recipe = preset("exbert-s3")
+    recipe = get_preset("exbert-s3")
 
     def plan_of(size):
         return plan_adaptation(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.vocabulary.test_plan import plan
-from vocadapt.catalog import catalog
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
@@ -357,4 +356,4 @@ def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
         and "mean of all" in about
         and "[UNK]" in about
     )
-    assert catalog()["initializer"]["syntactic"] == about
+    assert INITIALIZERS["syntactic"].about == about

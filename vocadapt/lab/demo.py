@@ -25,8 +25,8 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, writing
 from vocadapt.models.language_model import open_model
+from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
-from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
 from vocadapt.spaces.io.bundled import find_gensim_file

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import transformers
+from accelerate.utils.memory import should_reduce_batch_size
 
 from vocadapt.errors import InputError
 from vocadapt.training.callbacks import check_finite
@@ -20,7 +21,6 @@ from vocadapt.training.masked.checkpoints import (
 from vocadapt.training.masked.losses import compute_losses
 
 NEXT_LOSS = "next_loss"  # name of the next-sentence loss in the log
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory")  # torch's messages on GPU and CPU
 
 
 class MaskedTokenTrainer(transformers.Trainer):
@@ -115,7 +115,7 @@ class FinetuningTrainer(transformers.Trainer):
             try:
                 return self._train_in_parts(model, inputs)
             except RuntimeError as error:
-                if not any(message in str(error) for message in OUT_OF_MEMORY):
+                if not should_reduce_batch_size(error):
                     raise
                 self._double_parts(model, len(inputs["input_ids"]), error)
 

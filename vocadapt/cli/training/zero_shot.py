@@ -11,8 +11,8 @@ from vocadapt.cli.tables import format_facts
 from vocadapt.cli.training.finetune import render_scores
 from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
+from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
-from vocadapt.recipe import preset
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
@@ -99,7 +99,7 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         options.model,
         Path(options.train),
         Path(options.test),
-        preset(options.preset),
+        get_preset(options.preset),
         options.vectors,
         tuple(options.corpus),
         training_preset(options.settings, **changes),

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vocadapt.catalog import catalog
+from vocadapt.analysis.errors.slicing import SLICES
 from vocadapt.cli.options import (
     add_casing,
     add_checkpoints,
@@ -30,21 +30,24 @@ from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
-from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.presets import PRESETS as RECIPES
+from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
-from vocadapt.recipe import PRESETS as RECIPES
-from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
+from vocadapt.recipe import Recipe, format_toml, read_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
+from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.stages import STAGES
 from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
-from vocadapt.vocabulary.plan.tokenizer import count_departures
+from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES, count_departures
 
 FURTHER = (
     "length",
@@ -63,14 +66,6 @@ REMOVED_ALONE = (
     "--removed is the fraction that --remove-by removes.",
     "Name a heuristic: --remove-by last.",
 )
-OF_TRAINING = (
-    "task",
-    "training",
-    "stage",
-    "pretraining",
-    "tokenization",
-    "scorer",
-)  # what no recipe chooses
 
 
 def _add_adapt_options(parser: Parser) -> None:
@@ -212,11 +207,11 @@ def _choose_recipe(options: Namespace) -> Recipe:
     if options.recipe:
         recipe = read_recipe(Path(options.recipe))
     elif options.preset:
-        recipe = preset(options.preset)
+        recipe = get_preset(options.preset)
     elif options.remove_by or options.add_by:
-        recipe = preset("combined-last-25")
+        recipe = get_preset("combined-last-25")
     else:
-        recipe = preset("green-bert")
+        recipe = get_preset("green-bert")
     if options.remove_by or options.add_by:
         recipe = _change_heuristics(recipe, options)
     elif options.removed is not None:
@@ -424,6 +419,21 @@ SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretr
 Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
 
 
+REGISTRIES: dict[str, Mapping[str, Any]] = {  # what the command presets lists
+    "preset": RECIPES,
+    "alignment": METHODS,
+    "projection": PROJECTIONS,
+    "initializer": INITIALIZERS,
+    "reduction": REDUCTIONS,
+    "augmentation": AUGMENTATIONS,
+    "trainer": TRAINERS,
+    "plan": KINDS,
+    "tokenizer": TOKENIZER_MODES,
+    "module": SIZES,
+    "slice": SLICES,
+}
+
+
 def _add_presets_options(parser: Parser) -> None:
     parser.add_argument(
         "--toml",
@@ -434,13 +444,12 @@ def _add_presets_options(parser: Parser) -> None:
 
 def _list_presets(options: Namespace, progress: Progress) -> Answer:
     if options.toml is not None:
-        recipe = preset(options.toml)
-        return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
-    chosen = {group: entries for group, entries in catalog().items() if group not in OF_TRAINING}
-    tables = [
-        format_table((group, "what it does"), list(entries.items()))
-        for group, entries in chosen.items()
-    ]
+        recipe = get_preset(options.toml)
+        return Answer(recipe.to_dict(), format_toml(recipe).rstrip())
+    tables = []
+    for kind, registry in REGISTRIES.items():
+        lines = [(name, entry.about) for name, entry in registry.items()]
+        tables.append(format_table((kind, "what it does"), lines))
     return Answer(
         {name: recipe.to_dict() for name, recipe in RECIPES.items()},
         "\n\n".join([*tables, SOURCES]),

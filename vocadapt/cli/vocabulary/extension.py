@@ -20,8 +20,8 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_adaptation
+from vocadapt.presets import EXTENSION, get_preset
 from vocadapt.progress import Progress, part
-from vocadapt.recipe import EXTENSION, preset
 from vocadapt.settings import limits
 from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import PlanSettings
@@ -60,7 +60,7 @@ def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
     root = Workspace(Path(options.workspace)).root if options.workspace else None
     corpus = read_corpus(options.corpus, corpus_settings(options))
     counts = load_or_count_words(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
-    recipe = preset(PRESET)
+    recipe = get_preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
     plan = plan_adaptation(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
     sizes = [

@@ -30,8 +30,8 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.presets import build_reduction
 from vocadapt.progress import Progress, part
-from vocadapt.recipe import reduced_to
 from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.vocab_file import Fault, format_faults, read_listing
@@ -330,7 +330,7 @@ def _add_reduce_options(parser: Parser) -> None:
 
 def _reduce(options: Namespace, progress: Progress) -> Answer:
     chosen = ReductionSettings(options.heuristic, options.keep, options.seed, options.count_marks)
-    recipe = reduced_to(chosen)
+    recipe = build_reduction(chosen)
     inputs = {"model": options.model, **({"text": options.corpus} if options.corpus else {})}
     spec = Spec(
         "model",

@@ -13,8 +13,9 @@ from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.contextual.word_vectors import layers_of
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
+from vocadapt.presets import PRESETS, format_recipe_name, is_preset
 from vocadapt.progress import Progress, parts
-from vocadapt.recipe import PRESETS, Recipe, called, is_preset, write_recipe
+from vocadapt.recipe import Recipe, write_recipe
 from vocadapt.settings import setting, show_only
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -66,7 +67,7 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     write_recipe(recipe, task.draft / "recipe.toml")
 
     # 3. Measure the result, for the manifest and the model card.
-    numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
+    numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(layers_of(task.model))
     if adapted.rows.fallbacks:

@@ -10,7 +10,8 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.word_vectors import layers_of
 from vocadapt.models.extension_size import ModuleSize
-from vocadapt.recipe import EXTENSION, Recipe
+from vocadapt.presets import EXTENSION
+from vocadapt.recipe import Recipe
 from vocadapt.settings import limits
 from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.number_formats import count, fraction

@@ -6,7 +6,8 @@ import streamlit as st
 
 from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.recipe import PRESETS, Recipe
+from vocadapt.presets import PRESETS
+from vocadapt.recipe import Recipe
 from vocadapt.settings import limits
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.adapt import extension

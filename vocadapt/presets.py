@@ -1,0 +1,240 @@
+"""Presets: recipes of published methods, by name.
+
+Beside those in PRESETS there are `reduced-HEURISTIC-PERCENT` and `combined-HEURISTIC-PERCENT` with any
+removal heuristic and percentage.
+"""
+
+import re
+from dataclasses import replace
+
+from vocadapt.errors import InputError
+from vocadapt.models.extension_size import SIZES, ModuleSettings
+from vocadapt.recipe import Recipe
+from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
+from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.reduction import ReductionSettings
+
+
+def _build_transfer(how: str, method: str, about: str, renew: bool = False) -> Recipe:
+    plan, rows = PlanSettings("transfer", renew=renew), InitializerSettings(method)
+    return Recipe(
+        f"transfer-{how}",
+        f"{about} (Fast 2023, section 4.4.5)",
+        vocabulary=plan,
+        rows=rows,
+        tokenizer="replacement",
+    )
+
+
+def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
+    """Return the preset of a reduction: `reduced-last-25` removes a quarter of the vocabulary, the tokens
+    that were added last (Fast 2023, section 4.4.4).
+
+    The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That
+    decides which tokens are "shorter than four characters" and always kept: 6,414 of PubMedBERT's
+    30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
+    possible only with ##. Without a preset, ## does not count.
+    """
+    about = (
+        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
+        " as it was (Fast 2023, section 4.4.4); lengths include ## (3.3.3)"
+    )
+    plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
+    return Recipe(
+        f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement"
+    )
+
+
+def build_reduction(settings: ReductionSettings) -> Recipe:
+    """Return the recipe of a reduction; a preset if one has the same settings."""
+    percent, removed = round(100 * (1 - settings.keep), 6), round(1 - settings.keep, 12)
+    named = build_reduction_preset(settings.heuristic, percent)
+    if not settings.count_marks:
+        about = (
+            f"{percent:g} % of the vocabulary goes, by heuristic {settings.heuristic}; every row"
+            " that stays is as it was"
+        )
+        named = replace(named, name=f"{settings.heuristic}-{percent:g}", about=about)
+    plan = replace(
+        named.vocabulary, removed=removed, seed=settings.seed, count_marks=settings.count_marks
+    )
+    return replace(named, vocabulary=plan)
+
+
+def build_combination_preset(heuristic: str, percent: int) -> Recipe:
+    """Return the preset of a reduction with refill: `combined-last-50` removes half of the vocabulary and
+    adds the target's first tokens (Fast 2023, section 4.4.6).
+
+    Lengths include the ##, as in `build_reduction_preset`.
+    """
+    about = (
+        f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
+        " (Fast 2023, section 4.4.6)"
+    )
+    plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
+    rows = InitializerSettings("syntactic")
+    return Recipe(
+        f"combined-{heuristic}-{percent}",
+        about,
+        vocabulary=plan,
+        rows=rows,
+        tokenizer="replacement",
+    )
+
+
+def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
+    """Return a recipe with continued pretraining on the text: `green-bert+mlm`.
+
+    Fast 2023 does without this step.
+    """
+    about = (
+        f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
+        " (--stage continued)"
+    )
+    return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=ContinuedSettings(stage))
+
+
+def _build_exbert(
+    name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
+) -> Recipe:
+    """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random embeddings,
+    and adds an extension module to every layer.
+    """
+    plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
+    mode = "insertion" if plan.kind == "extend" else "exact-word"
+    rows, module = InitializerSettings("random-normal"), ModuleSettings(size)
+    return Recipe(
+        f"exbert-{name}",
+        f"{about} (Tai et al. 2020)",
+        vocabulary=plan,
+        rows=rows,
+        tokenizer=mode,
+        module=module,
+    )
+
+
+EXTENSION = 17_748  # tokens that exBERT added as published
+PUBLISHED_CUTS = ("last", "longest", "freq", "random")
+FOLLOWED = (
+    "green-bert",
+    "transfer-syntactic",
+    "transfer-semantic",
+)  # by masked-word training, in a preset of its own
+PRESETS: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "green-bert",
+            "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et"
+            " al. 2020)",
+        ),
+        Recipe(
+            "green-bert-identity",
+            "the same without a map, W = 1 (their ablation)",
+            rows=InitializerSettings("identity"),
+        ),
+        Recipe(
+            "green-bert-random",
+            "the same words with random rows (their ablation)",
+            rows=InitializerSettings("random-normal"),
+        ),
+        Recipe(
+            "green-bert-replace",
+            "their radical variant: every old token that has a word vector takes it too; the others"
+            " keep their row",
+            vocabulary=PlanSettings("replace"),
+        ),
+        Recipe(
+            "reinit-normal",
+            "the same vocabulary, every row drawn anew from a normal distribution (Fast 2023, section 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True),
+            rows=InitializerSettings("random-normal"),
+        ),
+        Recipe(
+            "reinit-uniform",
+            "the same vocabulary, every row drawn anew from a uniform distribution (Fast 2023, section 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True),
+            rows=InitializerSettings("random-uniform"),
+        ),
+        _build_transfer(
+            "target",
+            "target",
+            "the target's vocabulary with the target's own rows: the naive way",
+            renew=True,
+        ),
+        _build_transfer(
+            "random",
+            "random-normal",
+            "the target's vocabulary, every row drawn at random",
+            renew=True,
+        ),
+        _build_transfer(
+            "syntactic",
+            "syntactic",
+            "the target's vocabulary; a new token's row is the mean of its sub-tokens'",
+        ),
+        _build_transfer(
+            "semantic",
+            "semantic",
+            "the target's vocabulary; a new token's row is the mean of common ones next to it",
+        ),
+        *(
+            build_reduction_preset(heuristic, percent)
+            for heuristic in PUBLISHED_CUTS
+            for percent in (25, 50, 75)
+        ),
+        *(build_combination_preset("last", percent) for percent in (25, 50, 75, 100)),
+        *(
+            _build_exbert(
+                name,
+                "wordpieces of the domain behind the old ones; a module beside every layer,"
+                f" {size.about}",
+                size=name,
+            )
+            for name, size in SIZES.items()
+        ),
+        _build_exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
+        _build_exbert(
+            "no-module", "the new tokens, and no module: as published all is trained then", size=""
+        ),
+    )
+}
+PRESETS |= {recipe.name: recipe for recipe in (add_pretraining(PRESETS[name]) for name in FOLLOWED)}
+FAMILIES = {
+    "reduced": build_reduction_preset,
+    "combined": build_combination_preset,
+}  # <family>-<cut heuristic>-<percent removed>
+FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
+
+
+def get_preset(name: str) -> Recipe:
+    """Return the preset of this name; raises InputError with similar names if there is none."""
+    if name in PRESETS:
+        return PRESETS[name]
+    found = FAMILY.fullmatch(name)
+    if found and 0 < int(found[3]) <= 100:
+        return FAMILIES[found[1]](found[2], int(found[3]))
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, PRESETS, n=2)
+    raise InputError(
+        f"Unknown preset {name!r}.",
+        f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}.",
+    )
+
+
+def is_preset(recipe: Recipe) -> bool:
+    """Return whether a recipe equals the preset of its name."""
+    try:
+        return get_preset(recipe.name) == recipe
+    except InputError:
+        return False
+
+
+def format_recipe_name(recipe: Recipe) -> str:
+    """Return the name of a recipe for display; one that differs from the preset of its name is
+    marked.
+    """
+    changed = (recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)) and not is_preset(recipe)
+    return f"{recipe.name}, changed" if changed else recipe.name
