@@ -9,6 +9,8 @@ import inspect
 import io
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -217,6 +219,81 @@ def check_scorer(folder: Path) -> None:
 
 def test_a_scorer(in_extended_process, tmp_path):
     in_extended_process(check_scorer, tmp_path)
+
+
+# A step: its command, its command line, its form, its job, its manifest.
+
+
+def check_step(text: Path, folder: Path) -> None:
+    from vocadapt.lab.jobs import queue
+    from vocadapt.lab.steps import STEPS
+    from vocadapt.lab.steps.spec import Spec
+    from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+
+    # 1. The command, in the overview, with its help and for real.
+    assert "letters count" in run_command("--help")
+    assert all(
+        word in run_command("letters", "count", "--help") for word in ("--top", "(default 3)")
+    )
+    given = ("letters", "count", "--corpus", text, "--top", 2, "--lower", "--json")
+    made = json.loads(run_command(*given, "--out", folder / "tally"))
+    assert made["numbers"]["most"] == "t"
+    manifest = open_artifact(folder / "tally").manifest
+    assert manifest.kind == "tallies" and manifest.settings == {"top": 2, "lower": True}
+    assert json.loads((folder / "tally" / "letters.json").read_text()) == {"t": 3, "a": 2}
+
+    # 2. The command line of the manifest makes the same again.
+    shutil.move(folder / "tally", folder / "first")
+    run_command(*shlex.split(manifest.command)[3:])
+    again = open_artifact(folder / "tally").manifest
+    assert (again.settings, again.numbers) == (manifest.settings, manifest.numbers)
+
+    # 3. A spec survives JSON; it runs as a job, in another process.
+    workspace = Workspace(folder / "trials")
+    settings = STEPS["letters"].settings(top=1)
+    spec = Spec("letters", settings, {"text": text})
+    assert Spec.from_json(spec.to_json()) == spec
+    job = queue.start(workspace, spec, "mine")
+    assert job.wait(120).state == "done", job.log()
+    assert workspace.artifact("tallies", "mine").manifest.numbers["most"] == "a"
+    assert "letters count" in job.command and "--top 1" in job.command
+
+
+def test_a_step(in_extended_process, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("Tat at\n")
+    in_extended_process(check_step, text, tmp_path)
+
+
+def check_form_of_step(text: Path, folder: Path) -> None:
+    from vocadapt.lab.jobs import queue
+    from vocadapt.lab.steps.corpus import CorpusStep
+    from vocadapt.lab.steps.run import run_step
+    from vocadapt.lab.steps.spec import Spec
+    from vocadapt.lab.workspace.workspace import Workspace
+
+    workspace = Workspace(folder / "trials")
+    run_step(Spec("corpus", CorpusStep(), {"text": text}), workspace.folder("corpora", "short"))
+    page = draw_page("pages/start/jobs.py", workspace.root)
+    assert page.selectbox(key="jobs_step").options == ["Count letters"]
+    page.multiselect(key="jobs_letters_text").set_value(["short"])
+    page.number_input(key="jobs_letters_top").set_value(1)
+    page.checkbox(key="jobs_letters_lower").set_value(True)
+    page.button(key="jobs_letters_start").click().run()
+    assert not page.exception, page.exception
+    job = queue.list_jobs(workspace)[0]
+    assert (job.spec.step, job.spec.settings.top, job.spec.settings.lower) == ("letters", 1, True)
+    assert job.wait(120).state == "done", job.log()
+    page = draw_page("pages/start/jobs.py", workspace.root)
+    assert page.selectbox(key="jobs_result").value == "letters"
+    assert any("most: **t**" in line.value for line in page.markdown)
+    assert any("Count letters" in heading.value for heading in page.subheader)
+
+
+def test_the_form_of_a_step(in_extended_process, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("Tat at\n")
+    in_extended_process(check_form_of_step, text, tmp_path)
 
 
 def check_menus(workspace: Path) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.ui.components import glossary
 from vocadapt.ui.frame import frame
-from vocadapt.ui.jobs import view
+from vocadapt.ui.jobs import step_form, view
 
 workspace = frame.workspace()
 st.title("Jobs")
@@ -14,3 +14,4 @@ st.markdown(
 )
 glossary.offer_terms("artifact", "job", "step", "workspace")
 view.board(workspace)
+step_form.draw_more_steps(workspace)

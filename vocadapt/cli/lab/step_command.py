@@ -1,6 +1,7 @@
 """The command of a step, built from the step's declaration: inputs, settings, output folder."""
 
 from argparse import Namespace
+from typing import Any
 
 from vocadapt.cli.options import (
     TEXT,
@@ -54,12 +55,15 @@ def build_step_command(step: Step) -> Command:
 
 def _add_input(parser: Parser, role: Role, required: bool) -> None:
     """Add the option of an input, or the positional argument of one without a flag."""
-    option = {"metavar": METAVARS.get(role.kind, "DIR"), "help": role.help or _describe(role)}
+    option: dict[str, Any] = {
+        "metavar": METAVARS.get(role.kind, "DIR"),
+        "help": role.help or _describe(role),
+    }
     if role.several:
         option["nargs"] = "+"
     destination = f"input_{role.name}"
     if role.flag:
-        parser.add_argument(role.flag, dest=destination, required=required, **option)  # type: ignore[arg-type]
+        parser.add_argument(role.flag, dest=destination, required=required, **option)
     else:
         parser.add_argument(destination, **option)
 

@@ -101,6 +101,7 @@ STEP = Step(
     needs=(VECTORS, MODEL),
     libraries=("numpy", "scipy", "tokenizers", "safetensors"),
     command=("align",),
+    page="pages/words/alignment.py",
     out="--save",
     seed="alignment.seed",
 )

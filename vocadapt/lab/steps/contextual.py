@@ -86,6 +86,8 @@ STEP = Step(
         " every command that takes vectors or a model reads from the model, without a text."
     ),
     command=("vectors", "contextual"),
+    page="pages/words/vectors.py",
+    selected_by="vectors_vectors",
     seed="contextual.seed",
     steady=True,
 )

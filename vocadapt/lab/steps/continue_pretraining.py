@@ -36,6 +36,8 @@ STEP = Step(
     needs=(MODEL, TEXT),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("pretrain",),
+    page="pages/train/pretraining.py",
+    selected_by="pretraining_pretrained",
     resumes=True,
     seed="further.training.seed",
 )

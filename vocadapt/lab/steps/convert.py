@@ -25,5 +25,7 @@ STEP = Step(
     makes="models",
     needs=(replace(MODEL, flag="", help="model folder (or hub name) with pytorch_model.bin"),),
     command=("convert",),
+    page="pages/vocabulary/lens.py",
+    selected_by="lens_models",
     libraries=("torch", "safetensors"),
 )

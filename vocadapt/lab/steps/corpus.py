@@ -58,6 +58,8 @@ STEP = Step(
     needs=(replace(TEXT, flag=""),),
     takes=(replace(MODEL, bare=True),),
     command=("words", "count"),
+    page="pages/words/vectors.py",
+    selected_by="vectors_corpus",
     out="",
     express=express_as_count,
     steady=True,

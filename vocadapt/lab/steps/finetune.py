@@ -440,6 +440,7 @@ STEP = Step(
     ),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("finetune",),
+    page="pages/train/results.py",
     resumes=True,
     seed="seeds",
 )

@@ -104,4 +104,6 @@ STEP = Step(
     needs=(FILE,),
     takes=(MATRIX_WORDS, replace(MODEL, bare=True), ONLY),
     command=("vectors", "import"),
+    page="pages/words/vectors.py",
+    selected_by="vectors_vectors",
 )

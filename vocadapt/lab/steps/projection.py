@@ -301,5 +301,7 @@ STEP = Step(
     takes=(Role("other", "--other", "Second space"),),
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     command=("project",),
+    page="pages/see/projection.py",
+    selected_by="projection_view",
     seed="projection.seed",
 )

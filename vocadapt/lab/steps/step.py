@@ -63,6 +63,8 @@ class Step:
         None  # spec → the one to write as a command, or None
     )
     own_arguments: Callable[[Any, Path], list[str]] | None = None  # settings → more arguments
+    page: str = ""  # its page; "": a form on the page Jobs, and the result there
+    selected_by: str = ""  # query parameter of the page that selects a result by its name
     resumes: bool = False  # it leaves checkpoints in the folder that its Task names
     steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 

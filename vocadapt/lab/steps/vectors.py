@@ -50,5 +50,7 @@ STEP = Step(
     needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
     libraries=("numpy", "tokenizers", "gensim", "safetensors"),
     command=("vectors", "train"),
+    page="pages/words/vectors.py",
+    selected_by="vectors_vectors",
     seed="word2vec.seed",
 )

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame.names import label_of, models_of, spaces_of
+from vocadapt.ui.jobs import panel, step_form
 from vocadapt.ui.projection.controls import NONE
 
 Address = dict[str, str]
@@ -15,39 +17,20 @@ SPACE_ROLES = (
     "target",
 )  # inputs that the embeddings of new tokens were transferred from
 
-VECTORS, ALIGNMENT = "pages/words/vectors.py", "pages/words/alignment.py"
-LENS, INITIALIZERS, ADAPT = (
-    "pages/vocabulary/lens.py",
-    "pages/vocabulary/initializers.py",
-    "pages/vocabulary/adapt.py",
-)
-PROJECTION, PRETRAINING, RESULTS = (
-    "pages/see/projection.py",
-    "pages/train/pretraining.py",
-    "pages/train/results.py",
-)
 
-
-def find_result_page(job: Job) -> tuple[str, Address] | None:
-    """Return the page that shows the result of a finished job, and its query parameters; None if
-    there is none.
-    """
-    view = VIEWS.get(job.spec.step)
-    if view is None:
-        return None
-    page, address_of = view
-    return page, address_of(job)
-
-
-def _named(key: str) -> Callable[[Job], Address]:
-    """Return a function that builds the query parameters that select the artifact in the picker of
-    this key.
-    """
-    return lambda job: {key: job.target.name}
+def find_result_page(job: Job) -> tuple[str, Address]:
+    """Return the page that shows the result of a finished job, and its query parameters."""
+    step = STEPS[job.spec.step]
+    if not step.page:
+        return panel.PAGE, {step_form.STEP: step.about, step_form.RESULT: job.target.name}
+    address = {step.selected_by: job.target.name} if step.selected_by else {}
+    if step.name in SELECTIONS:
+        address |= SELECTIONS[step.name](job)
+    return step.page, address
 
 
 def _corpus(job: Job) -> Address:
-    return {"vectors_corpus": job.target.name, **_model(job, "vectors_model")}
+    return _model(job, "vectors_model")
 
 
 def _alignment(job: Job) -> Address:
@@ -63,7 +46,7 @@ def _alignment(job: Job) -> Address:
 def _leaderboard(job: Job) -> Address:
     given = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
     target = {"initializers_target": label_of(given, spaces_of(job.workspace))}
-    return {**target, **_model(job, "initializers_model"), "initializers_board": job.target.name}
+    return {**target, **_model(job, "initializers_model")}
 
 
 def _projection(job: Job) -> Address:
@@ -72,7 +55,6 @@ def _projection(job: Job) -> Address:
     return {
         "projection_space": space,
         "projection_other": label_of(other, known) if other else NONE,
-        "projection_view": job.target.name,
     }
 
 
@@ -90,17 +72,11 @@ def _model(job: Job, key: str) -> Address:
     return {key: label_of(given, models_of(job.workspace))} if given else {}
 
 
-VIEWS: dict[str, tuple[str, Callable[[Job], Address]]] = {
-    "corpus": (VECTORS, _corpus),
-    "vectors": (VECTORS, _named("vectors_vectors")),
-    "contextual": (VECTORS, _named("vectors_vectors")),
-    "import": (VECTORS, _named("vectors_vectors")),
-    "alignment": (ALIGNMENT, _alignment),
-    "model": (ADAPT, _named("adapt_adapted")),
-    "leaderboard": (INITIALIZERS, _leaderboard),
-    "pretrain": (LENS, _named("lens_models")),
-    "continued": (PRETRAINING, _named("pretraining_pretrained")),
-    "finetune": (RESULTS, _run),
-    "convert": (LENS, _named("lens_models")),
-    "projection": (PROJECTION, _projection),
+# By step: what else must be selected on its page to see a result.
+SELECTIONS: dict[str, Callable[[Job], Address]] = {
+    "corpus": _corpus,
+    "alignment": _alignment,
+    "leaderboard": _leaderboard,
+    "finetune": _run,
+    "projection": _projection,
 }

@@ -170,20 +170,14 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
 
 
 def _see(job: Job) -> None:
-    """Link to the page of a job's result, or name its folder if no page shows it."""
-    found = result_pages.find_result_page(job)
-    if found:
-        page, address = found
-        st.page_link(
-            page,
-            label="Show result",
-            icon=":material/arrow_forward:",
-            query_params={**address, **here()},
-        )
-    else:
-        st.markdown(
-            "No page shows the result of this step: see its folder under *Details & export*."
-        )
+    """Link to the page of a job's result."""
+    page, address = result_pages.find_result_page(job)
+    st.page_link(
+        page,
+        label="Show result",
+        icon=":material/arrow_forward:",
+        query_params={**address, **here()},
+    )
 
 
 def _picture(job: Job, alive: bool) -> None:
