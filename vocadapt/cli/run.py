@@ -37,12 +37,12 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "CONTEXT",
         "show the lines of a text that contain a word or a wordpiece",
     ),
-    "vectors train": ("words.vectors", "TRAIN", "train word vectors on a text"),
-    "vectors import": ("words.vectors", "IMPORT", "import word vectors of another program"),
+    "vectors train": (STEP, "vectors", "train word vectors on a text"),
+    "vectors import": (STEP, "import", "import word vectors of another program"),
     "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgments"),
     "vectors contextual": (
-        "words.vectors",
-        "CONTEXTUAL",
+        STEP,
+        "contextual",
         "compute contextual vectors: mean outputs of a layer for each word",
     ),
     "align": (
