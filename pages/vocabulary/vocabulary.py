@@ -52,6 +52,6 @@ else:
         else:
             lens_corpus.not_counted(workspace, corpus, models[:1])
 with mistakes.shown():
-    profiles.beside(workspace, models, corpus)
+    profiles.compare(workspace, models, corpus)
 if corpus and reducer:
     vocabulary_view.details(corpus, models, reducer)

@@ -58,7 +58,7 @@ def test_numbers_by_hand_and_a_zero_row(open_page, plane):
     app = open_page(PAGE, plane)
     assert not app.exception and not app.error
     assert ">.471<" in markup(app)  # 2 √½ / 3
-    assert any("1 rows are zero" in text for text in texts(app))
+    assert any("Excluded: 1 zero vectors" in text for text in texts(app))
     assert any("two random tokens have a cosine of .471" in text for text in texts(app))
 
 

@@ -50,35 +50,37 @@ class Seen:
 
     @property
     def opened(self) -> OpenedSpace:
-        """The space as it lies there."""
+        """The space with all tokens."""
         return cache.opened(self.name)
 
     @property
     def key(self) -> Key:
-        """Changes with the files behind it, and with the tokens that count."""
+        """Cache key: changes with the files of the space and with the selected tokens."""
         return cache.space_stamp(self.name), self.tokens
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The rows that count; raises InputError where none is left."""
+        """The selected tokens; raises InputError if none is left."""
         return _counted(self.key, self.opened)
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """Labels without the kind of each ("model · "), where they stay apart without."""
+    """Return labels without their kinds ("model · "), if they are unique without."""
     short = [name.split(" · ", 1)[-1] for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
 
 @dataclass(frozen=True, eq=False)
 class NormView:
-    """Lengths of the rows against frequency: how frequency is known, both for every row, and the
-    bands.
+    """Norms of a space against frequency.
+
+    by: "counts" or "ids", how the frequency is known. frequency, norms: of each token. bands: of
+    groups of tokens.
     """
 
     by: str
     frequency: Values
-    lengths: Values
+    norms: Values
     bands: NormBands
 
 
@@ -98,29 +100,34 @@ def hubness(seen: Seen) -> Hubness | None:
 
 
 def norms(seen: Seen) -> NormView:
-    """What the picture of norms shows."""
+    """Return norms and frequencies of the tokens of a space."""
     return _norms(seen.key, seen.space)
 
 
 def lists_of(file: Path | None) -> tuple[RelationList, ...]:
-    """The lists at hand, or what a file holds; raises InputError with the number of a line that
-    does not fit.
+    """Return the bundled lists, or those of a file; raises InputError with the number of an invalid
+    line.
     """
-    return _lists(
-        str(file) if file else "",
-        f"{file.stat().st_size} {file.stat().st_mtime_ns}" if file else "",
-    )
+    return _lists(str(file or ""), _file_stamp(file))
 
 
 def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:
-    """Those lists in a space."""
-    stamp = f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" if file else ""
-    return _scores((*seen.key, stamp), seen.opened, lists_of(file), own_mean(seen))
+    """Return the scores of these lists in a space."""
+    return _scores(
+        (*seen.key, str(file or ""), _file_stamp(file)), seen.opened, lists_of(file), own_mean(seen)
+    )
 
 
 def own_mean(seen: Seen) -> float | None:
-    """The mean cosine of a space that its relations are corrected by."""
+    """Return the mean cosine of a space, which its relations are corrected by."""
     return _own_mean(seen.key, seen.space)
+
+
+def _file_stamp(file: Path | None) -> str:
+    """Return a cache key that changes with a file; "" without one."""
+    if file is None:
+        return ""
+    return f"{file.stat().st_size} {file.stat().st_mtime_ns}"
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

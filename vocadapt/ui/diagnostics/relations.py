@@ -1,5 +1,5 @@
-"""Parts of the diagnostics page: lexical relations in each space, from the lists at hand or a file
-of one's own.
+"""Parts of the page Diagnostics: lexical relations in each space, from the bundled lists or the
+user's file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import Seen, short
 from vocadapt.ui.frame import mistakes
 
-AT_HAND, OWN = "Bundled lists", "Own file"
+BUNDLED, OWN = "Bundled lists", "Own file"
 TYPES = ("txt", "tsv", "csv")
 SHAPES = (
-    "Two words on each line, and if you like a score or the name of their relation after them;"
-    " analogy questions; or verb forms under a header that begins with `lemma`. Tab, semicolon,"
-    " comma or blanks between them."
+    "Two words per line, optionally followed by a score or the name of their relation; or"
+    " analogy questions; or verb forms below a header that begins with `lemma`. Separated by"
+    " tabs, semicolons, commas or spaces."
 )
 Score = tuple[RelationList, Relation, Seen, RelationScore]
 
 
 def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
-    """Ask for the pairs, and show where they lie in each space; gives the file of one's own that is
-    shown.
+    """Show the picker of word pairs and their cosines in each space; return the user's file, if one
+    is shown.
     """
     st.subheader("Lexical relations")
     st.markdown(
@@ -44,8 +44,8 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
     )
     source = st.segmented_control(
         "Word pairs",
-        [AT_HAND, OWN],
-        default=AT_HAND,
+        [BUNDLED, OWN],
+        default=BUNDLED,
         key="diagnostics_pairs",
         bind="query-params",
         label_visibility="collapsed",
@@ -64,15 +64,21 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
 
 
 def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
-    """The arguments of the same on the command line."""
+    """Return the arguments of the same command."""
     models = [seen.name for seen in spaces if seen.opened.model]
     vectors = [seen.name for seen in spaces if not seen.opened.model]
-    given = [("--model", models), ("--vectors", vectors), ("--pairs", [str(file)] if file else [])]
-    return tuple(word for flag, values in given if values for word in (flag, *values))
+    arguments: list[str] = []
+    if models:
+        arguments += ["--model", *models]
+    if vectors:
+        arguments += ["--vectors", *vectors]
+    if file:
+        arguments += ["--pairs", str(file)]
+    return tuple(arguments)
 
 
 def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, export.Download]:
-    """The scores and every single pair, as tables."""
+    """Return the scores and the cosine of each pair as files."""
     return {
         "relations.tsv": lambda: _scores_file(spaces, file),
         "pairs.tsv": lambda: _pairs_file(spaces, file),
@@ -101,10 +107,10 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "z": [score.z for *_, score in found],
                 "p": [score.p for *_, score in found],
                 "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
-                "lacks": [summarize_words(score.lacking) for *_, score in found],
+                "missing": [summarize_words(score.lacking) for *_, score in found],
                 "sd": [score.sd for *_, score in found],
                 "cosine": [score.mean for *_, score in found],
-                "re-paired": [score.null_mean for *_, score in found],
+                "random": [score.null_mean for *_, score in found],
                 "list": [one.name for one, *_ in found],
             },
             height=min(420, 38 + 35 * len(found)),
@@ -114,8 +120,8 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
         )
         draw_note(
             "corrected: mean cosine of the pairs minus the space's own ·"
-            " re-paired: mean over 200 random pairings of the same words · z and p: against"
-            " these · a pair is used if the space has both words as single tokens · lacks:"
+            " random: mean over 200 random pairings of the same words · z and p: relative to"
+            " these · a pair is used if the space has both words as single tokens · missing:"
             " number of missing words, and the first ones"
         )
         _similarity(names, lists, file)
@@ -141,13 +147,14 @@ def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.Re
 def _similarity(
     names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None
 ) -> None:
-    """Spearman with people, where they judged the pairs."""
-    rows = [
-        (lists[i].name, name, got.spearman, f"{count(got.covered)} of {count(got.of)}")
-        for i in range(len(lists))
-        for seen, name in names.items()
-        if (got := cached.scores(seen, file)[i].similarity)
-    ]
+    """Show Spearman's correlation with human judgments, if the pairs have any."""
+    rows = []
+    for place, one in enumerate(lists):
+        for seen, name in names.items():
+            score = cached.scores(seen, file)[place].similarity
+            if score:
+                pairs = f"{count(score.covered)} of {count(score.of)}"
+                rows.append((one.name, name, score.spearman, pairs))
     if not rows:
         return
     st.markdown(
@@ -199,23 +206,22 @@ def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
 
 
 def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
-    rows: list[tuple[object, ...]] = [
-        (relation.name, pair.first, pair.second, seen.label, pair.cosine, pair.corrected)
-        for seen in spaces
-        for one in cached.lists_of(file)
-        for relation in one.relations
-        for pair in compute_pair_cosines(
-            seen.opened.space, relation, seen.opened.splitter, cached.own_mean(seen)
-        )
-    ]
+    relations = [relation for one in cached.lists_of(file) for relation in one.relations]
+    rows: list[tuple[object, ...]] = []
+    for seen in spaces:
+        space, splitter, mean = seen.opened.space, seen.opened.splitter, cached.own_mean(seen)
+        for relation in relations:
+            for pair in compute_pair_cosines(space, relation, splitter, mean):
+                words = (relation.name, pair.first, pair.second)
+                rows.append((*words, seen.label, pair.cosine, pair.corrected))
     return export.tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
 
 
-FRACTIONS = ("corrected", "sd", "cosine", "re-paired", "Spearman", "p")
+FRACTIONS = ("corrected", "sd", "cosine", "random", "Spearman", "p")
 COLUMNS = {
     **{
         name: st.column_config.TextColumn()
-        for name in ("relation", "space", "pairs", "lacks", "list")
+        for name in ("relation", "space", "pairs", "missing", "list")
     },
     **{name: st.column_config.NumberColumn(format="%.3f") for name in FRACTIONS},
     "z": st.column_config.NumberColumn(format="%.1f"),

@@ -1,6 +1,4 @@
-"""Parts of the diagnostics page: which spaces, their cosine tables, and each space in figures with
-what these mean.
-"""
+"""Parts of the page Diagnostics: picker of spaces, cosine tables, and one card of figures per space."""
 
 import shlex
 from collections.abc import Sequence
@@ -33,19 +31,14 @@ from vocadapt.ui.diagnostics.cached import NormView, Seen, short
 from vocadapt.ui.frame import mistakes
 
 SPACES, MOST = "diagnostics_spaces", 4
-AT_FIRST = 3  # spaces shown when none is chosen
-ROWS, WORDS = (
-    (SOURCE, GOOD, TARGET, CHANGED),
-    (
-        DOMAIN,
-        CHANGED,
-        TARGET,
-        GOOD,
-    ),
-)  # colors of models, and of word vectors
-CONE, LEANING = 0.3, 0.1  # mean cosines from which the sentence changes
-UNEVEN = 3.0  # times that the median is longer than the 5th percentile, from which it is said
-HUBBY = 5.0  # skewness of N_k from which it does
+AT_FIRST = 3  # spaces selected by default
+MODEL_COLORS = (SOURCE, GOOD, TARGET, CHANGED)
+VECTOR_COLORS = (DOMAIN, CHANGED, TARGET, GOOD)
+# Thresholds of the sentences about a space:
+CONE, LEANING = 0.3, 0.1  # mean cosine
+UNEVEN = 3.0  # ratio of the median norm to its 5th percentile
+WEAK = 0.1  # Spearman's correlation
+SKEWED = 5.0  # skewness of N_k
 HELP = {
     "spaces": (
         f"Selects up to {MOST} word vectors or models of this workspace; or type the folder or"
@@ -60,7 +53,7 @@ HELP = {
         " directions, on unit-length embeddings (Mu and Viswanath 2018). 1: all directions"
         " are used evenly; 0: all embeddings point in one direction."
     ),
-    "first": ("Fraction of the squared norm along the first principal direction."),
+    "first": "Fraction of the squared norm along the first principal direction.",
     "norm": "Mean norm of the embeddings ± standard deviation.",
     "bias": (
         "Spearman's correlation of frequency with the norm of a token's embedding, and with"
@@ -68,14 +61,14 @@ HELP = {
     ),
     "hubness": (
         f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et"
-        " al. 2010). 0: even."
+        " al. 2010). 0: isotropy."
     ),
 }
 
 
 def choose_spaces(workspace: Workspace) -> list[Seen]:
-    """Ask which spaces to look at, and which tokens count; those that cannot be opened are a
-    message.
+    """Show the pickers of spaces and tokens; return the spaces, with a message for each that cannot
+    be opened.
     """
     known = pickers.spaces_of(workspace)
     left, right = st.columns([2.2, 1], gap="large")
@@ -84,7 +77,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
         "Spaces",
         known,
         SPACES,
-        lambda: at_first(workspace, known),
+        lambda: default_spaces(workspace, known),
         left,
         ("vectors", "models"),
         MOST,
@@ -102,32 +95,32 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     found: list[Seen] = []
     for label, name in chosen.items():
         with mistakes.shown():
-            seen = Seen(label if label in known else pickers.shown_model(label), name, tokens)
-            if len(seen.space):  # opened now, so that a mistake shows here
+            if label not in known:
+                label = pickers.shown_model(label)
+            seen = Seen(label, name, tokens)
+            if len(seen.space):  # opened now, so that an error is shown here
                 kind = seen.opened.kind
-                colors = WORDS if kind == "word vectors" else ROWS
+                colors = VECTOR_COLORS if kind == "word vectors" else MODEL_COLORS
                 before = sum(one.opened.kind == kind for one in found)
                 found.append(replace(seen, color=colors[before % len(colors)]))
     return found
 
 
-def at_first(workspace: Workspace, known: dict[str, str]) -> list[str]:
-    """What is shown at first: the newest model and the one it was made from; else models, then word
-    vectors.
+def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
+    """Return the spaces selected by default: the newest model and its original; else models, then
+    word vectors.
     """
+    labels = {Path(name): label for label, name in known.items()}
     for artifact in workspace.artifacts("models")[:1]:
-        pair = (str(artifact.folder), pickers.model_behind(artifact, workspace) or "")
-        found = [
-            label for path in pair for label, name in known.items() if Path(name) == Path(path)
-        ]
-        if len(found) == len(pair):
-            return found
+        original = Path(pickers.model_behind(artifact, workspace) or "")
+        if artifact.folder in labels and original in labels:
+            return [labels[artifact.folder], labels[original]]
     models = [label for label in known if not label.startswith("word vectors")]
     return [*models, *(label for label in known if label not in models)][:AT_FIRST]
 
 
 def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
-    """Tables 3.2 and 3.3 as heat-maps, and what the first says."""
+    """Draw the mean cosines of all pairs of tokens and of common tokens as heat maps."""
     names = short([seen.label for seen in spaces])
     pairs, common = st.columns(2, gap="large")
     with pairs:
@@ -163,9 +156,9 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
 
 
 def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
-    """A card a space: isotropy, norms, frequency, hubs, and what they mean in words."""
+    """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
     st.subheader("Each space")
-    asked = st.session_state.setdefault("hubs_asked", set())
+    requested = st.session_state.setdefault("hubs_requested", set())
     for place, (column, seen) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
         with column, st.container(border=True, height="stretch"):
             found = cached.diagnosis(seen)
@@ -174,8 +167,8 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
                 f" {seen.space.dim}]]"
             )
             _figures(seen, found)
-            st.markdown(f":small[{meaning(tables.mean_cosine[place][place], found)}]")
-            if seen.key in asked:
+            st.markdown(f":small[{interpret(tables.mean_cosine[place][place], found)}]")
+            if seen.key in requested:
                 _hubs(cached.hubness(seen))
             else:
                 about = format_estimate(max(1.0, estimate_hubness_seconds(seen.space)))
@@ -185,52 +178,59 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
                     icon=":material/hub:",
                     help=HELP["hubness"],
                 ):
-                    asked.add(seen.key)
+                    requested.add(seen.key)
                     st.rerun()
 
 
-def meaning(mean: float | None, found: Diagnosis) -> str:
-    """What the figures of a space say, in words."""
-    told = []
+def interpret(mean: float | None, found: Diagnosis) -> str:
+    """Interpret the figures of a space in sentences; `mean`: mean cosine of two tokens."""
     if mean is None:
-        return "Too few tokens with a direction to say anything."
+        return "Too few tokens with a direction."
+    sentences = []
     if mean >= CONE:
-        told.append(
-            "The embeddings lie in a narrow cone: two random tokens have a cosine of"
+        sentences.append(
+            "The embeddings are in a narrow cone: two random tokens have a cosine of"
             f" {fraction(mean)}. Compare any cosine with that."
         )
     elif mean >= LEANING:
-        told.append(
+        sentences.append(
             "The embeddings share a weak common direction: two random tokens have a cosine of"
             f" {fraction(mean)}."
         )
     else:
-        told.append(
+        sentences.append(
             f"There is no common direction: two random tokens have a cosine of {fraction(mean)}."
         )
-    bias = found.frequency_bias
-    known = "by count" if bias.by == "counts" else "by id, as a proxy for frequency"
-    if bias.norm is not None:
-        way = "longer" if bias.norm > 0 else "shorter"
-        strength = "hardly depends on" if abs(bias.norm) < 0.1 else f"tends to be {way} for"
-        what = "frequency" if abs(bias.norm) < 0.1 else "frequent tokens"
-        whose = "an original token's embedding" if found.added else "an embedding"
-        told.append(
-            f"The norm of {whose} {strength} {what} (ρ = {fraction(bias.norm)}, n ="
-            f" {count(bias.n)}, {known})."
-        )
+    if found.frequency_bias.norm is not None:
+        sentences.append(interpret_frequency_bias(found, found.frequency_bias.norm))
     if found.added:
-        told.append(added_tokens(found.added))
-    lengths = found.norms
-    if lengths.low < lengths.median / UNEVEN:
-        told.append(
+        sentences.append(compare_added_tokens(found.added))
+    norms = found.norms
+    if norms.low < norms.median / UNEVEN:
+        sentences.append(
             "Norms are uneven: 5 % of the embeddings are shorter than"
-            f" {fraction(lengths.low)}, half are longer than {fraction(lengths.median)}."
+            f" {fraction(norms.low)}, half are longer than {fraction(norms.median)}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
-def added_tokens(found: AddedNorms) -> str:
+def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
+    """Interpret the correlation of norm and frequency in a sentence."""
+    bias = found.frequency_bias
+    whose, known = "an embedding", "by id, as a proxy for frequency"
+    if found.added:
+        whose = "an original token's embedding"
+    if bias.by == "counts":
+        known = "by count"
+    tendency = "hardly depends on frequency"
+    if correlation >= WEAK:
+        tendency = "tends to be longer for frequent tokens"
+    elif correlation <= -WEAK:
+        tendency = "tends to be shorter for frequent tokens"
+    return f"The norm of {whose} {tendency} (ρ = {fraction(correlation)}, n = {count(bias.n)}, {known})."
+
+
+def compare_added_tokens(found: AddedNorms) -> str:
     """Compare the norms of added and original embeddings in a sentence."""
     ratio = found.median / found.original_median
     return (
@@ -241,20 +241,20 @@ def added_tokens(found: AddedNorms) -> str:
 
 
 def norms_against_frequency(spaces: Sequence[Seen]) -> None:
-    """A dot for every token: its row's length against its frequency."""
+    """Plot the norm of each embedding against the frequency of its token."""
     st.subheader("Norm by frequency")
     views = [cached.norms(seen) for seen in spaces]
-    drawn = figures.plot_norms(
-        [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
-    )
-    draw_figure(drawn, "norms")
-    without = sum(int((view.frequency <= 0).sum()) for view in views if view.by == "counts")
-    draw_note(
+    panels = [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
+    draw_figure(figures.plot_norms(panels), "norms")
+    note = (
         "One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
         " Spaces without counts are ordered by id: in WordPiece vocabularies a lower id is"
-        " roughly a more frequent"
-        f" token.{f' {count(without)} tokens have no counts and are not drawn.' if without else ''}"
+        " roughly a more frequent token."
     )
+    uncounted = sum(int((view.frequency <= 0).sum()) for view in views if view.by == "counts")
+    if uncounted:
+        note += f" {count(uncounted)} tokens have no counts and are not drawn."
+    draw_note(note)
 
 
 def details(
@@ -263,45 +263,43 @@ def details(
     relations: tuple[str, ...],
     files: dict[str, export.Download],
 ) -> None:
-    """Details & export: the same as commands, what the figures mean, and all of them as tables."""
+    """Draw the folded block: the commands, the definitions of the figures, and tables."""
     with open_details():
         st.markdown("The same in a terminal")
-        tokens = ("--tokens", spaces[0].tokens) if spaces[0].tokens != "all" else ()
-        named = [
-            str(Path(seen.name).expanduser()) if Path(seen.name).is_dir() else seen.name
-            for seen in spaces
-        ]
+        tokens: tuple[str, ...] = ()
+        if spaces[0].tokens != "all":
+            tokens = ("--tokens", spaces[0].tokens)
+        named = [seen.name for seen in spaces]
         for command in (["diagnose", *named, *tokens], ["relations", *relations, *tokens]):
             draw_command(shlex.join([*PROGRAM, *command]))
         st.markdown(
-            "Mean cosines come from the sum of all unit rows in 64 bits: exact, no sample. A zero"
-            " row has no direction: it is left out, and counted. *Isotropy* is taken on rows of"
-            " length 1, so that spaces of other lengths compare; the command gives it on the rows"
-            " as they are, too, and IsoScore (Rudman et al. 2022) beside it."
+            "Mean cosines are computed from the sum of all unit vectors in 64 bits: exact, no"
+            " sampling. A zero vector has no direction: it is excluded, and counted. *Isotropy* is"
+            " computed on vectors of length 1, so that spaces with other norms are comparable; the"
+            " command also reports it on the original vectors, and IsoScore (Rudman et al. 2022)."
         )
-        made = {
-            "cosines.tsv": lambda: _cosines_file(spaces, tables),
-            "spaces.tsv": lambda: _spaces_file(spaces),
-            **files,
-        }
-        draw_downloads(made)
+        draw_downloads(
+            {
+                "cosines.tsv": lambda: _cosines_file(spaces, tables),
+                "spaces.tsv": lambda: _spaces_file(spaces),
+                **files,
+            }
+        )
 
 
 def _figures(seen: Seen, found: Diagnosis) -> None:
-    even, lengths, bias = found.isotropy, found.norms, found.frequency_bias
+    isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
     left, right = st.columns(2)
-    left.metric("Isotropy", fraction(even.partition), help=HELP["isotropy"])
+    left.metric("Isotropy", fraction(isotropy.partition), help=HELP["isotropy"])
     draw_metric(
         right,
         "First direction",
-        fraction(even.first_direction),
+        fraction(isotropy.first_direction),
         f"even: {fraction(1 / seen.space.dim)}",
         help=HELP["first"],
     )
     left, right = st.columns(2)
-    draw_metric(
-        left, "Length", fraction(lengths.mean), f"± {fraction(lengths.sd)}", help=HELP["norm"]
-    )
+    draw_metric(left, "Norm", fraction(norms.mean), f"± {fraction(norms.sd)}", help=HELP["norm"])
     draw_metric(
         right,
         "Frequency bias",
@@ -315,14 +313,12 @@ def _hubs(found: Hubness | None) -> None:
     if found is None or found.skewness is None:
         st.markdown(":small[Too few tokens for hubs.]")
         return
-    strong = (
-        "A few tokens are neighbors of very many"
-        if found.skewness > HUBBY
-        else "No token is a neighbor of very many"
-    )
+    verdict = "No token is a neighbor of very many"
+    if found.skewness > SKEWED:
+        verdict = "A few tokens are neighbors of very many"
     st.metric("Hubness", fraction(found.skewness, 2), help=HELP["hubness"])
     st.markdown(
-        f":small[{strong}: the largest hub is near {count(found.largest)} others;"
+        f":small[{verdict}: the largest hub is near {count(found.largest)} others;"
         f" {fraction(found.never)} of the tokens are near none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
@@ -340,18 +336,22 @@ def _hubs(found: Hubness | None) -> None:
 
 
 def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
+    """Build the panel of a space: norms against occurrences, or against the rank by id if there are
+    no counts.
+    """
     counted = view.by == "counts"
-    place = view.frequency if counted else -view.frequency
-    some = (view.lengths > 0) & (place > 0 if counted else True)
-    axis = "occurrences" if counted else "place among the tokens that count, by id"
+    place, drawn, axis = -view.frequency, view.norms > 0, "rank by id among the selected tokens"
+    if counted:
+        place, axis = view.frequency, "occurrences"
+        drawn &= view.frequency > 0
     bands = view.bands
     return figures.NormPanel(
         short([seen.label])[0],
         seen.color,
         axis,
         counted,
-        place[some].astype(np.float32),
-        view.lengths[some],
+        place[drawn].astype(np.float32),
+        view.norms[drawn],
         bands.place,
         bands.low,
         bands.median,
@@ -361,7 +361,9 @@ def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
 
 def _zero_note(tables: CosineTables) -> str:
     zero = sum(tables.zero_rows)
-    return f" {count(zero)} rows are zero and have no direction: left out." if zero else ""
+    if not zero:
+        return ""
+    return f" Excluded: {count(zero)} zero vectors, which have no direction."
 
 
 def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
@@ -385,22 +387,22 @@ def _spaces_file(spaces: Sequence[Seen]) -> str:
     rows: list[tuple[object, ...]] = []
     for seen in spaces:
         found = cached.diagnosis(seen)
-        even, lengths, bias = found.isotropy, found.norms, found.frequency_bias
+        isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
         measured = (
-            even.partition,
-            even.partition_as_published,
-            even.isoscore,
-            even.first_direction,
+            isotropy.partition,
+            isotropy.partition_as_published,
+            isotropy.isoscore,
+            isotropy.first_direction,
         )
         rows.append(
             (
                 seen.label,
                 len(seen.space),
                 seen.space.dim,
-                lengths.zero_rows,
+                norms.zero_rows,
                 *measured,
-                lengths.mean,
-                lengths.sd,
+                norms.mean,
+                norms.sd,
                 bias.norm,
                 bias.mean_direction,
                 bias.by,

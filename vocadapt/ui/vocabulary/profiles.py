@@ -1,6 +1,4 @@
-"""Parts of the vocabulary page: vocabularies beside each other, their lengths, and how their tokens
-lie by id.
-"""
+"""Parts of the page Vocabulary: vocabularies compared by overlap, token length, and frequency by id."""
 
 from collections.abc import Sequence
 
@@ -22,21 +20,21 @@ from vocadapt.vocabulary.overlap import (
     measure_overlap,
 )
 
-PANELS = 4  # of one row
-WIDEST = 28  # characters of a title over a panel
+PANELS = 4  # panels per row, at most
+WIDEST = 28  # characters of a panel's title
 TEXTS = 3  # rows of the grid, at most
-KEPT = (0.25, 0.5, 0.75)  # shares of the vocabulary at which a reduction by `last` is drawn
-LISTED = 12  # unreachable tokens that are named
+KEPT = (0.25, 0.5, 0.75)  # fractions of the vocabulary marked for a reduction by `last`
+LISTED = 12  # unreachable tokens listed
 
 
-def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
-    """Overlap and figures of each vocabulary, then the pictures."""
+def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
+    """Draw the overlap and the statistics of vocabularies, then the charts."""
     st.subheader("Vocabularies compared")
     _overlap(models)
-    _figures(models)
-    left, right = (
-        st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
-    )
+    _statistics(models)
+    left, right = st.container(), st.container()
+    if len(models) < 3:
+        left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Token length**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
@@ -47,16 +45,16 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None
     with right:
         st.markdown("**Token length by id**, one dot per token")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
-        picture = figures.plot_against_id(panels, "characters, without ##")
-        draw_figure(picture, "length_by_id")
+        figure = figures.plot_against_id(panels, "characters, without ##")
+        draw_figure(figure, "length_by_id")
     if corpus is not None:
-        _frequencies(workspace, models[:PANELS], _texts(workspace, corpus))
+        _frequencies(workspace, models[:PANELS], _choose_texts(workspace, corpus))
     if len(models) > PANELS:
         draw_note(f"By id: the first {PANELS} of {len(models)} models.")
 
 
 def _overlap(models: Sequence[Seen]) -> None:
-    """Share of the row's tokens that the column's vocabulary has too."""
+    """Draw the fraction of the row's tokens that the column's vocabulary also has."""
     if len(models) < 2:
         st.markdown("Select a second model above to compare vocabularies.")
         return
@@ -64,8 +62,8 @@ def _overlap(models: Sequence[Seen]) -> None:
     columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
     for k, seen in enumerate(models):
         columns[f"are in {seen.label}"] = [
-            f"{fraction(shares[k])} · {count(commons[k])}"
-            for shares, commons in zip(found.share, found.common, strict=True)
+            f"{fraction(fractions[k])} · {count(commons[k])}"
+            for fractions, commons in zip(found.share, found.common, strict=True)
         ]
     draw_table(
         columns,
@@ -74,8 +72,8 @@ def _overlap(models: Sequence[Seen]) -> None:
     )
 
 
-def _figures(models: Sequence[Seen]) -> None:
-    """Where in a word tokens stand, single characters, and tokens that no text reaches."""
+def _statistics(models: Sequence[Seen]) -> None:
+    """Draw the numbers of tokens by position in a word, of single characters, and of unreachable tokens."""
     profiles = [count_cache.profile_of(seen.name) for seen in models]
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
@@ -113,14 +111,14 @@ def _lengths_by_id(seen: Seen) -> figures.Dots:
 
 
 def _short(label: str) -> str:
-    """A label that fits over a panel: its end tells models apart."""
-    return label if len(label) <= WIDEST else f"…{label[1 - WIDEST :]}"
+    """Shorten a label for the title of a panel; its end distinguishes models."""
+    if len(label) <= WIDEST:
+        return label
+    return f"…{label[1 - WIDEST :]}"
 
 
-def _texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
-    """The texts whose tokens are counted, a row each: the page's own, and those that are chosen
-    beside it.
-    """
+def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
+    """Show the picker of further texts; return the page's text and the selected ones."""
     others = {one.name: one for one in workspace.artifacts("corpora") if one.name != corpus.name}
     st.markdown(
         "**Token frequency by id** in each text: ids follow the order of training. Marked:"
@@ -139,8 +137,8 @@ def _texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
 
 
 def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]) -> None:
-    """How often each token stands in each text, a row a text and a column a model; what was not
-    counted is said.
+    """Draw the frequency of each token in each text, one row per text and one column per model; name
+    the texts without counts.
     """
     root = workspace.root
     found = {
@@ -155,11 +153,11 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
             assert reducer is not None
             title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
             panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
-            lines.append([round(share * len(reducer.vocabulary)) for share in KEPT])
-        picture = figures.plot_against_id(
+            lines.append([round(kept * len(reducer.vocabulary)) for kept in KEPT])
+        figure = figures.plot_against_id(
             panels, "occurrences", logarithmic=True, across=len(models), lines=lines
         )
-        draw_figure(picture, "frequencies_by_id")
+        draw_figure(figure, "frequencies_by_id")
         draw_note(
             "Tokens that never occur are not drawn. Dotted: limit of *last* at"
             " 25, 50 and 75 % kept. Crosses: tokens that *longest* removes at 50 %."

@@ -1,12 +1,11 @@
-"""Parts of the vocabulary page: a smaller vocabulary under a slider, what that costs, and each
-token that goes or stays.
-"""
+"""Parts of the page Vocabulary: reduction of a vocabulary, its effect on a text, and each token."""
 
 import shlex
 from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
@@ -37,7 +36,7 @@ from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, mi
 
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
-Curves = dict[str, dict[float, float]]  # heuristic → share kept → growth
+Curves = dict[str, dict[float, float]]  # heuristic → fraction kept → growth
 AT_ONCE = 300_000  # characters of distinct words: the curves of such a text take about a second
 NEAREST = 8
 HELP = {
@@ -54,43 +53,29 @@ HELP = {
 
 @st.fragment
 def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
-    """The slider, what it does, the curves of all heuristics, and the tokens."""
+    """Draw the settings of a reduction, its effect, the curves of all heuristics, and the tokens."""
     st.subheader("Reduce the vocabulary")
-    settings = _ask(reducer.vocabulary)
+    settings = _choose_settings(reducer.vocabulary)
     with mistakes.shown():
         with st.spinner("Ordering the tokens …"):
-            gone = reducer.removed_mask(settings)
+            removed = reducer.removed_mask(settings)
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
-        _figures(seen, reducer, grown, gone)
-        _pictures(reducer, settings, grown, gone)
+        _metrics(seen, reducer, grown, removed)
+        _charts(reducer, settings, grown, removed)
         st.subheader("Removed and kept tokens")
-        _tokens(workspace, corpus, seen, reducer, gone)
+        _token_table(workspace, corpus, seen, reducer, removed)
 
 
 def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
-    """Details & export: the same as commands, and every token as a table."""
+    """Draw the folded block: the commands, the definitions, and all tokens as a table."""
+    study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
+    study += ["--workspace", str(corpus.folder.parent.parent)]
     with open_details():
         st.markdown("The same in a terminal")
-        first, root = models[0].name, str(corpus.folder.parent.parent)
-        study = [
-            "vocabulary",
-            "study",
-            "--model",
-            first,
-            "--corpus",
-            str(corpus.folder),
-            "--workspace",
-            root,
-        ]
-        for command in (
-            study,
-            *(
-                [["vocabulary", "compare", *(seen.name for seen in models)]]
-                if len(models) > 1
-                else []
-            ),
-        ):
-            draw_command(shlex.join([*PROGRAM, *command]))
+        draw_command(shlex.join([*PROGRAM, *study]))
+        if len(models) > 1:
+            names = [seen.name for seen in models]
+            draw_command(shlex.join([*PROGRAM, "vocabulary", "compare", *names]))
         st.markdown(
             "Fractions are of the whole vocabulary. A token's length is counted without ##."
             " Special tokens and those shorter than four characters are kept, and so is the"
@@ -102,9 +87,9 @@ def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
         draw_downloads({"tokens.tsv": lambda: _tokens_file(reducer)})
 
 
-def _ask(vocabulary: Vocabulary) -> ReductionSettings:
-    """The heuristic and the share to keep, from what must stay upwards; both stand in the
-    address.
+def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
+    """Show the heuristic and the fraction to keep, from the smallest possible one upwards; both are
+    kept in the address.
     """
     left, right = st.columns([1, 1.6], gap="large")
     least = min(100, int(np.ceil(100 * min_keep_fraction(vocabulary))))
@@ -119,7 +104,7 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     if least == 100:
         right.markdown("No token can be removed: all are special or shorter than four characters.")
         return ReductionSettings(heuristic, 1.0)
-    if st.session_state.get("vocabulary_keep", least) < least:  # it was set for another model
+    if st.session_state.get("vocabulary_keep", least) < least:  # set for another model
         st.session_state["vocabulary_keep"] = least
     keep = right.slider(
         "Keep (percent)",
@@ -130,122 +115,115 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
         bind="query-params",
     )
     draw_note(
-        f"{least} % at least: special tokens and tokens shorter than four"
+        f"At least {least} %: special tokens and tokens shorter than four"
         " characters are always kept",
         right,
     )
     return ReductionSettings(heuristic, keep / 100)
 
 
-def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
-    """Kept, dropped, growth, and what the model gets smaller by."""
-    dropped, size = int(gone.sum()), measure_model(seen.model) if _has_rows(seen) else ModelSize()
-    columns = st.columns(4)
-    draw_metric(columns[0], "Tokens kept", count(grown.vocabulary), f"of {count(len(gone))}")
-    columns[1].metric("Tokens removed", count(dropped))
-    sd = f" ± {100 * grown.sd:.2f}" if grown.sd is not None else ""
-    draw_metric(
-        columns[2],
-        "Text growth",
-        f"{100 * grown.growth:.2f}{sd} %",
-        f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
-        help=HELP["growth"] + (f" Mean ± sd over {len(SEEDS)} seeds." if sd else ""),
-    )
-    if size.width is None:
-        columns[3].metric("Parameters saved", "–", help="A bare vocabulary has no embeddings.")
-    else:
-        saved = dropped * size.width
-        share = f" · {100 * saved / size.parameters:.2f} % of the model" if size.parameters else ""
-        draw_metric(
-            columns[3],
-            "Parameters saved",
-            count(saved),
-            megabytes(saved * FLOAT32) + share,
-            help="Parameters of the removed embeddings, size in float32; a tied output layer"
-            " shares them.",
-        )
+def _metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None:
+    """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
+    n_removed = int(removed.sum())
+    kept, gone, growth, parameters = st.columns(4)
+    draw_metric(kept, "Tokens kept", count(grown.vocabulary), f"of {count(len(removed))}")
+    gone.metric("Tokens removed", count(n_removed))
+    percent, help = f"{100 * grown.growth:.2f}", HELP["growth"]
+    if grown.sd is not None:
+        percent += f" ± {100 * grown.sd:.2f}"
+        help += f" Mean ± sd over {len(SEEDS)} seeds."
+    tokens = f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces"
+    draw_metric(growth, "Text growth", f"{percent} %", tokens, help)
+    _parameters_metric(parameters, seen, n_removed)
     if grown.unknown:
         st.markdown(f":violet[{count(grown.unknown)} more words of the text become [UNK].]")
 
 
-def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone: Mask) -> None:
-    """Growth against size for all heuristics, and how often each token stands in the text against
-    its id.
-    """
+def _parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
+    """Draw the parameters of the removed embeddings."""
+    size = measure_model(seen.model) if _has_embeddings(seen) else ModelSize()
+    if size.width is None:
+        place.metric("Parameters saved", "–", help="A bare vocabulary has no embeddings.")
+        return
+    saved = n_removed * size.width
+    note = megabytes(saved * FLOAT32)
+    if size.parameters:
+        note += f" · {100 * saved / size.parameters:.2f} % of the model"
+    draw_metric(
+        place,
+        "Parameters saved",
+        count(saved),
+        note,
+        help="Parameters of the removed embeddings, size in float32; a tied output layer"
+        " shares them.",
+    )
+
+
+def _charts(reducer: Reducer, settings: ReductionSettings, grown: Growth, removed: Mask) -> None:
+    """Draw the growth by size for all heuristics, and the frequency of each token by id."""
     dots, curves = st.columns(2, gap="large")
     with curves:
-        if _may_draw(reducer):
+        if _may_draw_curves(reducer):
             st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
-            curves_now = _through(_curves(reducer), settings.heuristic, grown)
-            picture = figures.plot_vocabulary_growth(
-                curves_now, (settings.heuristic, grown.keep, grown.growth)
-            )
-            draw_figure(picture, "curves")
+            current = (settings.heuristic, grown.keep, grown.growth)
+            through = _add_point(_curves(reducer), *current)
+            draw_figure(figures.plot_vocabulary_growth(through, current), "curves")
     with dots:
         never = int((reducer.token_counts == 0).sum())
         st.markdown(
             f"**Token frequency by id.** One dot per token; {count(never)} tokens"
             " never occur and are not drawn."
         )
-        panel = figures.Dots("", reducer.token_counts, gone)
-        picture = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
-        draw_figure(picture, "frequency_by_id")
+        panel = figures.Dots("", reducer.token_counts, removed)
+        figure = figures.plot_against_id([panel], "occurrences of the token", logarithmic=True)
+        draw_figure(figure, "frequency_by_id")
 
 
-def _may_draw(reducer: Reducer) -> bool:
-    """Whether the curves are drawn: at once for a small text, after a click for others."""
-    asked = st.session_state.setdefault("curves_asked", set())
-    if len(reducer.table.longest) <= AT_ONCE or id(reducer) in asked:
+def _may_draw_curves(reducer: Reducer) -> bool:
+    """Return whether to draw the curves: at once for a small text, after a click for others."""
+    requested = st.session_state.setdefault("curves_requested", set())
+    if len(reducer.table.longest) <= AT_ONCE or id(reducer) in requested:
         return True
     with st.container(border=True):
         st.markdown("**Text growth by heuristic and size**, one line per heuristic.")
         if st.button("Draw curves (takes seconds)", key="curves_ask", icon=":material/show_chart:"):
-            asked.add(id(reducer))
+            requested.add(id(reducer))
             st.rerun(scope="fragment")
     return False
 
 
 def _curves(reducer: Reducer) -> Curves:
-    """The growth curves of a reducer, drawn up once: the slider moves along them."""
-    drawn_up: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
-    if drawn_up is None or drawn_up[0] is not reducer:
+    """Return the growth curves of a reducer; computed once, since the slider does not change them."""
+    cached: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
+    if cached is None or cached[0] is not reducer:
         with st.spinner("Reducing the vocabulary to many sizes …"):
-            drawn_up = st.session_state["curves_of"] = (reducer, _draw_up(reducer))
-    return drawn_up[1]
+            cached = st.session_state["curves_of"] = (reducer, _compute_curves(reducer))
+    return cached[1]
 
 
-def _through(curves: Curves, heuristic: str, grown: Growth) -> Curves:
-    """The curves, that of the chosen heuristic through the very point the slider stands at."""
-    through = dict(sorted({**curves[heuristic], grown.keep: grown.growth}.items(), reverse=True))
-    return {**curves, heuristic: through}
+def _add_point(curves: Curves, heuristic: str, keep: float, growth: float) -> Curves:
+    """Return the curves with one more point on that of a heuristic."""
+    points = sorted({**curves[heuristic], keep: growth}.items(), reverse=True)
+    return {**curves, heuristic: dict(points)}
 
 
-def _draw_up(reducer: Reducer) -> Curves:
-    """Growth of every heuristic from the whole vocabulary down to what must stay."""
-    shares = np.linspace(
-        1.0, min(1.0, np.ceil(1000 * min_keep_fraction(reducer.vocabulary)) / 1000), STEPS + 1
-    )
-    return {
-        name: {
-            float(keep): (
-                measure_growth_over_seeds(
-                    reducer, ReductionSettings(name, float(keep)), SEEDS
-                ).growth
-            )
-            for keep in shares
-        }
-        for name in REDUCTIONS
-    }
+def _compute_curves(reducer: Reducer) -> Curves:
+    """Compute the growth for every heuristic, from the whole vocabulary to the smallest possible."""
+    least = min(1.0, np.ceil(1000 * min_keep_fraction(reducer.vocabulary)) / 1000)
+    curves: Curves = {name: {} for name in REDUCTIONS}
+    for name, curve in curves.items():
+        for keep in np.linspace(1.0, least, STEPS + 1).tolist():
+            settings = ReductionSettings(name, keep)
+            curve[keep] = measure_growth_over_seeds(reducer, settings, SEEDS).growth
+    return curves
 
 
-def _tokens(
-    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, gone: Mask
+def _token_table(
+    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask
 ) -> None:
-    """Every token with what becomes of it; the one selected is shown closer."""
+    """Draw the table of all tokens, removed or kept, and the details of the selected one."""
     vocabulary = reducer.vocabulary
-    order = np.lexsort(
-        (-reducer.token_counts, ~gone)
-    )  # what goes first, of that what the text has most often
+    order = np.lexsort((-reducer.token_counts, ~removed))  # removed first, most frequent first
     table, closer = st.columns([1.2, 1], gap="large")
     with table:
         st.markdown(
@@ -255,15 +233,14 @@ def _tokens(
         event = draw_table(
             {
                 "token": [vocabulary.tokens[i] for i in order],
-                "": np.where(gone[order], "goes", "stays"),
-                "length": (
-                    reducer.lengths[order].astype(np.int16)
-                ),  # all of it travels to the browser at each move of the slider
+                "": np.where(removed[order], "removed", "kept"),
+                # Small types: the table is sent to the browser at each move of the slider.
+                "length": reducer.lengths[order].astype(np.int16),
                 "id": order.astype(np.int32),
                 "occurrences": reducer.token_counts[order],
             },
             height=420,
-            key=f"tokens_{gone.sum()}",
+            key=f"tokens_{removed.sum()}",
             on_select="rerun",
             selection_mode="single-row",
             column_config={"token": st.column_config.TextColumn()},
@@ -271,7 +248,7 @@ def _tokens(
         rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]
     with closer:
         if rows:
-            _token(workspace, corpus, seen, reducer, gone, int(order[rows[0]]))
+            _token(workspace, corpus, seen, reducer, removed, int(order[rows[0]]))
         else:
             st.markdown(
                 ":gray[No token is selected: tick one on the left. Click a column name to sort.]"
@@ -279,30 +256,22 @@ def _tokens(
 
 
 def _token(
-    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, gone: Mask, i: int
+    workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask, i: int
 ) -> None:
-    """One token: its tokens once it is removed, its count, its neighbors, its lines."""
+    """Draw one token: its tokenization once it is removed, its count, neighbors and occurrences."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
-    others = {vocabulary.tokens[k] for k in np.flatnonzero(gone).tolist() if k != i}
-    pieces = (
-        ()
-        if token in vocabulary.special
-        else vocabulary.without(others).tokenize_token(token, without=True)
-    )
-    pieces = () if pieces == (vocabulary.unknown,) else pieces
-    state = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
-    note = f"{state} · tokenized without it" if pieces else state
-    markup.tokenization_lines(
-        [
-            TokenizationLine(
-                token,
-                note,
-                [Chip(piece, goes_on=k > 0) for k, piece in enumerate(pieces or [token])],
-            )
-        ]
-    )
-    if _has_rows(seen):
+    others = {vocabulary.tokens[k] for k in np.flatnonzero(removed).tolist() if k != i}
+    note = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
+    wordpieces: tuple[str, ...] = (token,)
+    if token not in vocabulary.special:
+        without = vocabulary.without(others).tokenize_token(token, without=True)
+        if without and without != (vocabulary.unknown,):
+            wordpieces = without
+            note += " · tokenized without it"
+    chips = [Chip(piece, goes_on=k > 0) for k, piece in enumerate(wordpieces)]
+    markup.tokenization_lines([TokenizationLine(token, note, chips)])
+    if _has_embeddings(seen):
         with mistakes.shown():
             space = seen.model.space
             found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
@@ -329,9 +298,9 @@ def _token(
             st.text(mistakes.named(error.problem))
 
 
-def _has_rows(seen: Seen) -> bool:
-    """Whether there is a model behind a vocabulary: none behind a bare one, nor behind the
-    tokenizer kept in base/.
+def _has_embeddings(seen: Seen) -> bool:
+    """Return whether a vocabulary belongs to a model: neither a bare vocabulary nor the tokenizer
+    in base/ does.
     """
     return (seen.model.path / "config.json").is_file()
 
