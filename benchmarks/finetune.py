@@ -24,6 +24,7 @@ from vocadapt.training.finetune.losses import count_labels, label_loss
 from vocadapt.training.finetune.mixture import batch_of
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
@@ -39,7 +40,7 @@ def task(vocabulary, count):
     sizes = np.clip(rng.gamma(3.5, 7.0, size=count), 4, 100).astype(int)
     drawn = [tuple(map(str, rng.choice(words, size=size))) for size in sizes]
     tagged = [Sentence(own, tuple("B" if word < "d" else "O" for word in own)) for own in drawn]
-    return Task("invented", "ner", {"train": Split(tuple(tagged))}, ("",))
+    return Task("invented", TASK_KINDS["ner"], {"train": Split(tuple(tagged))}, ("",))
 
 
 def padded(network, prepared):

@@ -24,6 +24,7 @@ from vocadapt.training.finetune.question_encoding import encode_questions
 from vocadapt.training.prediction.predict import joined
 from vocadapt.training.tasks.context_windows import WORDS
 from vocadapt.training.tasks.examples import Question
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SIZE, CHARACTERS = 512, 500
 LENGTHS = (1000, 2000, 4000, 8000)  # words of a document; those of Covid-QA have 4 400 on average
@@ -55,7 +56,7 @@ def ours(questions, cuts, scores):
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
     logits = joined(found, encoded.parts, encoded.sizes)
-    said = Outputs("qa", ("start", "end")).predict
+    said = Outputs(TASK_KINDS["qa"], ("start", "end")).predict
     return [said(rows, question) for rows, question in zip(logits, questions, strict=True)]
 
 

@@ -19,7 +19,7 @@ from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
-from vocadapt.training.tasks.task import KINDS as TASKS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
@@ -111,7 +111,7 @@ def test_a_bool_is_no_number() -> None:
         KINDS,
         TOKENIZER_MODES,
         SIZES,
-        TASKS,
+        TASK_KINDS,
         FINETUNING_PRESETS,
         STAGES,
         PRETRAINING_PRESETS,

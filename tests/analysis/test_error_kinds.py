@@ -2,31 +2,22 @@
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import (
-    BOTH,
-    BOUNDARY,
-    DIRECTION,
-    DISJOINT,
-    ELSEWHERE,
-    ERROR_KINDS,
-    MISSED,
-    NONE,
-    PARTIAL,
-    SPURIOUS,
-    TYPE,
-    WRONG,
-    Judge,
-    Unit,
-)
+from vocadapt.analysis.errors.ledger import ALL_CLASSES
+from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.judgment import MISSED, NONE, SPURIOUS, WRONG, Unit
+from vocadapt.training.tasks.kinds.ner import BOTH, BOUNDARY, TYPE
+from vocadapt.training.tasks.kinds.qa import DISJOINT, ELSEWHERE, PARTIAL
+from vocadapt.training.tasks.kinds.relations import DIRECTION
 
 WORDS = ("familial", "adenomatous", "polyposis", "and", "fever")
 GOLD = ("B-D", "I-D", "I-D", "O", "O")
 
 
 def claim(tags, gold=GOLD, untyped=False):
-    judged = Judge("ner", untyped=untyped).judge(Sentence(WORDS, gold), gold, tags)
+    rules = Rules(untyped=untyped)
+    judged = TASK_KINDS["ner"].judge(Sentence(WORDS, gold), gold, tags, rules)
     return next(iter(judged.units.values())).error, [(one.start, one.end) for one in judged.alarms]
 
 
@@ -54,9 +45,8 @@ def test_without_types_another_type_is_right():
 
 
 def relation(gold, said):
-    judged = Judge("relations", frozenset(["false"])).judge(
-        Text("1", "t", (gold,)), (gold,), (said,)
-    )
+    rules = Rules(negative=("false",))
+    judged = TASK_KINDS["relations"].judge(Text("1", "t", (gold,)), (gold,), (said,), rules)
     return [one.error for one in judged.units.values()], [unit.label for unit in judged.alarms]
 
 
@@ -77,12 +67,16 @@ def test_relations(gold, said, errors, alarms):
 
 
 def test_an_exchange_of_parts_is_a_direction_for_relations_only():
-    judged = Judge("classification").judge(Text("1", "t", ("a b",)), ("a b",), ("b a",))
+    judged = TASK_KINDS["classification"].judge(
+        Text("1", "t", ("a b",)), ("a b",), ("b a",), ALL_CLASSES
+    )
     assert [one.error for one in judged.units.values()] == [WRONG]
 
 
 def test_several_labels_are_units_of_their_own():
-    judged = Judge("multilabel").judge(Text("1", "t", ("a", "b")), ("a", "b"), ("b", "c"))
+    judged = TASK_KINDS["multilabel"].judge(
+        Text("1", "t", ("a", "b")), ("a", "b"), ("b", "c"), ALL_CLASSES
+    )
     assert {unit.label: one.error for unit, one in judged.units.items()} == {"a": MISSED, "b": ""}
     assert judged.alarms == (Unit("c"),)
 
@@ -95,7 +89,9 @@ CONTEXT = (
 
 def answer(said, *accepted):
     held = tuple(Answer(text, CONTEXT.find(text)) for text in accepted)
-    judged = Judge("qa").judge(Question("1", "When?", CONTEXT, held), accepted, said)
+    judged = TASK_KINDS["qa"].judge(
+        Question("1", "When?", CONTEXT, held), accepted, said, ALL_CLASSES
+    )
     return [one.error for one in judged.units.values()] or [SPURIOUS] * len(judged.alarms)
 
 
@@ -123,10 +119,10 @@ def test_no_answer_where_there_is_none_is_nothing_to_tell():
 
 def test_an_answer_that_its_context_does_not_hold_is_still_judged():
     question = Question("1", "When?", CONTEXT, (Answer("in the spring", None),))
-    judged = Judge("qa").judge(question, ("in the spring",), "spring")
+    judged = TASK_KINDS["qa"].judge(question, ("in the spring",), "spring", ALL_CLASSES)
     (unit,) = judged.units
     assert unit.start == -1 and judged.units[unit].error in (PARTIAL, ELSEWHERE)
 
 
 def test_every_kind_of_task_has_its_kinds_of_errors():
-    assert set(ERROR_KINDS) == set(KINDS)
+    assert all(kind.error_kinds for kind in TASK_KINDS.values())

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judge
 from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.report import LISTED_OUTCOMES, Report, summarize_comparison
 from vocadapt.analysis.errors.slicing import Slicing
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.analysis.results.tables import format_points
 from vocadapt.training.scoring.counts import DEFAULT_RULES
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import Draws, compare
 from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 HOSTILE = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066"
@@ -36,8 +35,8 @@ SECOND = [("B-D", "B-D"), ("B-D", "O", "O"), ("B-D", "O"), ("B-D", "O")]
 
 @pytest.fixture(scope="module")
 def report():
-    scorer = scorer_of("ner")
-    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judge("ner"))
+    scorer = TASK_KINDS["ner"].scorer()
+    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), TASK_KINDS["ner"])
     test = compare(scorer, SPLIT.gold, FIRST, SECOND, draws=Draws(100))
     notes = {entry.id: ("<b>note</b>", ("tag",)) for entry in book.entries}
     slicing = Slicing(book, WordIndex(), scorer, DEFAULT_RULES)
@@ -99,7 +98,7 @@ def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_
         "+0.0",
         "",
     ]
-    scorer, gold = scorer_of("ner"), [("B-D",)] * 40
+    scorer, gold = TASK_KINDS["ner"].scorer(), [("B-D",)] * 40
     same = compare(scorer, gold, gold, gold, draws=Draws(50))
     said = "+0.0 points (95 % interval +0.0 to +0.0), paired test p = 1.000: no claim"
     assert summarize_comparison(same, "F1") == ("F1 1.000 → 1.000", said)

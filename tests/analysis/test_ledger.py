@@ -2,13 +2,12 @@
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judge
-from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, build_judge, build_ledger
+from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, build_ledger, judging_rules
 from vocadapt.analysis.errors.outcomes import count_outcomes
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SPLIT = Split(
     (
@@ -22,7 +21,9 @@ SECOND = [("O", "B-D", "B-D"), ("O", "B-D", "O", "O"), ("B-C", "B-D")]
 
 
 def book(first=FIRST, second=SECOND, **tokenizations):
-    return build_ledger(SPLIT, Side("a", first), Side("b", second, **tokenizations), Judge("ner"))
+    return build_ledger(
+        SPLIT, Side("a", first), Side("b", second, **tokenizations), TASK_KINDS["ner"]
+    )
 
 
 def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
@@ -72,7 +73,7 @@ def test_the_other_way_round_fixed_is_broken_and_added_is_removed():
 
 
 def test_gold_units_are_counted_as_fates_counts_them():
-    counted = count_outcomes("ner", SPLIT.gold, FIRST, SECOND)[0].counts
+    counted = count_outcomes(TASK_KINDS["ner"], SPLIT.gold, FIRST, SECOND)[0].counts
     assert counted == {name: book().counts[name] for name in counted}
 
 
@@ -121,7 +122,7 @@ def test_predictions_of_another_number_and_examples_without_labels_are_refused()
             Split((Sentence(("a",), None),)),
             Side("a", [("O",)]),
             Side("b", [("O",)]),
-            Judge("ner"),
+            TASK_KINDS["ner"],
         )
 
 
@@ -132,7 +133,7 @@ def test_questions():
             Question("q2", "Who?", "Ann met Bob", ()),
         )
     )
-    found = build_ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judge("qa"))
+    found = build_ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), TASK_KINDS["qa"])
     assert [(entry.outcome, entry.event) for entry in found.entries] == [
         ("fixed", "disjoint mended"),
         (ADDED, ADDED),
@@ -142,30 +143,32 @@ def test_questions():
         [("B-D",)],
         [("B-G",)],
     ]  # the right words under another type: wrong, but where all types are one
-    assert count_outcomes("ner", other[0], other[1], other[0])[0].counts["fixed"] == 1
+    assert count_outcomes(TASK_KINDS["ner"], other[0], other[1], other[0])[0].counts["fixed"] == 1
     assert (
-        count_outcomes("ner", other[0], other[1], other[0], untyped=True)[0].counts["both right"]
+        count_outcomes(TASK_KINDS["ner"], other[0], other[1], other[0], untyped=True)[0].counts[
+            "both right"
+        ]
         == 1
     )
-    assert count_outcomes("qa", asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"] == 1
     assert (
-        count_outcomes("qa", asked.gold, ["the Ann.", ""], ["Ann", ""])[0].counts["both right"] == 2
+        count_outcomes(TASK_KINDS["qa"], asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"]
+        == 1
+    )
+    assert (
+        count_outcomes(TASK_KINDS["qa"], asked.gold, ["the Ann.", ""], ["Ann", ""])[0].counts[
+            "both right"
+        ]
+        == 2
     )
 
 
 def test_the_score_says_which_class_is_none():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
-    assert build_judge("relations", split, DEFAULT_RULES, scorer_of("relations")).negative == set(
-        DEFAULT_RULES.negative
-    )
-    assert build_judge(
-        "relations", split, DEFAULT_RULES, scorer_of("relations", "binary-f1")
-    ).negative == {
-        "0",
-        "false",
-    }
-    assert (
-        build_judge("classification", split, DEFAULT_RULES, scorer_of("classification")).negative
-        == frozenset()
-    )
-    assert build_judge("ner", SPLIT, Rules(untyped=True), scorer_of("ner")).untyped
+    relations, classes = TASK_KINDS["relations"], TASK_KINDS["classification"]
+    usual = judging_rules(relations, split, DEFAULT_RULES, relations.scorer())
+    assert usual.negative == DEFAULT_RULES.negative
+    binary = judging_rules(relations, split, DEFAULT_RULES, relations.scorer("binary-f1"))
+    assert set(binary.negative) == {"0", "false"}
+    assert judging_rules(classes, split, DEFAULT_RULES, classes.scorer()).negative == ()
+    ner = TASK_KINDS["ner"]
+    assert judging_rules(ner, SPLIT, Rules(untyped=True), ner.scorer()).untyped

@@ -10,7 +10,7 @@ import pytest
 
 from tests.material.runs import write_run, write_runs
 from vocadapt.__main__ import main
-from vocadapt.analysis.errors.confusion import NONE, Case, build_confusion_matrix
+from vocadapt.analysis.errors.confusion import Case, build_confusion_matrix
 from vocadapt.analysis.results.results import (
     BETTER,
     NOISE,
@@ -31,10 +31,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import list_runs, open_runs
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
 from vocadapt.training.tasks.examples import Sentence, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 
 GOLD = tuple(Sentence((f"w{place}", "fever", "."), ("O", "B-D", "O")) for place in range(10))
 
@@ -117,7 +118,7 @@ def test_a_claim_needs_more_than_noise_and_a_test():
 
 
 def test_the_test_is_of_units_averaged_over_seeds():
-    scorer = scorer_of("ner")
+    scorer = TASK_KINDS["ner"].scorer()
     gold = [example.gold for example in GOLD]
     one, other = scorer.tally(gold, said(4)), scorer.tally(gold, said(6))
     mean = mean_tally([one, other])
@@ -129,7 +130,7 @@ def test_the_test_is_of_units_averaged_over_seeds():
 
 
 def test_means_over_seeds_have_no_mcnemar():
-    accuracy = scorer_of("classification", "accuracy")
+    accuracy = TASK_KINDS["classification"].scorer("accuracy")
     gold = [("a",), ("b",), ("a",)]
     one, other = (
         accuracy.tally(gold, own) for own in ([("a",), ("b",), ("b",)], [("a",), ("a",), ("a",)])
@@ -318,17 +319,21 @@ def test_runs_that_cannot_be_read_are_named(workspace, capsys):
 def test_confusion_of_entities_by_hand():
     gold = [("B-D", "I-D", "O", "B-C"), ("O", "B-D")]
     predicted = [("B-D", "O", "O", "B-D"), ("O", "B-D")]
-    found = build_confusion_matrix("ner", gold, predicted)
-    assert found.unit == "entities" and found.gold == ("C", "D", NONE) == found.predicted
+    found = build_confusion_matrix(TASK_KINDS["ner"], gold, predicted)
+    assert found.unit == "entities" and found.gold == ("C", "D", NO_LABEL) == found.predicted
     assert found.counts.tolist() == [
         [0, 1, 0],
         [0, 1, 1],
         [0, 1, 0],
     ]  # a C taken for D; a D right, one missed; a D invented
-    assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NONE] == (Case(0, 0, 2),)
-    assert found.mistakes == [(NONE, "D"), ("C", "D"), ("D", NONE)]
-    assert build_confusion_matrix("ner", [("B", "O")], [("B", "O")]).gold == ("(entity)",)
-    one = build_confusion_matrix("ner", [("B-D", "O")], [("B-C", "O")], untyped=True)
+    assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NO_LABEL] == (
+        Case(0, 0, 2),
+    )
+    assert found.mistakes == [(NO_LABEL, "D"), ("C", "D"), ("D", NO_LABEL)]
+    assert build_confusion_matrix(TASK_KINDS["ner"], [("B", "O")], [("B", "O")]).gold == (
+        "(entity)",
+    )
+    one = build_confusion_matrix(TASK_KINDS["ner"], [("B-D", "O")], [("B-C", "O")], untyped=True)
     assert (
         one.gold == one.predicted == ("(entity)",)
         and one.counts.tolist() == [[1]]
@@ -338,20 +343,20 @@ def test_confusion_of_entities_by_hand():
 
 def test_confusion_of_texts_and_of_several_labels():
     found = build_confusion_matrix(
-        "classification", [("a",), ("b",), ("a",)], [("a",), ("a",), ("a",)]
+        TASK_KINDS["classification"], [("a",), ("b",), ("a",)], [("a",), ("a",), ("a",)]
     )
     assert found.counts.tolist() == [[2, 0], [1, 0]] and found.cases["b", "a"] == (Case(1),)
-    several = build_confusion_matrix("multilabel", [("a", "b"), ()], [("b",), ("c",)])
+    several = build_confusion_matrix(TASK_KINDS["multilabel"], [("a", "b"), ()], [("b",), ("c",)])
     assert several.cases == {
-        ("a", NONE): (Case(0),),
+        ("a", NO_LABEL): (Case(0),),
         ("b", "b"): (Case(0),),
-        (NONE, "c"): (Case(1),),
+        (NO_LABEL, "c"): (Case(1),),
     }
     with pytest.raises(InputError, match="no classes"):
-        build_confusion_matrix("qa", [("x",)], ["x"])
+        build_confusion_matrix(TASK_KINDS["qa"], [("x",)], ["x"])
     with pytest.raises(InputError, match="for each of 2"):
-        build_confusion_matrix("ner", [("O",), ("O",)], [("O",)])
-    assert build_confusion_matrix("ner", [("O",)], [("O",)]).counts.size == 0
+        build_confusion_matrix(TASK_KINDS["ner"], [("O",), ("O",)], [("O",)])
+    assert build_confusion_matrix(TASK_KINDS["ner"], [("O",)], [("O",)]).counts.size == 0
 
 
 def test_the_command_line_gives_the_same(workspace, capsys):

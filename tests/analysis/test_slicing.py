@@ -4,14 +4,13 @@ from collections import Counter
 
 import pytest
 
-from vocadapt.analysis.errors.kinds import Judge
 from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SlicedUnit, SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, TrainingCounts, WordIndex
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SPLIT = Split(
     (
@@ -45,11 +44,13 @@ class Words(WordIndex):
 
 
 def slicing(settings=None, words=None):
-    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judge("ner"))
+    book = build_ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), TASK_KINDS["ner"])
     held = (
         Words(trained=TrainingCounts(Counter(), Counter({"fever": 4}))) if words is None else words
     )
-    return Slicing(book, held, scorer_of("ner"), DEFAULT_RULES, settings or SliceSettings())
+    return Slicing(
+        book, held, TASK_KINDS["ner"].scorer(), DEFAULT_RULES, settings or SliceSettings()
+    )
 
 
 def test_each_slice_holds_what_its_words_say():
@@ -94,7 +95,7 @@ def test_scores_of_slices():
     rest = by_name[REST]
     assert (rest.n, rest.first, rest.second) == (1, 1.0, 1.0)
     everything = slicing().scores([ALL])[0]  # the entity F1 of the whole split
-    scorer = scorer_of("ner")
+    scorer = TASK_KINDS["ner"].scorer()
     assert (
         everything.first
         == pytest.approx(scorer.score(SPLIT.gold, FIRST).value)
@@ -152,9 +153,11 @@ def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
         split,
         Side("a", [("well",), ("well",), ("ill",)]),
         Side("b", [("ill",), ("ill",), ("ill",)]),
-        Judge("classification"),
+        TASK_KINDS["classification"],
     )
-    found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
+    found = Slicing(
+        book, WordIndex(), TASK_KINDS["classification"].scorer("accuracy"), DEFAULT_RULES
+    )
     suffix, rest = found.scores()
     assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (
         2,
@@ -182,9 +185,9 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
         "pooled": [("O", "B-D", "O", "B-D", "B-D"), ("O",)],  # predicted media; right none
     }
     book = build_ledger(
-        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judge("ner")
+        split, Side("a", said["base"]), Side("b", said["pooled"], said), TASK_KINDS["ner"]
     )
-    found = Slicing(book, WordIndex(), scorer_of("ner"), DEFAULT_RULES)
+    found = Slicing(book, WordIndex(), TASK_KINDS["ner"].scorer(), DEFAULT_RULES)
     figures = {
         tokenization: (one.values["precision"], one.values["recall"])
         for tokenization, one in found.by_tokenization("suffix").items()
@@ -203,7 +206,7 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     assert (suffix.first, suffix.second) == (found.by_tokenization("suffix")["base"].value, 0.0)
     assert (
         Slicing(
-            book, WordIndex(), scorer_of("ner"), DEFAULT_RULES, SliceSettings("zzz")
+            book, WordIndex(), TASK_KINDS["ner"].scorer(), DEFAULT_RULES, SliceSettings("zzz")
         ).by_tokenization("suffix")
         == {}
     )
@@ -221,9 +224,14 @@ def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
     said = {"base": [("well",), ("well",), ("ill",)], "adapted": [("ill",), ("ill",), ("ill",)]}
     said["pooled"] = said["base"]
     book = build_ledger(
-        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judge("classification")
+        split,
+        Side("a", said["base"]),
+        Side("b", said["pooled"], said),
+        TASK_KINDS["classification"],
     )
-    found = Slicing(book, WordIndex(), scorer_of("classification", "accuracy"), DEFAULT_RULES)
+    found = Slicing(
+        book, WordIndex(), TASK_KINDS["classification"].scorer("accuracy"), DEFAULT_RULES
+    )
     assert [one.value for one in found.by_tokenization("suffix").values()] == [0.5, 1.0, 0.5]
     assert [one.value for one in found.by_tokenization().values()] == pytest.approx(
         [2 / 3, 2 / 3, 2 / 3]

@@ -7,9 +7,12 @@ from vocadapt.analysis.errors.votes import find_vote
 from vocadapt.training.finetune.mixture import pooled
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.judgment import Unit
 
+NO, FEVER = Unit("D", 0, 1, "no"), Unit("D", 1, 2, "fever")
 SENTENCE = Sentence(("no", "fever"), ("O", "B-D"))
-NER = Outputs("ner", ("O", "B-D", "I-D"))
+NER = Outputs(TASK_KINDS["ner"], ("O", "B-D", "I-D"))
 
 
 def logits(base, adapted):
@@ -22,7 +25,7 @@ def logits(base, adapted):
 
 def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
-    vote = find_vote(NER, rows, SENTENCE, {0, 1})
+    vote = find_vote(NER, rows, SENTENCE)
     assert vote.at == "fever" and dict(vote.predicted) == {
         "base": "O",
         "adapted": "B-D",
@@ -39,14 +42,18 @@ def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
 
 
 def test_the_adapted_cut_can_be_outvoted_too():
-    vote = find_vote(NER, logits([[3, 0, 0], [2.5, 0, 0]], [[3, 0, 0], [0, 1, 0]]), SENTENCE, {1})
+    vote = find_vote(
+        NER, logits([[3, 0, 0], [2.5, 0, 0]], [[3, 0, 0], [0, 1, 0]]), SENTENCE, [FEVER]
+    )
     assert (
         vote.line == "adapted tokenization outvoted by base tokenization (2.5 against 1.0 logits)"
     )
 
 
 def test_a_mean_may_say_what_neither_does():
-    vote = find_vote(NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, {1})
+    vote = find_vote(
+        NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, [FEVER]
+    )
     assert (
         vote.predicted["pooled"] == "I-D"
         and vote.outvoted == ("base", "adapted")
@@ -56,38 +63,35 @@ def test_a_mean_may_say_what_neither_does():
 
 def test_of_several_words_the_one_that_was_decided_most_firmly():
     rows = logits([[1, 0, 0], [1, 0, 0]], [[0, 2, 0], [0, 9, 0]])
-    assert find_vote(NER, rows, SENTENCE, {0, 1}).at == "fever"
-    assert find_vote(NER, rows, SENTENCE, {0}).at == "no"
+    assert find_vote(NER, rows, SENTENCE).at == "fever"
+    assert find_vote(NER, rows, SENTENCE, [NO]).at == "no"
 
 
 def test_where_the_cuts_agree_or_there_is_one_there_is_no_vote():
-    assert (
-        find_vote(NER, logits([[1, 0, 0], [0, 1, 0]], [[2, 0, 0], [0, 3, 0]]), SENTENCE, {0, 1})
-        is None
-    )
-    assert find_vote(NER, {"base": np.zeros((2, 3), np.float32)}, SENTENCE, {0}) is None
+    assert find_vote(NER, logits([[1, 0, 0], [0, 1, 0]], [[2, 0, 0], [0, 3, 0]]), SENTENCE) is None
+    assert find_vote(NER, {"base": np.zeros((2, 3), np.float32)}, SENTENCE, [NO]) is None
 
 
 def test_whole_texts_and_labels():
-    text, classes = Text("1", "t", ("a",)), Outputs("classification", ("a", "b"))
+    text, classes = Text("1", "t", ("a",)), Outputs(TASK_KINDS["classification"], ("a", "b"))
     vote = find_vote(classes, logits([[0, 0.5]], [[2, 0]]), text)
     assert vote.outvoted == ("base",) and vote.margins == {"base": 0.5, "adapted": 2.0}
-    several = Outputs("multilabel", ("a", "b"))
-    vote = find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, label="a")
+    several = Outputs(TASK_KINDS["multilabel"], ("a", "b"))
+    vote = find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("a")])
     assert (
         vote.predicted["pooled"] == "not a"
         and vote.outvoted == ("base",)
         and vote.margins == {"base": 0.5, "adapted": 2.0}
     )
-    assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, label="b") is None
-    assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, label="unheard") is None
+    assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("b")]) is None
+    assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("unheard")]) is None
 
 
 def test_answers_are_weighed_as_spans():
     question = Question("1", "Who?", "Ann Bob Cid", (Answer("Ann", 0),))
     base = [[4, 4], [1, 1], [0, 0]]  # Ann: 8
     adapted = [[0, 0], [0, 0], [3, 3]]  # Cid: 6
-    vote = find_vote(Outputs("qa", ("start", "end")), logits(base, adapted), question)
+    vote = find_vote(Outputs(TASK_KINDS["qa"], ("start", "end")), logits(base, adapted), question)
     assert vote.predicted["base"] == "Ann" and vote.predicted["adapted"] == "Cid"
     assert (
         vote.margins == {"base": 8.0, "adapted": 6.0}

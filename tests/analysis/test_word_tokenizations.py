@@ -6,7 +6,6 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import tiny_adapted
 from vocadapt.analysis.errors.entry_lines import build_card
 from vocadapt.analysis.errors.example_context import find_in_examples
-from vocadapt.analysis.errors.kinds import Judge
 from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.word_tokenizations import (
     WordIndex,
@@ -20,6 +19,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 TRAIN = (
     Sentence(("Tachycardia", "is", "pain"), ("B-D", "O", "B-D")),
@@ -118,7 +118,7 @@ def test_words_in_the_context_of_examples():
 def test_the_card_of_an_entry(models):
     split = Split((Sentence(("no", "tachycardia", "today"), ("O", "B-D", "O"), "12"),))
     book = build_ledger(
-        split, Side("a", [("O", "O", "B-D")]), Side("b", [("O", "B-D", "O")]), Judge("ner")
+        split, Side("a", [("O", "O", "B-D")]), Side("b", [("O", "B-D", "O")]), TASK_KINDS["ner"]
     )
     words = build_word_index(*models, TRAIN)
     view = build_card(book, book.entries[0], words)
@@ -142,12 +142,14 @@ def test_the_card_of_an_entry(models):
 def test_long_examples_are_shown_in_part_and_what_is_marked_stays(models):
     words = tuple(f"word{n}" for n in range(5000))
     split = Split((Sentence(words, tuple("B-D" if n == 2500 else "O" for n in range(5000))),))
-    book = build_ledger(split, Side("a", [("O",) * 5000]), Side("b", [("O",) * 5000]), Judge("ner"))
+    book = build_ledger(
+        split, Side("a", [("O",) * 5000]), Side("b", [("O",) * 5000]), TASK_KINDS["ner"]
+    )
     gold = build_card(book, book.entries[0], WordIndex()).lines[0]
     assert len(gold.text) < 500 and gold.text.startswith("… ") and gold.text.endswith(" …")
     assert [gold.text[mark.start : mark.end] for mark in gold.marks] == ["word2500"]
     whole = Split((Sentence(("x" * 9000,), ("B-D",)),))
-    book = build_ledger(whole, Side("a", [("O",)]), Side("b", [("B-D",)]), Judge("ner"))
+    book = build_ledger(whole, Side("a", [("O",)]), Side("b", [("B-D",)]), TASK_KINDS["ner"])
     assert all(
         len(line.text) < 500 for line in build_card(book, book.entries[0], WordIndex()).lines
     )
@@ -157,7 +159,7 @@ def test_questions_and_texts_have_cards_too():
     context = "Long ago. " * 80 + "The fever began in May 2012. " + "Then it went. " * 80
     question = Question("q1", "When?", context, (Answer("May 2012", context.find("May 2012")),))
     book = build_ledger(
-        Split((question,)), Side("a", ["Long ago"]), Side("b", ["May 2012"]), Judge("qa")
+        Split((question,)), Side("a", ["Long ago"]), Side("b", ["May 2012"]), TASK_KINDS["qa"]
     )
     asked, gold, first, second = build_card(book, book.entries[0], WordIndex()).lines
     assert (
@@ -167,7 +169,7 @@ def test_questions_and_texts_have_cards_too():
         "Long ago" in first.text and first.note == "disjoint" and second.marks[0].style == "right"
     )
     texts = Split((Text("1", "t" * 1000, ("ill",), "pair"),))
-    book = build_ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), Judge("nli"))
+    book = build_ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), TASK_KINDS["nli"])
     lines = build_card(book, book.entries[0], WordIndex()).lines
     assert [line.name for line in lines] == ["text", "second", "gold", "baseline", "compared"]
     assert (

@@ -12,6 +12,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -385,7 +386,10 @@ def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
 
 def test_a_limit_draws_alike_and_keeps_the_order():
     task = Task(
-        "toy", "ner", {"train": Split(sentences(50)), "test": Split(sentences(3, 1))}, ("Disease",)
+        "toy",
+        TASK_KINDS["ner"],
+        {"train": Split(sentences(50)), "test": Split(sentences(3, 1))},
+        ("Disease",),
     )
     (first, said), (again, _) = limit_task(task, 10), limit_task(task, 10)
     assert first == again and said == ("train: 10 of 50 examples, drawn at random.",)

@@ -116,14 +116,13 @@ def read_all(folder: Path) -> Iterator[tuple[str, str]]:
     """Each bomb's name and what is said of it; "" where so many passages of it were read."""
     from vocadapt.spaces.io.import_formats import read_space
     from vocadapt.text.corpus import open_corpus
-    from vocadapt.training.tasks.kinds import ner
-    from vocadapt.training.tasks.task_file import read_split
+    from vocadapt.training.tasks.kinds import TASK_KINDS, ner
 
     ner.MAX_TASK_BYTES = 8 * MEGABYTE
     for name in ALL:
         try:
             if name in TASKS:
-                read_split(name[: name.index(".")], folder / name)
+                TASK_KINDS[name[: name.index(".")]].read(folder / name)
             elif name in VECTORS:
                 read_space(folder / name)
             else:

@@ -10,12 +10,13 @@ import pytest
 from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.outputs import MOST_CLASSES, MOST_LABELS, Outputs, check_values
+from vocadapt.training.finetune.outputs import Outputs, check_values
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.scoring.counts import MOST_CELLS, check_cells, count_items
 from vocadapt.training.tasks import context_windows
 from vocadapt.training.tasks.context_windows import best_spans, word_bounds
 from vocadapt.training.tasks.examples import Sentence, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 
 def sentences(types):
@@ -23,17 +24,18 @@ def sentences(types):
 
 
 def test_entity_types_are_bounded():
-    most = MOST_LABELS["ner"]
-    assert len(Outputs.of("ner", sentences(most)).names) == 2 * most + 1
+    most = TASK_KINDS["ner"].most_labels
+    assert len(Outputs.of(TASK_KINDS["ner"], sentences(most)).names) == 2 * most + 1
     with pytest.raises(InputError, match=r"have 1,001 entity types; at most 1,000 can be trained"):
-        Outputs.of("ner", sentences(most + 1))
+        Outputs.of(TASK_KINDS["ner"], sentences(most + 1))
 
 
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "relations"])
 def test_classes_are_bounded(kind):
-    texts = [Text(str(number), "a", (f"L{number}",)) for number in range(MOST_CLASSES + 1)]
+    most = TASK_KINDS[kind].most_labels
+    texts = [Text(str(number), "a", (f"L{number}",)) for number in range(most + 1)]
     with pytest.raises(InputError, match=r"10,001 labels; at most 10,000"):
-        Outputs.of(kind, texts)
+        Outputs.of(TASK_KINDS[kind], texts)
 
 
 def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tmp_path, capsys):
@@ -73,11 +75,11 @@ def test_what_cannot_be_counted_or_held_is_refused():
 
 def test_targets_of_many_labels_take_no_time_per_label():
     outputs = Outputs.of(
-        "multilabel", [Text("1", "a", tuple(f"L{number:04}" for number in range(5000)))]
+        TASK_KINDS["multilabel"], [Text("1", "a", tuple(f"L{number:04}" for number in range(5000)))]
     )
     begin = time.process_time()
     for _ in range(200):
-        assert outputs.targets(("L0000", "L4999", "unknown")).sum() == 2
+        assert outputs.kind.build_targets(("L0000", "L4999", "unknown"), outputs.index).sum() == 2
     assert time.process_time() - begin < 2
 
 
@@ -85,7 +87,7 @@ def test_a_confusion_of_thousands_of_classes_takes_seconds_and_shows_the_most_co
     gold = [(f"L{number:04}",) for number in range(3000)]
     said = [*gold[:2990], *[("L0000",)] * 10]
     begin = time.process_time()
-    found = build_confusion_matrix("classification", gold, said)
+    found = build_confusion_matrix(TASK_KINDS["classification"], gold, said)
     assert time.process_time() - begin < 5 and found.counts.sum() == 3000
     few = found.most_confused(5)
     assert few.gold[0] == "L0000" and len(few.gold) == len(few.predicted) == 5

@@ -15,6 +15,7 @@ from vocadapt.lab.artifacts.imported_predictions import (
 )
 from vocadapt.lab.workspace.uploads import as_uploaded
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
 
@@ -32,11 +33,13 @@ def write(folder, name, text):
 
 def test_both_files_are_copied_and_scored(workspace, tmp_path):
     gold, said = write(tmp_path, "g.conll", GOLD), write(tmp_path, "other.conll", GOLD)
-    made = import_predictions("ner", gold, said, workspace.folder("predictions", "other"))
+    made = import_predictions(
+        TASK_KINDS["ner"], gold, said, workspace.folder("predictions", "other")
+    )
     assert made.manifest.numbers["f1"] == 1.0 and made.manifest.numbers["examples"] == 2
     gold.unlink(), said.unlink()
     (found,) = list_imported_predictions(workspace)
-    assert (found.name, found.kind, found.scorer) == ("other", "ner", "")
+    assert (found.name, found.kind.name, found.scorer) == ("other", "ner", "")
     assert found.gold.read_text() == found.predicted.read_text() == GOLD
     assert not made.stale(workspace)
 
@@ -45,7 +48,11 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
     for name, text in (("a", GOLD), ("b", GOLD), ("c", GOLD.replace("gout", "fever"))):
         gold = write(tmp_path / name, "gold.conll", text)
         import_predictions(
-            "ner", gold, gold, workspace.folder("predictions", name), "token" if name == "b" else ""
+            TASK_KINDS["ner"],
+            gold,
+            gold,
+            workspace.folder("predictions", name),
+            "token" if name == "b" else "",
         )
     by_name = {one.name: one.of for one in list_imported_predictions(workspace)}
     assert by_name["a"] == by_name["b"] != by_name["c"]
@@ -56,7 +63,7 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
 def test_predictions_whose_manifest_lacks_something_are_passed_over(lost, workspace, tmp_path):
     gold = write(tmp_path, "gold.conll", GOLD)
     made = [
-        import_predictions("ner", gold, gold, workspace.folder("predictions", name))
+        import_predictions(TASK_KINDS["ner"], gold, gold, workspace.folder("predictions", name))
         for name in ("a", "b")
     ]
     numbers = {name: value for name, value in made[0].manifest.numbers.items() if name != lost}
@@ -79,7 +86,7 @@ def test_what_is_refused_names_the_file_and_leaves_nothing(
 ):
     files = write(tmp_path, "gold.conll", gold), write(tmp_path, "said.conll", said)
     with pytest.raises(InputError, match=problem):
-        import_predictions("ner", *files, workspace.folder("predictions", "x"))
+        import_predictions(TASK_KINDS["ner"], *files, workspace.folder("predictions", "x"))
     assert not list(workspace.root.rglob("*")) and not list_imported_predictions(workspace)
 
 
@@ -93,10 +100,12 @@ def test_what_is_refused_names_the_file_and_leaves_nothing(
 )
 def test_of_several_predictions_all_come_in_or_none(names, second, problem, workspace, tmp_path):
     gold, other = write(tmp_path, "gold.conll", GOLD), write(tmp_path, "second.conll", second)
-    import_predictions("ner", gold, gold, workspace.folder("predictions", "taken"))
+    import_predictions(TASK_KINDS["ner"], gold, gold, workspace.folder("predictions", "taken"))
     places = [workspace.folder("predictions", name) for name in names]
     with pytest.raises(InputError, match=problem):
-        import_prediction_files("ner", gold, list(zip((gold, other), places, strict=True)))
+        import_prediction_files(
+            TASK_KINDS["ner"], gold, list(zip((gold, other), places, strict=True))
+        )
     assert [one.name for one in list_imported_predictions(workspace)] == ["taken"]
 
 
@@ -112,7 +121,9 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
     monkeypatch.setattr("vocadapt.lab.artifacts.imported_predictions.shutil.copyfile", copyfile)
     with pytest.raises(InputError, match="disk is full"):
         import_prediction_files(
-            "ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")]
+            TASK_KINDS["ner"],
+            gold,
+            [(gold, workspace.folder("predictions", name)) for name in ("a", "b")],
         )
     assert not left and not [path for path in workspace.root.rglob("*") if path.is_file()]
 
@@ -120,7 +131,9 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
 def test_a_scorer_of_another_kind_and_an_odd_name(workspace, tmp_path):
     gold = write(tmp_path, "gold.conll", GOLD)
     with pytest.raises(InputError, match="exact-match"):
-        import_predictions("ner", gold, gold, workspace.folder("predictions", "x"), "exact-match")
+        import_predictions(
+            TASK_KINDS["ner"], gold, gold, workspace.folder("predictions", "x"), "exact-match"
+        )
     with pytest.raises(InputError, match="cannot be a name"):
         workspace.folder("predictions", "../x")
 

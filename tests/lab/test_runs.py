@@ -44,7 +44,7 @@ def workspace(tmp_path):
 
 def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
     green = open_runs(workspace.root / "runs" / "green")
-    assert (green.name, green.task, green.kind, green.model, green.seeds) == (
+    assert (green.name, green.task, green.kind.name, green.model, green.seeds) == (
         "green",
         "toy",
         "ner",

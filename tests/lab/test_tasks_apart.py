@@ -65,8 +65,8 @@ def with_test(one, file, stamp):
 
 
 def test_tasks_of_one_kind_by_their_test_files(tmp_path):
-    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind == "ner")
-    third = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind == "ner")
+    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind.name == "ner")
+    third = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind.name == "ner")
     given = [
         with_test(first, "/data/disease.tsv", "1"),
         with_test(second, "/data/drug.tsv", "2"),
@@ -78,12 +78,12 @@ def test_tasks_of_one_kind_by_their_test_files(tmp_path):
 
 def test_runs_of_one_task_with_other_outputs_share_its_label(tmp_path):
     """A run on some examples may know fewer labels than another on the same task."""
-    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind == "ner")
+    first, second = (one for one in list_runs(mixed(tmp_path / "w")) if one.kind.name == "ner")
     fewer = replace(
         second,
         runs=tuple(replace(run, record={**run.record, "outputs": ["O"]}) for run in second.runs),
     )
-    other = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind == "ner")
+    other = next(one for one in list_runs(mixed(tmp_path / "v")) if one.kind.name == "ner")
     given = [
         with_test(first, "/data/x.tsv", "1"),
         with_test(fewer, "/data/x.tsv", "1"),

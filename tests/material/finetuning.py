@@ -9,6 +9,7 @@ import numpy as np
 from tests.conftest import build_tiny_bert
 from tests.models.test_adapted_model import adapted_folder
 from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 DISEASES = (
@@ -47,7 +48,10 @@ def ner_task(train: int = 10, test: int = 6) -> Task:
     """A NER task whose dev split is its test split."""
     held = Split(sentences(test, 1))
     return Task(
-        "toy", "ner", {"train": Split(sentences(train)), "dev": held, "test": held}, ("Disease",)
+        "toy",
+        TASK_KINDS["ner"],
+        {"train": Split(sentences(train)), "dev": held, "test": held},
+        ("Disease",),
     )
 
 

@@ -15,8 +15,8 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.counts import DEFAULT_RULES
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.examples import Example, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import tally_of
 
 Prediction = Mapping[str, Sequence[Any]]  # what is said of each example, by cut
@@ -35,7 +35,7 @@ def write_run(
     predictions and logits.
     """
     folder.mkdir(parents=True)
-    split, scorer = Split(tuple(examples)), scorer_of(kind, record.get("scorer", ""))
+    split, scorer = Split(tuple(examples)), TASK_KINDS[kind].scorer(record.get("scorer", ""))
     scores = {
         tokenization: scorer.of(tally_of(split, list(own), scorer)).to_dict()
         for tokenization, own in said.items()

@@ -21,6 +21,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 from vocadapt.training.masked.stages import begin, new_ids
 from vocadapt.training.tasks.examples import Answer, Question, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 READ = {"masked words": ("BertForMaskedLM", False), "pairs": ("BertForPreTraining", True)}
@@ -155,9 +156,11 @@ ANSWERS = tuple(
     for i in range(6)
 )
 TASKS = {
-    "token": Task("toy", "ner", {"train": Split(sentences(6))}, ("Disease",)),
-    "sequence": Task("toy", "classification", {"train": Split(texts(6))}, ("ill", "well")),
-    "question": Task("toy", "qa", {"train": Split(ANSWERS)}, ()),
+    "token": Task("toy", TASK_KINDS["ner"], {"train": Split(sentences(6))}, ("Disease",)),
+    "sequence": Task(
+        "toy", TASK_KINDS["classification"], {"train": Split(texts(6))}, ("ill", "well")
+    ),
+    "question": Task("toy", TASK_KINDS["qa"], {"train": Split(ANSWERS)}, ()),
 }
 
 

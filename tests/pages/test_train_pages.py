@@ -24,6 +24,7 @@ from vocadapt.training.finetune.estimates import (
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.ui.components.pickers import runs_to_pick
 from vocadapt.ui.finetune.view import seeds_of
@@ -65,7 +66,7 @@ def tasked(tmp_path, tiny_bert):
         name: write_conll(tmp_path / f"{name}.txt", sentences(12, seed))
         for seed, name in enumerate(("train", "test"))
     }
-    import_task("ner", files, workspace.folder("tasks", "toy"))
+    import_task(TASK_KINDS["ner"], files, workspace.folder("tasks", "toy"))
     return workspace
 
 
@@ -268,7 +269,7 @@ def test_a_broken_task_is_a_message(open_page, tmp_path):
 
 def test_files_of_ones_own_become_a_task(tmp_path):
     made = import_task(
-        "ner",
+        TASK_KINDS["ner"],
         {"train": write_conll(tmp_path / "a.txt", sentences(4))},
         tmp_path / "w" / "tasks" / "mine",
     )
@@ -278,9 +279,13 @@ def test_files_of_ones_own_become_a_task(tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("a word\tand\ttoo\tmany\tcolumns\tx\n")
     with pytest.raises(InputError):
-        import_task("ner", {"train": bad}, tmp_path / "w" / "tasks" / "bad")
+        import_task(TASK_KINDS["ner"], {"train": bad}, tmp_path / "w" / "tasks" / "bad")
     with pytest.raises(InputError):
-        import_task("ner", {"train": tmp_path / "missing.txt"}, tmp_path / "w" / "tasks" / "gone")
+        import_task(
+            TASK_KINDS["ner"],
+            {"train": tmp_path / "missing.txt"},
+            tmp_path / "w" / "tasks" / "gone",
+        )
     assert [path.name for path in (tmp_path / "w" / "tasks").iterdir()] == ["mine"]
 
 
@@ -288,7 +293,7 @@ def test_an_estimate_by_hand():
     long = Sentence(("w",) * 70, ("O",) * 70)  # three chunks of at most 30 words
     task = Task(
         "t",
-        "ner",
+        TASK_KINDS["ner"],
         {"train": Split((long, GOLD[0])), "dev": Split(GOLD[:3]), "test": Split(GOLD[:6])},
         ("D",),
     )
@@ -312,7 +317,9 @@ def test_an_estimate_by_hand():
     assert estimate_finetuning_pace(task, settings, small) == pytest.approx(
         2 * estimate_finetuning_pace(task, settings, beside)
     )  # s5: a layer more
-    texts_task = Task("t", "classification", {"train": Split((Text("1", "a b", ("x",)),))}, ("x",))
+    texts_task = Task(
+        "t", TASK_KINDS["classification"], {"train": Split((Text("1", "a b", ("x",)),))}, ("x",)
+    )
     assert estimate_finetuning_pace(texts_task, settings, small) > estimate_finetuning_pace(
         task, settings, small
     )

@@ -24,6 +24,7 @@ from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.tasks.examples import Sentence, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/train/try_it.py"
@@ -199,7 +200,7 @@ def test_what_was_tried_once_is_there_at_once(open_page, tried):
 
 
 def test_probabilities_and_votes_by_hand():
-    ner = Outputs("ner", ("O", "B"))
+    ner = Outputs(TASK_KINDS["ner"], ("O", "B"))
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
     logits = {tokenization: np.array(own, dtype=np.float32) for tokenization, own in rows.items()}
     found = ExamplePrediction(Sentence(("fever", "now"), None), ner, logits)
@@ -215,7 +216,7 @@ def test_probabilities_and_votes_by_hand():
     assert row == 0 and vote.outvoted == ("base",) and vote.margins == {"base": 2.0, "adapted": 5.0}
     many = ExamplePrediction(
         Text("", "", None),
-        Outputs("multilabel", ("a", "b")),
+        Outputs(TASK_KINDS["multilabel"], ("a", "b")),
         {"base": np.array([[0, 100]], dtype=np.float32)},
     )
     assert (

@@ -17,7 +17,7 @@ from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.answering import MOST, answer, best_answers
 from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.examples import Question
-from vocadapt.training.tasks.kinds.qa import apply_word_rule
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -84,10 +84,10 @@ def test_words_are_those_of_the_rule_by_hand():
         == "MERS-CoV."
     )
     with pytest.raises(InputError, match="Unknown word rule 'mine'"):
-        apply_word_rule([], "mine")
+        TASK_KINDS["qa"].set_word_rule([], "mine")
     question = Question("1", "q", "MERS-CoV.", None)
     assert (
-        apply_word_rule([question], "paper")[0] == question
+        TASK_KINDS["qa"].set_word_rule([question], "paper")[0] == question
     )  # how it is read is no part of what is asked
 
 

@@ -16,11 +16,10 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, find_task
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks import benchmark_card as card_module
 from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile, card_of, cards, groups
 from vocadapt.training.tasks.examples import SPLITS
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task_file import read_task, read_task_file
 
 EVERY = cards().values()
@@ -34,7 +33,7 @@ def test_every_benchmark_of_the_papers_has_a_card():
     assert len(families["biobert"]) == 8 and all(card.kind == "ner" for card in families["biobert"])
     assert len(families["bio-lm"]) == 18
     assert {"mtl/NCBI-disease", "mtl/BC5CDR-disease", "qa/Covid-QA"} <= set(cards())
-    assert {card.kind for card in EVERY} == set(KINDS) - {"classification"}
+    assert {card.kind for card in EVERY} == set(TASK_KINDS) - {"classification"}
 
 
 def test_the_groups_are_those_of_the_thesis():
@@ -48,7 +47,7 @@ def test_the_groups_are_those_of_the_thesis():
 
 @pytest.mark.parametrize("card", EVERY, ids=lambda card: card.name)
 def test_a_card_is_whole(card):
-    assert card.kind in KINDS and scorer_of(card.kind, card.scorer).name == card.scorer
+    assert card.kind in TASK_KINDS and TASK_KINDS[card.kind].scorer(card.scorer).name == card.scorer
     assert card.metric and card.source and card.access in ACCESS
     assert set(card.sizes) <= set(SPLITS) and set(card.files) <= set(SPLITS)
     assert all(count > 0 for held in card.sizes.values() for count in held.values())

@@ -13,6 +13,7 @@ from transformers.utils import ModelOutput
 from tests.conftest import TINY_TOKENS
 from tests.material.finetuning import sentences, tiny_adapted
 from vocadapt.errors import InputError
+from vocadapt.models.heads import SEQUENCE
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
@@ -26,19 +27,20 @@ from vocadapt.training.finetune.encoding import (
     View,
     load_tokenizers,
 )
-from vocadapt.training.finetune.encodings import encode
 from vocadapt.training.finetune.mixture import (
     FinetuningDataset,
     batch_of,
     check_tokenization,
     pooled,
 )
-from vocadapt.training.finetune.outputs import SEQUENCE, Outputs
+from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.prediction.predict import compute_logits, joined
 from vocadapt.training.tasks.examples import Question, Sentence, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 EMPTY = Text("", "", None)
-NER = Outputs("ner", ("O", "B", "I"))
+NER = Outputs(TASK_KINDS["ner"], ("O", "B", "I"))
+encode, encode_texts = TASK_KINDS["ner"].encode, TASK_KINDS["classification"].encode
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_labels_stand_on_word_initial_pieces_only(adapted, tokenizers):
         tokens(adapted, own)
         == said.replace("tachy ##card ##i ##a [SEP]", "tachycardia [SEP]").split()
     )
-    batch = batch_of([base, own], 0, [NER.targets(("B", "O", "B"))] * 2)
+    batch = batch_of([base, own], 0, [NER.kind.build_targets(("B", "O", "B"), NER.index)] * 2)
     x = -100
     assert batch["labels"].tolist() == [
         [x, 1, x, x, x, x, 0, 1, x, x, x, x],
@@ -140,7 +142,7 @@ def test_texts_and_pairs(adapted, tokenizers):
         Text("2", "", ("a",)),
         Text("3", "heart", ("a",), "the cell"),
     ]
-    views = encode(texts, tokenizers, EncodingSettings()).views["base"]
+    views = encode_texts(texts, tokenizers, EncodingSettings()).views["base"]
     assert (
         tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
     )
@@ -159,7 +161,7 @@ def test_texts_and_pairs(adapted, tokenizers):
 
 def test_pairs_longer_than_the_window_are_counted(tokenizers):
     texts = [Text("2", "heart", None, "cell " * 50), Text("3", "a " * 30, None, "b " * 30)]
-    encoded = encode([*texts, Text("4", "heart", None)], tokenizers, EncodingSettings(21))
+    encoded = encode_texts([*texts, Text("4", "heart", None)], tokenizers, EncodingSettings(21))
     assert encoded.notes == {CUT_OFF: 2}
     assert [len(view.ids) for view in encoded.views["base"]] == [21, 21, 3]
     assert [view.second for view in encoded.views["base"]] == [3, 11, 0]
@@ -173,7 +175,7 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(ad
         Text("2", " ".join(["tachycardia"] * 40), None),
         Text("3", "the cell", None),
     ]
-    encoded = encode(texts, tokenizers, EncodingSettings(60))
+    encoded = encode_texts(texts, tokenizers, EncodingSettings(60))
     assert encoded.notes == {IN_PARTS: 1} and encoded.sizes == (1, 1, 1)
     assert [view.owner for view in encoded.parts] == [
         0,
@@ -201,34 +203,36 @@ def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not()
 
 
 def test_a_word_longer_than_the_window_in_a_long_text_is_said(tokenizers):
-    encoded = encode([Text("1", "heart " * 30 + "a-" * 40, None)], tokenizers, EncodingSettings(20))
+    encoded = encode_texts(
+        [Text("1", "heart " * 30 + "a-" * 40, None)], tokenizers, EncodingSettings(20)
+    )
     assert encoded.notes == {IN_PARTS: 1, LONG_WORDS: 2}  # under either cut
     assert all(len(view.ids) <= 20 for views in encoded.views.values() for view in views)
 
 
 def test_what_cannot_be_encoded_is_refused(tokenizers):
     with pytest.raises(InputError, match="examples of one kind"):
-        encode(
+        TASK_KINDS["qa"].encode(
             [Question("1", "who?", "he", None), Text("1", "he", None)],
             tokenizers,
             EncodingSettings(),
         )
     with pytest.raises(InputError, match="at least one"):
-        encode([], tokenizers, EncodingSettings())
+        TASK_KINDS["ner"].encode([], tokenizers, EncodingSettings())
 
 
 def test_outputs_and_targets():
-    ner = Outputs.of("ner", sentences(5))
-    assert ner.names == ("O", "B-Disease", "I-Disease") and ner.targets(
-        ("O", "I-Disease")
+    ner = Outputs.of(TASK_KINDS["ner"], sentences(5))
+    assert ner.names == ("O", "B-Disease", "I-Disease") and ner.kind.build_targets(
+        ("O", "I-Disease"), ner.index
     ).tolist() == [0, 2]
-    assert Outputs.of("ner", [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
+    assert Outputs.of(TASK_KINDS["ner"], [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
     assert ner.predict(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == (
         "B-Disease",
         "O",
     )
-    many = Outputs("multilabel", ("a", "b", "c"))
-    assert many.targets(("c", "a")).tolist() == [[1, 0, 1]]
+    many = Outputs(TASK_KINDS["multilabel"], ("a", "b", "c"))
+    assert many.kind.build_targets(("c", "a"), many.index).tolist() == [[1, 0, 1]]
     assert many.predict(np.array([[-1, 0.5, 2]], dtype=np.float32), EMPTY) == ("b", "c")
     assert many.predict(np.array([[-1, -1, -1]], dtype=np.float32), EMPTY) == ()
 
@@ -283,7 +287,7 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, tokenizers):
 
 def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(tokenizers):
     encoded = encode(sentences(200), tokenizers, EncodingSettings())
-    targets = [NER.targets(("O",) * 8)] * 200
+    targets = [NER.kind.build_targets(("O",) * 8, NER.index)] * 200
 
     def draws(seed, epoch, disturb):
         random.seed(disturb)
@@ -303,7 +307,9 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(tokenizers):
 
 def test_both_reads_every_example_in_both_cuts(tokenizers):
     encoded = encode(sentences(10), tokenizers, EncodingSettings())
-    reading = FinetuningDataset(encoded, [NER.targets(("O",) * 8)] * 10, "both", 0, 8, 2, 1)
+    reading = FinetuningDataset(
+        encoded, [NER.kind.build_targets(("O",) * 8, NER.index)] * 10, "both", 0, 8, 2, 1
+    )
     items = [item for batch in reading.epoch(1) for item in batch]
     assert sorted(items) == sorted(
         (chunk, tokenization) for chunk in range(10) for tokenization in ("base", "adapted")
@@ -320,7 +326,7 @@ def test_grouping_by_length_saves_padding_and_loses_nothing(tokenizers):
         for size in rng.integers(1, 30, size=300)
     ]
     encoded = encode(examples, tokenizers, EncodingSettings())
-    targets = [NER.targets(("O",) * size) for size in encoded.sizes]
+    targets = [NER.kind.build_targets(("O",) * size, NER.index) for size in encoded.sizes]
     real = sum(len(view.ids) for view in encoded.views["base"])
 
     def padded(grouped):

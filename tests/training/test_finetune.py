@@ -27,6 +27,7 @@ from vocadapt.training.finetune.settings import (
 )
 from vocadapt.training.finetune.used_embeddings import restrict_embeddings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -387,7 +388,12 @@ def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path
 
 def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):
     strange = Split((Sentence(("aspirin", "was", "cancer"), ("B-Drug", "O", "B-Disease")),))
-    task = Task("toy", "ner", {"train": Split(sentences(10)), "test": strange}, ("Disease", "Drug"))
+    task = Task(
+        "toy",
+        TASK_KINDS["ner"],
+        {"train": Split(sentences(10)), "test": strange},
+        ("Disease", "Drug"),
+    )
     run = finetune(prepare(open_model(tiny_bert), task, FAST))
     assert "test holds labels that train lacks, so no model can find them: Drug." in run.findings
     assert run.scores["base"].values["recall"] <= 0.5 and set(run.outputs.names) == {
@@ -399,7 +405,10 @@ def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):
 
 def test_one_label_only_cannot_be_trained_on(tiny_bert):
     task = Task(
-        "toy", "classification", {"train": Split((Text("1", "a trial", ("yes",)),))}, ("yes",)
+        "toy",
+        TASK_KINDS["classification"],
+        {"train": Split((Text("1", "a trial", ("yes",)),))},
+        ("yes",),
     )
     with pytest.raises(InputError, match="one label only"):
         prepare(open_model(tiny_bert), task, SHORT)
@@ -415,7 +424,7 @@ def test_one_label_only_cannot_be_trained_on(tiny_bert):
 def test_texts_of_every_kind_are_learned(adapted, kind):
     pair = "the heart" if kind == "nli" else ""
     split = Split(tuple(replace(text, pair=pair) for text in texts(12)))
-    task = Task("toy", kind, {"train": split, "test": split}, ("ill", "well"))
+    task = Task("toy", TASK_KINDS[kind], {"train": split, "test": split}, ("ill", "well"))
     run = finetune(prepare(adapted, task, replace(FAST, epochs=30)))
     assert all(score.value == 1.0 for score in run.scores.values()), run.scores
     assert [rows.shape for rows in run.logits["pooled"]] == [(1, 2)] * 12

@@ -15,11 +15,12 @@ from tests.material.finetuning import tiny_adapted
 from tests.models.test_adapted_model import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
 from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.mixture import batch_of
-from vocadapt.training.finetune.outputs import QUESTION, Outputs
+from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import (
     answer_words,
     encode_for_training,
@@ -28,11 +29,12 @@ from vocadapt.training.finetune.question_encoding import (
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.prediction.predict import LOWEST, compute_logits
 from vocadapt.training.tasks.examples import Answer, Question, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QA = Outputs("qa", ("start", "end"))
+QA = Outputs(TASK_KINDS["qa"], ("start", "end"))
 LONG = " ".join(["the patients with tachycardia, and placebo"] * 30)  # 7 words each
 
 
@@ -148,7 +150,7 @@ def questions(count):
 
 def test_answers_are_learned_by_heart(adapted):
     split = Split(questions(12))
-    task = Task("toy", "qa", {"train": split, "test": split}, ())
+    task = Task("toy", TASK_KINDS["qa"], {"train": split, "test": split}, ())
     run = finetune(prepare(adapted, task, FinetuneSettings(epochs=40, batch=6, lr=1e-2)))
     assert {tokenization: score.values["exact"] for tokenization, score in run.scores.items()} == {
         "base": 1,
@@ -160,11 +162,17 @@ def test_answers_are_learned_by_heart(adapted):
 def test_answers_that_stand_nowhere_are_not_trained_on(adapted):
     lost = Question("x", "who", "a trial", (Answer("nobody", None),))
     prepared = prepare(
-        adapted, Task("toy", "qa", {"train": Split((*questions(3), lost))}, ()), FinetuneSettings()
+        adapted,
+        Task("toy", TASK_KINDS["qa"], {"train": Split((*questions(3), lost))}, ()),
+        FinetuneSettings(),
     )
     assert len(prepared.train) == 3
     with pytest.raises(InputError, match="No answer is in its context"):
-        prepare(adapted, Task("toy", "qa", {"train": Split((lost,))}, ()), FinetuneSettings())
+        prepare(
+            adapted,
+            Task("toy", TASK_KINDS["qa"], {"train": Split((lost,))}, ()),
+            FinetuneSettings(),
+        )
 
 
 def test_a_question_longer_than_the_window_is_named(tokenizers):

@@ -7,17 +7,11 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.predictions import (
-    BY_ORDER,
-    MISSING,
-    TOO_MUCH,
-    baseline_of_split,
-    read_predictions,
-    tally_of,
-)
-from vocadapt.training.tasks.task_file import read_split
+from vocadapt.training.tasks.examples import BY_ORDER, TOO_MUCH
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.qa import UNANSWERED
+from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -55,8 +49,8 @@ def against(tmp_path):
     def against(kind, text, name="said.tsv", gold=None):
         (tmp_path / f"gold.{kind}").write_text(gold or GOLD[kind])
         (tmp_path / name).write_text(text)
-        split = read_split(kind, tmp_path / f"gold.{kind}")
-        return read_predictions(tmp_path / name, kind, split)
+        split = TASK_KINDS[kind].read_split(tmp_path / f"gold.{kind}")
+        return TASK_KINDS[kind].read_predictions(tmp_path / name, split)
 
     return against
 
@@ -108,7 +102,7 @@ def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
 
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
-    assert found.predicted == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}
+    assert found.predicted == ("", "cat") and found.notes == {UNANSWERED: 1, TOO_MUCH: 1}
     assert against(
         "qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl"
     ).predicted == ("dog", "")
@@ -116,8 +110,8 @@ def test_answers_in_either_form_and_missing_ones_are_counted(against):
 
 def test_documents_are_judged_as_a_whole(tmp_path, against):
     said = against("multilabel", "0_1,1_0\n0_1,1_0\n0_0,1_0\n").predicted
-    gold = read_split("multilabel", tmp_path / "gold.multilabel")
-    example, micro = scorer_of("multilabel"), scorer_of("multilabel", "micro-f1")
+    gold = TASK_KINDS["multilabel"].read_split(tmp_path / "gold.multilabel")
+    example, micro = TASK_KINDS["multilabel"].scorer(), TASK_KINDS["multilabel"].scorer("micro-f1")
     # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1
     # and 1.
     values = example.of(tally_of(gold, said, example)).values
@@ -138,30 +132,33 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
     has learned nothing.
     """
     said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").predicted
-    gold, example = read_split("multilabel", tmp_path / "gold.multilabel"), scorer_of("multilabel")
+    gold, example = (
+        TASK_KINDS["multilabel"].read_split(tmp_path / "gold.multilabel"),
+        TASK_KINDS["multilabel"].scorer(),
+    )
     score, found = (
         example.of(tally_of(gold, said, example)).value,
-        baseline_of_split("multilabel", gold),
+        baseline_of_split(TASK_KINDS["multilabel"], gold),
     )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
     scattered = replace(
         gold, examples=tuple(replace(example, document="") for example in gold.examples)
     )
     assert found.constants[0] == found.majority and not is_collapsed(
-        [score], baseline_of_split("multilabel", scattered)
+        [score], baseline_of_split(TASK_KINDS["multilabel"], scattered)
     )
     against("relations", "x\ny\n")
-    plain = read_split("relations", tmp_path / "gold.relations")
-    assert baseline_of_split("relations", plain, "accuracy").majority == 0.5
+    plain = TASK_KINDS["relations"].read_split(tmp_path / "gold.relations")
+    assert baseline_of_split(TASK_KINDS["relations"], plain, "accuracy").majority == 0.5
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
     said = against("relations", "x\ny\n").predicted
     with pytest.raises(InputError, match="which document each example is of"):
         tally_of(
-            read_split("relations", tmp_path / "gold.relations"),
+            TASK_KINDS["relations"].read_split(tmp_path / "gold.relations"),
             said,
-            scorer_of("relations"),
+            TASK_KINDS["relations"].scorer(),
             unit="document",
         )
 
@@ -234,7 +231,7 @@ def test_score_on_the_command_line(score):
         said="No O\ngout B-D\n\nIt B-D\n",
     )
     assert (answer["f1"], answer["precision"], answer["recall"]) == (pytest.approx(2 / 3), 0.5, 1.0)
-    assert answer["definition"] == scorer_of("ner").about and answer["metric"] == "f1"
+    assert answer["definition"] == TASK_KINDS["ner"].scorer().about and answer["metric"] == "f1"
     assert list(answer["scores"]) == ["entity-strict", "token"] and answer["interval"]["seed"] == 4
     assert answer["by_label"]["D"]["gold"] == 1 and answer["units"] == 2
 

@@ -9,7 +9,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.scoring.entities import on_pieces
-from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 from vocadapt.training.tasks.tags import Span, scheme_of, spans_of, stray_insides, tags_of
 
 ALPHABETS = {
@@ -69,7 +69,7 @@ def oracle_f1(gold, said, chunks=conlleval_chunks):
 
 
 def figures(name, gold, said, rules=DEFAULT_RULES):
-    values = scorer_of("ner", name).score(gold, said, rules).values
+    values = TASK_KINDS["ner"].scorer(name).score(gold, said, rules).values
     return values["precision"], values["recall"], values["f1"]
 
 
@@ -149,7 +149,7 @@ def test_the_published_example_of_what_legacy_does_to_bare_tags():
 def test_scores_by_type_worked_by_hand():
     gold = [["B-X", "I-X", "O", "B-Y"], ["B-Y", "O"]]
     said = [["B-X", "I-X", "O", "B-X"], ["B-Y", "B-Y"]]
-    score = scorer_of("ner").score(gold, said)
+    score = TASK_KINDS["ner"].scorer().score(gold, said)
     assert score.by_label["X"] == {
         "precision": 0.5,
         "recall": 1.0,
@@ -171,7 +171,7 @@ def test_scores_by_type_worked_by_hand():
 
 
 def test_bare_tags_are_one_type_and_untyped_makes_them_so():
-    assert set(scorer_of("ner").score([["B", "I"]], [["B", "I"]]).by_label) == {"entity"}
+    assert set(TASK_KINDS["ner"].scorer().score([["B", "I"]], [["B", "I"]]).by_label) == {"entity"}
     gold, said = [["B-X", "O"]], [["B-Y", "O"]]
     assert figures("entity-strict", gold, said)[2] == 0.0
     assert figures("entity-strict", gold, said, Rules(untyped=True))[2] == 1.0
@@ -189,7 +189,7 @@ def test_nothing_to_find_is_zero_and_the_extremes_hold():
 
 
 def test_what_cannot_be_compared_is_refused():
-    scorer = scorer_of("ner")
+    scorer = TASK_KINDS["ner"].scorer()
     with pytest.raises(InputError, match="each of 2 gold examples, got 1"):
         scorer.score([["O"], ["O"]], [["O"]])
     with pytest.raises(InputError, match="Sentence 2 has 2 gold tags and 1"):
@@ -197,9 +197,9 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="nothing to score"):
         scorer.score([], [])
     with pytest.raises(InputError, match="no score 'squad' for ner"):
-        scorer_of("ner", "squad")
+        TASK_KINDS["ner"].scorer("squad")
     with pytest.raises(InputError, match="no kind of task 'parsing'"):
-        scorer_of("parsing")
+        find_kind("parsing")
 
 
 def test_schemes_mean_the_same_spans():
@@ -232,7 +232,7 @@ def test_every_piece_of_a_word_takes_its_tag():
 
 
 def test_a_score_names_the_rules_it_used():
-    assert scorer_of("ner").score([["B"]], [["B"]], Rules(untyped=True)).to_dict()["rules"] == {
-        "untyped": True
-    }
-    assert scorer_of("ner", "token").score([["B"]], [["B"]]).rules == {}
+    assert TASK_KINDS["ner"].scorer().score([["B"]], [["B"]], Rules(untyped=True)).to_dict()[
+        "rules"
+    ] == {"untyped": True}
+    assert TASK_KINDS["ner"].scorer("token").score([["B"]], [["B"]]).rules == {}

@@ -12,7 +12,8 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import exact, normalized, overlap, substring
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.scoring.registry import DEFAULTS, SCORERS, scorer_of
+from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 CLASSES = ["CPR:3", "CPR:4", "CPR:5", "false"]
 
@@ -41,7 +42,7 @@ def test_averages_are_sklearns(name, average, labels):
 
     for seed in range(20):
         gold, said = drawn(seed)
-        values = scorer_of("relations", name).score(ones(gold), ones(said)).values
+        values = TASK_KINDS["relations"].scorer(name).score(ones(gold), ones(said)).values
         expected = precision_recall_fscore_support(
             gold, said, labels=labels, average=average, zero_division=0
         )[:3]
@@ -52,18 +53,22 @@ def test_binary_f1_is_sklearns_and_names_its_class():
     from sklearn.metrics import f1_score
 
     gold, said = drawn(3, ["0", "1"])
-    assert scorer_of("relations", "binary-f1").score(ones(gold), ones(said)).value == pytest.approx(
-        f1_score(gold, said, pos_label="1")
+    assert TASK_KINDS["relations"].scorer("binary-f1").score(
+        ones(gold), ones(said)
+    ).value == pytest.approx(f1_score(gold, said, pos_label="1"))
+    zero = (
+        TASK_KINDS["relations"]
+        .scorer("binary-f1")
+        .score(ones(gold), ones(said), Rules(positive="0"))
     )
-    zero = scorer_of("relations", "binary-f1").score(ones(gold), ones(said), Rules(positive="0"))
     assert zero.value == pytest.approx(f1_score(gold, said, pos_label="0"))
-    assert scorer_of("relations", "binary-f1").score(ones("00"), ones("00")).value == 0.0
+    assert TASK_KINDS["relations"].scorer("binary-f1").score(ones("00"), ones("00")).value == 0.0
 
 
 def test_micro_over_all_classes_is_accuracy():
     gold, said = drawn(5)
     micro, accuracy = (
-        scorer_of("classification", name).score(ones(gold), ones(said)).value
+        TASK_KINDS["classification"].scorer(name).score(ones(gold), ones(said)).value
         for name in ("micro-f1", "accuracy")
     )
     assert (
@@ -75,7 +80,7 @@ def test_micro_over_all_classes_is_accuracy():
 
 def test_the_negative_class_is_left_out_whatever_it_is_called():
     gold, said = ones(["none", "a", "none", "a"]), ones(["none", "a", "a", "none"])
-    scorer = scorer_of("relations", "micro-f1-positive")
+    scorer = TASK_KINDS["relations"].scorer("micro-f1-positive")
     assert scorer.score(gold, said, Rules(negative=("none",))).value == 0.5
     assert scorer.score(ones(["false", "a"]), ones(["false", "b"])).value == 0.0
     assert scorer.score(ones(["DDI-false", "a"]), ones(["a", "a"])).value == pytest.approx(2 / 3)
@@ -94,9 +99,9 @@ def test_multilabel_micro_and_macro_are_sklearns():
         MultiLabelBinarizer(classes=list("abc")).fit_transform(side) for side in (gold, said)
     ]
     for average in ("micro", "macro"):
-        assert scorer_of("multilabel", f"{average}-f1").score(gold, said).value == pytest.approx(
-            f1_score(*matrices, average=average)
-        )
+        assert TASK_KINDS["multilabel"].scorer(f"{average}-f1").score(
+            gold, said
+        ).value == pytest.approx(f1_score(*matrices, average=average))
 
 
 def blue_hoc(gold, said):
@@ -119,7 +124,7 @@ def test_example_based_f1_is_blues():
         draw = random.Random(seed)
         gold = [draw.sample("abcdefghij", draw.randint(1, 4)) for _ in range(12)]
         said = [draw.sample("abcdefghij", draw.randint(0, 4)) for _ in range(12)]
-        values = scorer_of("multilabel").score(gold, said).values
+        values = TASK_KINDS["multilabel"].scorer().score(gold, said).values
         assert (values["precision"], values["recall"], values["f1"]) == pytest.approx(
             blue_hoc(gold, said)
         )
@@ -127,7 +132,8 @@ def test_example_based_f1_is_blues():
 
 def test_example_based_f1_worked_by_hand():
     values = (
-        scorer_of("multilabel")
+        TASK_KINDS["multilabel"]
+        .scorer()
         .score([("a", "b"), ("c",), (), ()], [("a",), ("a", "c"), (), ("a",)])
         .values
     )
@@ -187,8 +193,10 @@ def test_answers_are_squads():
 
 
 def test_the_best_accepted_answer_counts():
-    score = scorer_of("qa").score(
-        [("in 2012, in Jeddah", "2012"), ("Ilorin",), ()], ["2012", "Jeddah", ""]
+    score = (
+        TASK_KINDS["qa"]
+        .scorer()
+        .score([("in 2012, in Jeddah", "2012"), ("Ilorin",), ()], ["2012", "Jeddah", ""])
     )
     assert score.values == {
         "exact": pytest.approx(2 / 3),
@@ -206,12 +214,13 @@ def test_substring_is_of_the_gold_answer_and_an_empty_one_is_none():
 
 
 def test_every_kind_has_a_usual_score_and_every_score_says_what_it_is():
-    assert all(kind in SCORERS[name].kinds for kind, name in DEFAULTS.items())
-    assert {kind for scorer in SCORERS.values() for kind in scorer.kinds} == set(DEFAULTS)
+    assert all(kind.scorer().name == kind.default_scorer for kind in TASK_KINDS.values())
+    used = {scorer.name for kind in TASK_KINDS.values() for scorer in kind.scorers()}
+    assert used == set(SCORERS)
     for scorer in SCORERS.values():
         assert len(scorer.about) > 30
     with pytest.raises(InputError, match="Choose one of: accuracy"):
-        scorer_of("nli", "entity-strict")
+        TASK_KINDS["nli"].scorer("entity-strict")
 
 
 def test_the_definition_names_the_class_of_a_binary_figure():
@@ -220,24 +229,26 @@ def test_the_definition_names_the_class_of_a_binary_figure():
     """
     gold, said = [("yes",), ("no",), ("yes",)], [("yes",), ("yes",), ("no",)]
     named = {
-        name: scorer_of("classification", name).score(gold, said).definition
+        name: TASK_KINDS["classification"].scorer(name).score(gold, said).definition
         for name in ("macro-f1", "micro-f1-positive")
     }
     assert all(text.endswith("; here over both classes, 'no' and 'yes'") for text in named.values())
-    one = scorer_of("classification", "micro-f1-positive").score(
-        gold, said, Rules(negative=("no",))
+    one = (
+        TASK_KINDS["classification"]
+        .scorer("micro-f1-positive")
+        .score(gold, said, Rules(negative=("no",)))
     )
     assert one.definition.endswith("; here of the class 'yes'") and one.values["f1"] == 0.5
-    binary = scorer_of("classification", "binary-f1")
+    binary = TASK_KINDS["classification"].scorer("binary-f1")
     assert binary.score(gold, said, Rules(positive="yes")).definition.endswith(
         "; here of the class 'yes'"
     )
     assert binary.score(gold, said).definition.endswith(
         "; here of the class '1', which no example has"
     )
-    three = scorer_of("classification").score([*gold, ("perhaps",)], [*said, ("no",)])
-    assert three.definition == scorer_of("classification").about
+    three = TASK_KINDS["classification"].scorer().score([*gold, ("perhaps",)], [*said, ("no",)])
+    assert three.definition == TASK_KINDS["classification"].scorer().about
     assert (
-        scorer_of("classification", "accuracy").score(gold, said).definition
-        == scorer_of("classification", "accuracy").about
+        TASK_KINDS["classification"].scorer("accuracy").score(gold, said).definition
+        == TASK_KINDS["classification"].scorer("accuracy").about
     )

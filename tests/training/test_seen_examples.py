@@ -19,6 +19,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.finetune.finetune import prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.seen_examples import (
     count_seen,
@@ -60,7 +61,7 @@ def test_test_sentences_that_are_trained_on_are_counted_before_training(tmp_path
     train, test = Split(sentences(6)), Split((*sentences(2), *sentences(3, seed=7)))
     task = Task(
         "toy",
-        "ner",
+        TASK_KINDS["ner"],
         {"train": train, "dev": Split(sentences(2, seed=8)), "test": test},
         ("Disease",),
     )

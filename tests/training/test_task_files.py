@@ -9,7 +9,8 @@ from vocadapt.training.finetune.run_files import called_after, folder_name
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.folds import of_fold, without_fold
-from vocadapt.training.tasks.task import Task, labels_of
+from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
+from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import read_task, read_task_file, task_of_files
 
 
@@ -38,7 +39,7 @@ def test_a_small_file_is_a_task(tmp_path):
         test=table("y", "x"),
     )
     task = read_task(tmp_path)
-    assert (task.name, task.kind, task.labels, list(task.splits)) == (
+    assert (task.name, task.kind.name, task.labels, list(task.splits)) == (
         "mine",
         "relations",
         ("x", "y"),
@@ -118,7 +119,7 @@ def test_one_class_only_is_said(tmp_path):
 
 def test_no_entity_in_a_split_is_said():
     split = Split((Sentence(("a",), ("O",)),))
-    assert Task("t", "ner", {"test": split}, ()).findings == (
+    assert Task("t", TASK_KINDS["ner"], {"test": split}, ()).findings == (
         "test holds no entity: precision and recall are 0 by convention.",
     )
 
@@ -173,21 +174,21 @@ def test_no_file_no_split_and_an_unknown_split(tmp_path):
         read_task(tmp_path / "none.toml")
     with pytest.raises(InputError, match="no such file"):
         read_task(write(tmp_path, 'kind = "ner"\n[splits]\ntrain = "none.tsv"\n'))
-    task = Task("t", "ner", {"train": Split((Sentence(("a",), ("B",)),))}, ("",))
+    task = Task("t", TASK_KINDS["ner"], {"train": Split((Sentence(("a",), ("B",)),))}, ("",))
     with pytest.raises(InputError, match="t has no dev split"):
         task.split("dev")
     with pytest.raises(InputError, match="no split 'x'"):
-        Task("t", "ner", {"x": Split(())}, ())
+        Task("t", TASK_KINDS["ner"], {"x": Split(())}, ())
 
 
 def test_labels_of_bare_tags_are_one_type_without_a_name():
-    assert labels_of("ner", [Sentence(("a", "b"), ("B", "O"))]) == {""}
-    assert labels_of("ner", [Sentence(("a",), None)]) == frozenset()
+    assert TASK_KINDS["ner"].labels_of([Sentence(("a", "b"), ("B", "O"))]) == {""}
+    assert TASK_KINDS["ner"].labels_of([Sentence(("a",), None)]) == frozenset()
 
 
 def test_loose_files_are_a_task(tmp_path):
     (tmp_path / "a.tsv").write_text(table("x", "y"))
-    task = task_of_files("relations", {"test": tmp_path / "a.tsv"}, "accuracy")
+    task = task_of_files(TASK_KINDS["relations"], {"test": tmp_path / "a.tsv"}, "accuracy")
     assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (
         tmp_path.name,
         ("x", "y"),
@@ -196,4 +197,4 @@ def test_loose_files_are_a_task(tmp_path):
     )
     for kind, files in (("relations", {}), ("parsing", {"test": tmp_path / "a.tsv"})):
         with pytest.raises(InputError):
-            task_of_files(kind, files)
+            task_of_files(find_kind(kind), files)

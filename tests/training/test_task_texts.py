@@ -6,8 +6,10 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
-from vocadapt.training.tasks.kinds.labeled_texts import by_document, has_pair, marks_of, read_texts
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.multilabel import merge_documents
 from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.kinds.relations import has_pair, marks_of
 from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of
 
 
@@ -15,7 +17,7 @@ from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of
 def read(tmp_path):
     def read(text, kind="relations", **how):
         (tmp_path / "t.tsv").write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_texts(tmp_path / "t.tsv", kind, **how)
+        return TASK_KINDS[kind].read(tmp_path / "t.tsv", **how)
 
     return read
 
@@ -73,7 +75,7 @@ def test_hoc_flags_names_and_documents(read):
     flags = "labels\tsentence\tindex\n0_0,1_1,2_1\tone\t12_s0\n0_1,1_1,2_0\ttwo\t12_s1\n0_0,1_0,2_0\tthree\t9_s0\n"
     split = read(flags, "multilabel")
     assert split.gold == (("1", "2"), ("0", "1"), ()) and split.documents == ("12", "12", "9")
-    assert by_document(split.examples) == (
+    assert merge_documents(split.examples) == (
         Text("12", "one two", ("0", "1", "2"), document="12"),
         Text("9", "three", (), document="9"),
     )
@@ -84,7 +86,7 @@ def test_hoc_flags_names_and_documents(read):
 
 def test_documents_need_an_index_that_names_them(read):
     with pytest.raises(InputError, match="which document"):
-        by_document(read("a\tx\n", "multilabel").examples)
+        merge_documents(read("a\tx\n", "multilabel").examples)
 
 
 def test_nli_pairs(read):
@@ -103,16 +105,18 @@ def test_nli_pairs(read):
 
 def test_columns_that_are_not_called_as_usual(read):
     split = read(
-        "body\tverdict\nhello\tyes\n", "classification", chosen={"text": "body", "label": "verdict"}
+        "body\tverdict\nhello\tyes\n",
+        "classification",
+        columns={"text": "body", "label": "verdict"},
     )
     assert split.examples == (Text("0", "hello", ("yes",)),)
     assert read(
         '{"body": "hello", "verdict": true}\n',
         "classification",
-        chosen={"text": "body", "label": "verdict"},
+        columns={"text": "body", "label": "verdict"},
     ).gold == (("1",),)
     with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
-        read('{"body": "hello"}\n', "classification", chosen={"text": "boddy"})
+        read('{"body": "hello"}\n', "classification", columns={"text": "boddy"})
 
 
 def test_an_empty_text_is_kept_and_counted(read):

@@ -4,11 +4,11 @@ issue tell of it.
 
 import pytest
 
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.benchmark_card import cards
 from vocadapt.training.tasks.download import checksum
 from vocadapt.training.tasks.examples import NOT_IN_CONTEXT, REPAIRED
-from vocadapt.training.tasks.kinds.labeled_texts import by_document, read_texts
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.multilabel import merge_documents
 from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.word_endings import suffix_slice
@@ -55,7 +55,7 @@ def test_legacy_seqeval_counts_jnlpba_as_the_old_release_did(shared):
     """8 662 entities become 13 858: every B I is two of them."""
     gold = read_sentences(shared / "data/ner/JNLPBA-untyped/test.tsv").gold
     counted = {
-        name: scorer_of("ner", name).score(gold, gold).by_label
+        name: TASK_KINDS["ner"].scorer(name).score(gold, gold).by_label
         for name in ("entity-strict", "legacy-seqeval")
     }
     assert counted["entity-strict"]["entity"]["gold"] == 8662
@@ -68,14 +68,14 @@ def test_legacy_seqeval_counts_jnlpba_as_the_old_release_did(shared):
 def test_relations(shared):
     sizes, labels = [], set()
     for split in ("train", "dev", "test"):
-        found = read_texts(shared / f"data/relations/ChemProt/{split}.txt", "relations")
+        found = TASK_KINDS["relations"].read(shared / f"data/relations/ChemProt/{split}.txt")
         sizes.append(len(found))
         labels |= {label for own in found.gold for label in own}
     assert sizes == [4169, 2427, 3469] and sorted(labels) == list(
         cards()["other/ChemProt-SciBERT"].labels
     )
     gad = [
-        read_texts(shared / f"data/relations/GAD/{split}.tsv", "relations")
+        TASK_KINDS["relations"].read(shared / f"data/relations/GAD/{split}.tsv")
         for split in ("train", "dev", "test")
     ]
     assert list(map(len, gad)) == [4261, 535, 534] and {
@@ -86,11 +86,11 @@ def test_relations(shared):
 
 def test_hallmarks_by_sentence_and_by_document(shared):
     splits = [
-        read_texts(shared / f"data/documents/HoC/{split}.tsv", "multilabel")
+        TASK_KINDS["multilabel"].read(shared / f"data/documents/HoC/{split}.tsv")
         for split in ("train", "dev", "test")
     ]
     assert list(map(len, splits)) == [12119, 1798, 3547]
-    documents = [by_document(split.examples) for split in splits]
+    documents = [merge_documents(split.examples) for split in splits]
     assert list(map(len, documents)) == [1295, 186, 371]
     bare = sum(not document.labels for part in documents for document in part)
     assert (
@@ -111,7 +111,10 @@ def test_covid_qa_has_234_answers_away_from_their_offset(shared):
         for answer in question.answers:
             assert question.context.startswith(answer.text, answer.start)
     gold = [[answer.strip() for answer in question.gold] for question in split.examples]
-    assert scorer_of("qa").score(gold, [answers[0] for answers in gold]).values["exact"] == 1.0
+    assert (
+        TASK_KINDS["qa"].scorer().score(gold, [answers[0] for answers in gold]).values["exact"]
+        == 1.0
+    )
 
 
 def test_xquad_needs_no_mending(shared):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from vocadapt.training.scoring.counts import Tally
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import (
     Draws,
     aligned,
@@ -15,9 +14,10 @@ from vocadapt.training.scoring.uncertainty import (
     compare_tallies,
     mcnemar_test,
 )
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
-ACCURACY = scorer_of("nli")
-STRICT = scorer_of("ner")
+ACCURACY = TASK_KINDS["nli"].scorer()
+STRICT = TASK_KINDS["ner"].scorer()
 
 
 def answers(right, of, shift=0):

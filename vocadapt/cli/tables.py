@@ -1,6 +1,7 @@
 """Text output: aligned columns, three significant digits."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 
@@ -36,3 +37,9 @@ def format_facts(values: Mapping[str, Any]) -> str:
     """Format values as lines, names first."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {number(value)}" for name, value in values.items())
+
+
+def describe_kind(name: str, text: str) -> str:
+    """Format what a help text says on a kind of task: its name, and a wrapped text beside it."""
+    beside = " " * 18
+    return fill(text, width=120, initial_indent=f"  {name:<16}", subsequent_indent=beside)

@@ -17,10 +17,11 @@ from vocadapt.models.weights import read_headers
 if TYPE_CHECKING:
     import transformers
 
+TOKEN, SEQUENCE, QUESTION = "token", "sequence", "question"
 HEADS = {
-    "token": "AutoModelForTokenClassification",
-    "sequence": "AutoModelForSequenceClassification",
-    "question": "AutoModelForQuestionAnswering",
+    TOKEN: "AutoModelForTokenClassification",
+    SEQUENCE: "AutoModelForSequenceClassification",
+    QUESTION: "AutoModelForQuestionAnswering",
 }
 MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 
@@ -49,7 +50,7 @@ def with_fresh_head(
         dict(enumerate(names)),
         {name: place for place, name in enumerate(names)},
     )
-    if head == "sequence":
+    if head == SEQUENCE:
         config.problem_type = MULTILABEL if several else SINGLE
     options: dict[str, Any] = {
         "use_safetensors": True,
@@ -69,7 +70,7 @@ def with_fresh_head(
                 )
             )
         _check_body(model, network, report)
-        _renew(network, seed, {*report["missing_keys"]}, keep=head == "question")
+        _renew(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)
     align_memory(network)
     return network  # type: ignore[no-any-return]
 

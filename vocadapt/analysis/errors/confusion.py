@@ -1,12 +1,12 @@
 """Confusion matrix: gold labels against predicted labels, with the examples of each cell.
 
 Single-label texts are counted by text. Tags are counted by entity: one with the right words and
-another type is a confusion of types, a missed or invented one is paired with NONE. Each label of a
+another type is a confusion of types, a missed or invented one is paired with NO_LABEL. Each label of a
 multilabel text is right, missed or invented.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.tags import spans_of, type_of
-
-NONE = "(none)"  # missed where it is predicted, invented where it is gold
-BARE = "(entity)"  # the type of a bare tag
+from vocadapt.training.tasks.kinds import TaskKind
+from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,13 @@ class ConfusionMatrix:
 
 
 def build_confusion_matrix(
-    kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False
+    kind: TaskKind, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False
 ) -> ConfusionMatrix:
     """Count gold labels against predicted labels; `untyped` ignores entity types.
 
     Raises InputError for questions, and if gold and predictions differ in length.
     """
-    if kind == "qa":
+    if not kind.confusion_unit:
         raise InputError(
             "Answers have no classes to confuse.",
             "See the page Error analysis instead.",
@@ -83,39 +81,20 @@ def build_confusion_matrix(
         )
     found: dict[tuple[str, str], list[Case]] = {}
     for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
-        for cell, case in _compare_example(kind, place, ours, theirs, untyped):
-            found.setdefault(cell, []).append(case)
-    names = sorted({name for cell in found for name in cell} - {NONE})
-    rows = [*names, *([NONE] if any(cell[0] == NONE for cell in found) else [])]
-    columns = [*names, *([NONE] if any(cell[1] == NONE for cell in found) else [])]
+        for one in kind.list_confusions(ours, theirs, untyped):
+            case = Case(place, one.start, one.end)
+            found.setdefault((one.gold, one.predicted), []).append(case)
+    names = sorted({name for cell in found for name in cell} - {NO_LABEL})
+    rows, columns = list(names), list(names)
+    if any(gold == NO_LABEL for gold, _ in found):
+        rows.append(NO_LABEL)
+    if any(label == NO_LABEL for _, label in found):
+        columns.append(NO_LABEL)
     counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
     row_of, column_of = (
         {name: place for place, name in enumerate(side)} for side in (rows, columns)
     )
     for (row, column), cases in found.items():
         counts[row_of[row], column_of[column]] = len(cases)
-    unit = {"ner": "entities", "multilabel": "labels"}.get(kind, "texts")
-    return ConfusionMatrix(
-        unit, tuple(rows), tuple(columns), counts, {k: tuple(v) for k, v in found.items()}
-    )
-
-
-def _compare_example(
-    kind: str, place: int, gold: Any, predicted: Any, untyped: bool
-) -> Iterator[tuple[tuple[str, str], Case]]:
-    if kind == "ner":
-        kind_of = (lambda tag: "") if untyped else type_of
-        ours, theirs = (
-            {(s.start, s.end): s.type or BARE for s in spans_of(tags, kind_of)}
-            for tags in (gold, predicted)
-        )
-        for span in sorted(ours.keys() | theirs.keys()):
-            yield (ours.get(span, NONE), theirs.get(span, NONE)), Case(place, *span)
-    elif kind == "multilabel":
-        for label in sorted(set(gold) | set(predicted)):
-            yield (
-                (label if label in gold else NONE, label if label in predicted else NONE),
-                Case(place),
-            )
-    else:
-        yield (gold[0], predicted[0]), Case(place)
+    cases_of = {cell: tuple(cases) for cell, cases in found.items()}
+    return ConfusionMatrix(kind.confusion_unit, tuple(rows), tuple(columns), counts, cases_of)

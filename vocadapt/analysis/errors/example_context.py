@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.analysis.errors.ledger import example_text
 from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
     Context,
@@ -48,7 +47,7 @@ def find_each_in_examples(
     cores = [word.lower() for word in words]
     quick = splitter.lowercase and all(map(str.isascii, cores))
     for number, example in enumerate(examples, start=1):
-        text = example_text(example)
+        text = example.full_text
         if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
             continue  # most examples need not be split
         for own, start, end in splitter.spans(text):

@@ -7,12 +7,13 @@ import html
 from collections.abc import Sequence
 from itertools import repeat
 
-from vocadapt.analysis.errors.entry_lines import EntryCard, Line, Mark
+from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
 from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings, Hit
+from vocadapt.training.tasks.kinds.marked_lines import Line, Mark
 
 IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
 STYLE = """<style>

@@ -80,10 +80,7 @@ def find_keywords(
 
 def _words_on_card(book: Ledger, entry: Entry, words: WordIndex, splitter: Splitter) -> list[str]:
     """Return the distinct normalized words on an entry's card, in order, without punctuation."""
-    written = (
-        one.word
-        for one in select_words(words_of_entry(book.split.examples[entry.place], entry, words))
-    )
+    written = (one.word for one in select_words(words_of_entry(book, entry, words)))
     return list(
         dict.fromkeys(
             word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))

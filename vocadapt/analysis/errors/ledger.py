@@ -1,26 +1,27 @@
 """The error ledger: two sets of predictions for the same examples, compared unit by unit.
 
-ledger = build_ledger(split, Side("base", a), Side("green-bert", b), Judge("ner"))
+ledger = build_ledger(split, Side("base", a), Side("green-bert", b), TASK_KINDS["ner"])
 ledger.counts                    # {"fixed": 47, "broken": 31, …}
 ledger.with_outcome("fixed")     # its entries
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 
-from vocadapt.analysis.errors.kinds import RIGHT, SPURIOUS, Claim, Judge, Judgment, Unit
 from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, classify_outcome
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS
-from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
+from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import Rules, Scorer
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Split, Text
-from vocadapt.training.tasks.kinds.qa import apply_word_rule
+from vocadapt.training.tasks.examples import Example, Prediction, Split
+from vocadapt.training.tasks.kinds import TaskKind
+from vocadapt.training.tasks.kinds.judgment import RIGHT, SPURIOUS, Claim, Judgment, Unit
 
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
@@ -28,6 +29,7 @@ ALARMS = {
     ADDED: "predicted by the second only, where gold has nothing",
     KEPT: "predicted by both, where gold has nothing",
 }
+ALL_CLASSES = Rules(negative=())  # no class means that there is nothing to find
 BETTER, WORSE = (FIXED, REMOVED), (BROKEN, ADDED)
 ID_BYTES = 8  # length of the digest in an entry's id
 
@@ -89,20 +91,17 @@ class Entry:
 class Ledger:
     """All entries of two sets of predictions for one split, in the split's order.
 
-    `pooled_side`: the side with predictions under several tokenizations, if any.
+    `rules`: those that predictions were judged by, see `judging_rules`. `pooled_side`: the side
+    with predictions under several tokenizations, if any.
     """
 
     split: Split
     first: Side
     second: Side
-    judge: Judge
+    kind: TaskKind
+    rules: Rules
     entries: tuple[Entry, ...]
     pooled_side: Side | None = None
-
-    @property
-    def kind(self) -> str:
-        """The kind of task."""
-        return self.judge.kind
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -140,19 +139,17 @@ class Ledger:
         if side.by_tokenization[BASE][place] == side.by_tokenization[ADAPTED][place]:
             return None
         logits = {name: own[place] for name, own in side.logits.items()}
-        (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
-        words = _claimed_words(entry) if self.kind == "ner" else set[int]()
-        return find_vote(side.outputs, logits, example, words, entry.unit.label)
+        (example,) = self.kind.set_word_rule([self.split.examples[place]], side.word_rule)
+        return find_vote(side.outputs, logits, example, _claimed_units(entry))
 
     def title_of(self, entry: Entry) -> str:
         """Return the document of an example and its number there: "10369876 · sentence 4"."""
         document, number = self._numbers[entry.place]
         example = self.split.examples[entry.place]
-        kind = {Sentence: "sentence", Question: "question"}.get(type(example), "example")
         own_id = getattr(example, "id", "")
-        title = f"{kind} {number:,}"
+        title = f"{example.noun} {number:,}"
         if own_id and not own_id.isdigit():
-            title = f"{kind} {own_id}"
+            title = f"{example.noun} {own_id}"
         return f"{document} · {title}" if document and document != own_id else title
 
     def search(self, entries: Iterable[Entry], query: str) -> tuple[Entry, ...]:
@@ -177,14 +174,16 @@ class Ledger:
         predicted = [*entry.first.predicted, *entry.second.predicted]
         parts = [
             self.title_of(entry),
-            example_text(self.split.examples[entry.place]),
+            self.split.examples[entry.place].full_text,
             entry.unit.label,
             *(unit.text or unit.label for unit in predicted),
         ]
         return "\n".join(parts).lower()
 
 
-def build_ledger(split: Split, first: Side, second: Side, judge: Judge) -> Ledger:
+def build_ledger(
+    split: Split, first: Side, second: Side, kind: TaskKind, rules: Rules = ALL_CLASSES
+) -> Ledger:
     """Judge two sets of predictions for the same examples.
 
     Raises InputError if their numbers differ, or if the split has no labels.
@@ -207,24 +206,27 @@ def build_ledger(split: Split, first: Side, second: Side, judge: Judge) -> Ledge
     )
     entries: list[Entry] = []
     for place, (example, labels) in enumerate(zip(split.examples, gold, strict=True)):
-        before = judge.judge(example, labels, first.predictions[place])
-        after = judge.judge(example, labels, second.predictions[place])
+        before = kind.judge(example, labels, first.predictions[place], rules)
+        after = kind.judge(example, labels, second.predictions[place], rules)
         by_tokenization = {
-            name: judge.judge(example, labels, own[place]) for name, own in predictions.items()
+            name: kind.judge(example, labels, own[place], rules)
+            for name, own in predictions.items()
         }
         entries += _build_entries(place, example, before, after, by_tokenization)
-    return Ledger(split, first, second, judge, tuple(entries), pooled_side)
+    return Ledger(split, first, second, kind, rules, tuple(entries), pooled_side)
 
 
-def build_judge(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judge:
-    """Return the judge that agrees with a score: same negative classes, same handling of types.
+def judging_rules(kind: TaskKind, split: Split, rules: Rules, scorer: Scorer) -> Rules:
+    """Return the rules to judge by that agree with a score: the classes that mean that there is
+    nothing to find, and whether entity types are ignored.
 
     For a score of one class (binary-f1) every other class is negative.
     """
-    negative = frozenset(rules.negative) if kind == "relations" else frozenset[str]()
+    negative = kind.negative_classes(rules)
     if "positive" in scorer.uses:
-        negative = frozenset(label for labels in split.gold for label in labels) - {rules.positive}
-    return Judge(kind, negative, rules.untyped)
+        labels = {label for labels in split.gold for label in labels}
+        negative = tuple(sorted(labels - {rules.positive}))
+    return replace(rules, negative=negative)
 
 
 def count_by_outcome(entries: Iterable[Entry]) -> dict[str, int]:
@@ -233,25 +235,10 @@ def count_by_outcome(entries: Iterable[Entry]) -> dict[str, int]:
     return {outcome: counts[outcome] for outcome in (*OUTCOMES, *ALARMS)}
 
 
-def example_text(example: Example) -> str:
-    """Return the text of an example: a sentence's words, a text and its pair, or a question and
-    its context.
-    """
-    if isinstance(example, Sentence):
-        return " ".join(example.words)
-    if isinstance(example, Question):
-        return f"{example.question}\n{example.context}"
-    assert isinstance(example, Text)
-    return f"{example.text}\n{example.pair}" if example.pair else example.text
-
-
-def _claimed_words(entry: Entry) -> set[int]:
-    """Return the word positions of an entry's unit and of all that was predicted for it."""
-    words = set(range(entry.unit.start, entry.unit.end))
-    for claim in (entry.first, entry.second, *entry.by_tokenization.values()):
-        for unit in claim.predicted:
-            words.update(range(unit.start, unit.end))
-    return words
+def _claimed_units(entry: Entry) -> set[Unit]:
+    """Return an entry's unit and all that was predicted for it."""
+    claims = (entry.first, entry.second, *entry.by_tokenization.values())
+    return {entry.unit, *(unit for claim in claims for unit in claim.predicted)}
 
 
 def _claim_on(judgment: Judgment, unit: Unit) -> Claim:
@@ -269,7 +256,7 @@ def _build_entries(
     by_tokenization: Mapping[str, Judgment],
 ) -> Iterator[Entry]:
     """Yield the entries of one example: its gold units, then its false alarms."""
-    key = f"{type(example).__name__}\0{example_text(example)}".encode("utf-8", "replace")
+    key = f"{type(example).__name__}\0{example.full_text}".encode("utf-8", "replace")
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
         before, after = _claim_on(first, unit), _claim_on(second, unit)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.answers import exact
-from vocadapt.training.tasks.tags import spans_of, type_of
+from vocadapt.training.tasks.kinds import TaskKind
 
 FIXED, BROKEN, WRONG, RIGHT = "fixed", "broken", "both wrong", "both right"
 OUTCOMES = {
@@ -40,13 +39,13 @@ def classify_outcome(first: bool, second: bool) -> str:
 
 
 def count_outcomes(
-    kind: str,
+    kind: TaskKind,
     gold: Sequence[Any],
     first: Sequence[Any],
     second: Sequence[Any],
     untyped: bool = False,
 ) -> tuple[OutcomeCounts, ...]:
-    """Count outcomes by example (all of it right) and, for ner, first by gold entity.
+    """Count outcomes by example (all of it right) and, if there are entities, first by gold entity.
 
     A gold entity is right if its words and its type are predicted. `untyped`: ignore types. Raises
     InputError if the three sequences differ in length.
@@ -54,27 +53,14 @@ def count_outcomes(
     if not len(gold) == len(first) == len(second):
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
-    examples = zip(gold, first, second, strict=True)
-    if kind != "ner":
-        is_right = _is_accepted_answer if kind == "qa" else _has_same_labels
-        right = [(is_right(labels, a), is_right(labels, b)) for labels, a, b in examples]
-        return (_count("example", right),)
-    type_of_tag = (lambda tag: "") if untyped else type_of
-    entities, whole = [], []
-    for sequences in examples:
-        in_gold, a, b = (frozenset(spans_of(tags, type_of_tag)) for tags in sequences)
-        entities += [(span in a, span in b) for span in in_gold]
-        whole.append((in_gold == a, in_gold == b))
-    return _count("gold entity", entities), _count("example", whole)
-
-
-def _has_same_labels(gold: Sequence[str], predicted: Sequence[str]) -> bool:
-    return set(gold) == set(predicted)
-
-
-def _is_accepted_answer(gold: Sequence[str], predicted: str) -> bool:
-    """Whether an answer is accepted, by SQuAD's rules; without gold answers only "" is right."""
-    return any(exact(answer, predicted) for answer in gold or ("",))
+    whole, entities = [], []
+    for labels, a, b in zip(gold, first, second, strict=True):
+        whole.append((kind.is_right(labels, a, untyped), kind.is_right(labels, b, untyped)))
+        if kind.finds_entities:
+            in_a, in_b = kind.label_items(a, untyped), kind.label_items(b, untyped)
+            entities += [(item in in_a, item in in_b) for item in kind.label_items(labels, untyped)]
+    examples = _count("example", whole)
+    return (_count("gold entity", entities), examples) if kind.finds_entities else (examples,)
 
 
 def _count(unit: str, right: Sequence[tuple[bool, bool]]) -> OutcomeCounts:

@@ -16,7 +16,6 @@ from vocadapt.analysis.errors.entry_lines import (
 )
 from vocadapt.analysis.errors.html import escape
 from vocadapt.analysis.errors.keywords import find_keywords
-from vocadapt.analysis.errors.kinds import Claim
 from vocadapt.analysis.errors.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
 from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
@@ -36,6 +35,7 @@ from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, label_tokeniza
 from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.examples import Example
+from vocadapt.training.tasks.kinds.judgment import Claim
 
 LISTED_OUTCOMES = (
     FIXED,
@@ -102,7 +102,7 @@ class Report:
         return {
             "first": self.names[0],
             "second": self.names[1],
-            "kind": book.kind,
+            "kind": book.kind.name,
             "slice": self.slice,
             "definition": self.definition,
             "counts": book.counts,
@@ -226,7 +226,7 @@ class Report:
     def _entry(self, entry: Entry) -> dict[str, Any]:
         """An entry as JSON values."""
         ledger = self.slicing.ledger
-        words = words_of_entry(ledger.split.examples[entry.place], entry, self.slicing.words)
+        words = words_of_entry(ledger, entry, self.slicing.words)
         note, tags = self.notes.get(entry.id, ("", ()))
         gold = "" if entry.alarm else entry.unit.text or entry.unit.label
         return {

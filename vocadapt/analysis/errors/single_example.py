@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.analysis.errors.votes import Vote, find_vote
+from vocadapt.analysis.errors.votes import Vote, find_votes
 from vocadapt.training.finetune.mixture import POOLED, choose_main_tokenization
-from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
+from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.examples import Example, Sentence
+from vocadapt.training.labels import Logits
+from vocadapt.training.tasks.examples import Example, Prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,30 +43,17 @@ class ExamplePrediction:
 
         The outputs of a row sum to 1; for multilabel each has a probability of its own.
         """
+        from scipy.special import expit, softmax
+
         logits = self.logits[tokenization].astype(np.float64)
-        if self.outputs.kind == "multilabel":
-            return np.asarray(1 / (1 + np.exp(-logits)))
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        if self.outputs.kind.several_labels:
+            return np.asarray(expit(logits))
+        return np.asarray(softmax(logits, axis=1))
 
     @cached_property
     def votes(self) -> tuple[tuple[int, Vote], ...]:
-        """Each disagreement of the two tokenizations: index of the word (or 0), and the vote."""
-        found: list[tuple[int, Vote | None]]
-        if isinstance(self.example, Sentence):
-            rows = range(len(self.example.words))
-            found = [
-                (row, find_vote(self.outputs, self.logits, self.example, [row])) for row in rows
-            ]
-        elif self.outputs.kind == "multilabel":
-            labels = self.outputs.names
-            found = [
-                (0, find_vote(self.outputs, self.logits, self.example, label=label))
-                for label in labels
-            ]
-        else:
-            found = [(0, find_vote(self.outputs, self.logits, self.example))]
-        return tuple((row, vote) for row, vote in found if vote is not None)
+        """Each disagreement of the two tokenizations: row of the logits, and the vote."""
+        return tuple(find_votes(self.outputs, self.logits, self.example))
 
 
 def predict_example(run: SavedRun, example: Example) -> ExamplePrediction:

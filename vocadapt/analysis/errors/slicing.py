@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from vocadapt.analysis.errors.kinds import Unit
-from vocadapt.analysis.errors.ledger import Entry, Ledger, example_text
+from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
 from vocadapt.settings import check_settings, setting
-from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.scoring.entities import BARE
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.examples import Question, Sentence
+from vocadapt.training.tasks.examples import Prediction
+from vocadapt.training.tasks.kinds.judgment import Unit
 
 ALL, REST = "all", "rest"
 
@@ -193,7 +191,7 @@ class Slicing:
             "": True,
             "cuts": self.words.has_two_tokenizations,
             "training": has_training,
-            "entities": has_training and self.ledger.kind == "ner",
+            "entities": has_training and self.ledger.kind.finds_entities,
         }
         return tuple(name for name, one in SLICES.items() if known[one.needs])
 
@@ -256,12 +254,8 @@ class Slicing:
         Those of an entity; all words of a text; the words of a question and its answer.
         """
         example = self.ledger.split.examples[place]
-        if isinstance(example, Sentence):
-            return self.words.tokenize_all(example.words[unit.start : unit.end])
-        text = example_text(example)
-        if isinstance(example, Question):
-            text = f"{example.question} {unit.text}"
-        return self.words.tokenize_all(self.words.words_of(text))
+        words = self.ledger.kind.words_of_slice(example, unit, self.words.words_of)
+        return self.words.tokenize_all(words)
 
     @cached_property
     def _slice_cache(self) -> dict[tuple[int, Unit], frozenset[str]]:
@@ -271,8 +265,9 @@ class Slicing:
         """Return the names of the slices that contain a unit; {"rest"} if none does."""
         key = (place, unit)
         if key not in self._slice_cache:
-            is_entity = self.ledger.kind == "ner"
-            seen = self.words.seen_entity(unit.text) if is_entity else None
+            seen = None
+            if self.ledger.kind.finds_entities:
+                seen = self.words.seen_entity(unit.text)
             sliced = SlicedUnit(self.words_of(place, unit), seen)
             found = frozenset(
                 name for name in self.available if SLICES[name].holds(sliced, self.settings)
@@ -296,7 +291,7 @@ class Slicing:
         A slice of a NER task is always scored by entity (entity-strict); that of another task by
         the task's score, over the examples that contain an entry of the slice.
         """
-        if name != ALL and self.ledger.kind == "ner":
+        if name != ALL and self.ledger.kind.finds_entities:
             return self._score_entities(name, predictions)
         tally = self._tally(predictions)
         if name != ALL:
@@ -310,7 +305,7 @@ class Slicing:
         predicted = self._select_items(name, self._predicted_units(predictions))
         if not any((*gold, *predicted)):
             return None
-        return scorer_of("ner").of(count_items(gold, predicted), self.rules)
+        return self.ledger.kind.scorer().of(count_items(gold, predicted), self.rules)
 
     def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
         """Return the entities of a slice, sentence by sentence, in the scorer's form."""
@@ -331,8 +326,9 @@ class Slicing:
         return self._unit_cache[id(predictions)]
 
     def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
+        kind, untyped = self.ledger.kind, self.ledger.rules.untyped
         pairs = zip(self.ledger.split.examples, tagged, strict=True)
-        return [self.ledger.judge.units(example, tags) for example, tags in pairs]
+        return [kind.find_units(example, tuple(tags), untyped) for example, tags in pairs]
 
     def _tally(self, predictions: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""

@@ -17,8 +17,7 @@ from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
-from vocadapt.training.tasks.tags import spans_of
+from vocadapt.training.tasks.examples import Example
 from vocadapt.vocabulary.initializers.materials import Provenance, format_provenance
 
 
@@ -176,19 +175,15 @@ def count_training_words(examples: Iterable[Example], splitter: Splitter | None)
     """Count the normalized words and entities of training examples."""
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
+    split = splitter.words if splitter else _split_lowercased
     for example in examples:
-        if isinstance(example, Sentence):
-            words.update(example.words)
-            spans = spans_of(example.tags or ())
-            entities.update(" ".join(example.words[start:end]) for start, end, _ in spans)
-            continue
-        if isinstance(example, Question):
-            text = f"{example.question} {example.context}"
-        else:
-            assert isinstance(example, Text)
-            text = f"{example.text} {example.pair}"
-        words.update(splitter.words(text) if splitter else text.lower().split())
+        words.update(example.words_by(split))
+        entities.update(example.entities)
     return TrainingCounts(_normalize_counts(words, splitter), _normalize_counts(entities, splitter))
+
+
+def _split_lowercased(text: str) -> list[str]:
+    return text.lower().split()
 
 
 def normalize_word(text: str, splitter: Splitter | None) -> str:

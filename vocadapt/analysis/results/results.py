@@ -29,6 +29,7 @@ from vocadapt.training.scoring.uncertainty import (
 )
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.kinds import TaskKind
 
 FEW = 3  # seeds: with fewer no difference is claimed
 SURE = 0.05
@@ -118,7 +119,7 @@ class TaskLeaderboard:
     """
 
     task: str
-    kind: str
+    kind: TaskKind
     scorer: str
     definition: str
     metric: str
@@ -132,7 +133,7 @@ class TaskLeaderboard:
         baseline = {"run": self.baseline[0], "cut": self.baseline[1]} if self.baseline else None
         return {
             "task": self.task,
-            "kind": self.kind,
+            "kind": self.kind.name,
             "scorer": self.scorer,
             "definition": self.definition,
             "metric": self.metric,
@@ -145,7 +146,7 @@ class TaskLeaderboard:
 
 def rank_runs(
     task: str,
-    kind: str,
+    kind: TaskKind,
     entries: Sequence[RunEntry],
     scorer: Scorer,
     rules: Rules = DEFAULT_RULES,

@@ -28,7 +28,7 @@ from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 
 def _add_options(parser: Parser) -> None:
@@ -50,7 +50,7 @@ def _add_options(parser: Parser) -> None:
     )
     parser.add_argument("--gold", metavar="F", default="", help="gold labels, if no run has them")
     parser.add_argument(
-        "--kind", choices=tuple(KINDS), default="", help="kind of task, if no run names it"
+        "--kind", choices=tuple(TASK_KINDS), default="", help="kind of task, if no run names it"
     )
     parser.add_argument(
         "--scorer", default="", metavar="S", help="scorer to use instead of the task's"

@@ -8,11 +8,10 @@ from typing import Any
 
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import format_facts, format_table, number
+from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
-from vocadapt.training.scoring.registry import SCORERS, scorer_of
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
@@ -20,33 +19,17 @@ from vocadapt.training.scoring.uncertainty import (
     bootstrap,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import UNITS, Split
-from vocadapt.training.tasks.kinds.ner import read_sentences
-from vocadapt.training.tasks.predictions import Predictions, read_predictions, tally_of
-from vocadapt.training.tasks.task import KINDS
-from vocadapt.training.tasks.task_file import read_split
-
-FORMS = """
-files:
-  ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; gold and predictions
-         hold the same words; or .jsonl with {"words": [...], "tags": [...]} on each line
-  relations, classification, nli, multilabel
-         gold: tab-separated index, sentence, label with a header, or JSON lines {"text": ..., "label": ...}; predictions: JSON
-         lines {"id": ..., "label": ...} (multilabel: a list, or names between commas), or tab-separated id and label, or
-         labels alone in the order of the gold file
-  qa     gold: SQuAD's JSON; predictions: one JSON object {"question id": "answer"}, or .jsonl {"id": ..., "answer": ...}
-
-scores:
-"""
+from vocadapt.training.tasks.examples import UNITS, Predictions, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
+from vocadapt.training.tasks.predictions import tally_of
 
 
 def _add_options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
-    fitting = (f"  {name:<19}{', '.join(scorer.kinds)}" for name, scorer in SCORERS.items())
-    parser.epilog = FORMS + "\n".join(fitting)
+    parser.epilog = _describe_files()
     parser.add_argument("--gold", metavar="F", required=True, help="gold labels")
     parser.add_argument("--predicted", metavar="F", required=True, help="predictions")
-    parser.add_argument("--kind", choices=tuple(KINDS), required=True, help="kind of task")
+    parser.add_argument("--kind", choices=tuple(TASK_KINDS), required=True, help="kind of task")
     parser.add_argument(
         "--scorer",
         nargs="+",
@@ -99,15 +82,16 @@ def _add_options(parser: Parser) -> None:
 
 def _score(options: Namespace, progress: Progress) -> Answer:
     draws = _read_draws(options)
-    scorers = [scorer_of(options.kind, name) for name in options.scorer or [""]]
+    kind = TASK_KINDS[options.kind]
+    scorers = [kind.scorer(name) for name in options.scorer or [""]]
     rules = Rules(tuple(options.negative), options.positive, options.untyped)
-    gold = _read_gold(Path(options.gold), options.kind)
-    said = read_predictions(Path(options.predicted), options.kind, gold)
-    against = (
-        read_predictions(Path(options.against), options.kind, gold) if options.against else None
-    )
+    gold = _read_gold(Path(options.gold), kind)
+    said = kind.read_predictions(Path(options.predicted), gold)
+    against = None
+    if options.against:
+        against = kind.read_predictions(Path(options.against), gold)
     answer: dict[str, Any] = {
-        "kind": options.kind,
+        "kind": kind.name,
         "gold": options.gold,
         "predicted": options.predicted,
         "scores": {},
@@ -135,9 +119,19 @@ def _read_draws(options: Namespace) -> Draws:
     return Draws(options.rounds, options.confidence_level, options.seed)
 
 
-def _read_gold(path: Path, kind: str) -> Split:
-    """Read the gold file; tags stay unchanged, as token scores compare them literally."""
-    gold = read_sentences(path, iob2=False) if kind == "ner" else read_split(kind, path)
+def _describe_files() -> str:
+    """Describe the files of each kind of task, and which scores it has."""
+    parts = ["files and scores, by the kind of task:"]
+    for kind in TASK_KINDS.values():
+        parts.append(describe_kind(kind.name, f"gold: {kind.file_format}"))
+        parts.append(describe_kind("", f"predictions: {kind.prediction_format}"))
+        parts.append(describe_kind("", f"scores: {', '.join(one.name for one in kind.scorers())}"))
+    return "\n".join(parts)
+
+
+def _read_gold(path: Path, kind: TaskKind) -> Split:
+    """Read the gold file; its labels stay unchanged."""
+    gold = kind.read_gold(path)
     if not gold.labeled:
         raise InputError(
             f"{path}: holds no labels, so nothing can be scored.",

@@ -8,7 +8,7 @@ from typing import Any
 from vocadapt.cli.options import add_checkpoints, add_model, add_out, add_word_rule, write
 from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import format_facts, format_table, number
+from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.steps.command_lines import flag_of
@@ -27,7 +27,7 @@ from vocadapt.training.finetune.settings import (
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.examples import SPLITS, UNITS
 from vocadapt.training.tasks.folds import of_fold
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 CHANGES = {
     "epochs": "passes over the training examples",
@@ -40,19 +40,6 @@ CHANGES = {
     "patience": "epochs without a better dev score before stopping early (0: never)",
     "length": "maximum number of wordpieces per input",
 }
-FORMS = """
-files, by the kind of task (gzipped or not):
-  ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; or .jsonl with
-         {"words": [...], "tags": [...]} on each line
-  relations, classification
-         tab-separated columns with a header (text or sentence, label, perhaps id), or JSON lines {"text": ..., "label": ...}; the
-         two entities of a relation marked (<< >>, [[ ]]) or masked (@GENE$)
-  multilabel
-         the same, the label a list, or names between commas; or flags as HoC has them (0_1,1_0)
-  nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names; without a
-         header two sentences; label and id are recognized if that is unambiguous
-  qa     SQuAD's JSON
-"""
 SWITCHES = {
     "with_dev": "also train on the dev split",
     "ungrouped": "do not group batches by length",
@@ -61,11 +48,12 @@ SWITCHES = {
 
 def _add_options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = FORMS
+    files = (describe_kind(kind.name, kind.file_format) for kind in TASK_KINDS.values())
+    parser.epilog = "\n".join(["files, by the kind of task (gzipped or not):", *files])
     add_model(parser, help="hub name or model folder")
     task = (
         "task file (.toml) or folder, name of a task in the workspace, or a kind of task"
-        f" ({', '.join(KINDS)}) with its files"
+        f" ({', '.join(TASK_KINDS)}) with its files"
     )
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
     for split in SPLITS:
@@ -168,7 +156,7 @@ def _build_spec(options: Namespace) -> Spec:
             f"The seed {twice[0]} was given twice.",
             "The same seed gives the same run: give each once.",
         )
-    kind = options.task if options.task in KINDS else ""
+    kind = options.task if options.task in TASK_KINDS else ""
     given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
     if not kind:
         given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))

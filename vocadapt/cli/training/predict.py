@@ -13,9 +13,8 @@ from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import load_run
-from vocadapt.training.prediction.plain_text import plain_examples, prediction_lines, read_lines
+from vocadapt.training.prediction.plain_text import plain_examples, read_lines
 from vocadapt.training.tasks.examples import Split
-from vocadapt.training.tasks.task_file import read_split
 
 
 def _add_options(parser: Parser) -> None:
@@ -50,13 +49,13 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     run, out = load_run(Path(options.model)), Path(options.out)
     check_free_file(out, options.overwrite)
     path = Path(options.file)
-    text = read_lines(path) if options.plain else []
-    split = (
-        Split(plain_examples(run, text), path=path)
-        if text
-        else read_split(run.kind, path, unit=run.unit)
-    )
-    if options.word_rule and run.kind != "qa":
+    lines: list[str] = []
+    if options.plain:
+        lines = read_lines(path)
+        split = Split(plain_examples(run, lines), path=path)
+    else:
+        split = run.kind.read_split(path, unit=run.unit)
+    if options.word_rule and not run.kind.has_word_rule:
         raise InputError(
             f"--word-rule applies to question answering only; this run is of {run.kind}.",
             "Leave it out.",
@@ -67,17 +66,17 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     said = list(map(run.outputs.predict, logits[tokenization], split.examples))
     with writing_file(out) as draft:
         draft.write_text(
-            "".join(prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")),
+            "".join(run.kind.format_predictions(split.examples, said, out.suffix == ".jsonl")),
             encoding="utf-8",
         )
     answer = {
         "out": str(out),
         "examples": len(split),
-        "of": len(text) or len(split),
+        "of": len(lines) or len(split),
         "cut": tokenization,
-        "kind": run.kind,
+        "kind": run.kind.name,
     }
-    if run.kind == "qa":
+    if run.kind.has_word_rule:
         answer["word_rule"] = options.word_rule or run.word_rule
     return Answer(answer, format_facts(answer))
 

@@ -13,13 +13,13 @@ from vocadapt.lab.artifacts.benchmarks import fetch_benchmark
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.progress import Progress
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 
 NAME = "benchmark as family/name, or its name alone if that is unambiguous"
 
 
 def _add_list_options(parser: Parser) -> None:
-    parser.add_argument("--kind", choices=tuple(KINDS), help="kind of tasks to list")
+    parser.add_argument("--kind", choices=tuple(TASK_KINDS), help="kind of tasks to list")
 
 
 def _list(options: Namespace, progress: Progress) -> Answer:

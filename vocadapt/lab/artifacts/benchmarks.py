@@ -18,6 +18,7 @@ from vocadapt.lab.workspace.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.benchmark_card import card_of
 from vocadapt.training.tasks.download import as_toml, download
+from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
     TASK,
@@ -62,7 +63,9 @@ def fetch_benchmark(
     return made, manifest
 
 
-def import_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artifact:
+def import_task(
+    kind: TaskKind, files: Mapping[str, Path], folder: Path, scorer: str = ""
+) -> Artifact:
     """Import single files (split → file) as a task of the workspace.
 
     Raises InputError if they are no such task; then nothing is left.
@@ -73,15 +76,14 @@ def import_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str 
     )  # read where they lie: a mistake names the file that was given
     with writing(folder) as draft:
         splits = {split: f"{split}{file_extension(path)}" for split, path in files.items()}
-        made = TaskFile(folder.name, kind, splits, scorer)
+        made = TaskFile(folder.name, kind.name, splits, scorer)
         for split, name in splits.items():
             _copy_file(files[split], draft / name)
         (draft / TASK).write_text(as_toml(made), encoding="utf-8")
         numbers = {**_count_examples([task]), "findings": _collect_findings([task])}
         seconds = time.perf_counter() - start
-        Manifest(
-            "tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds
-        ).save(draft)
+        settings = {"kind": kind.name, "scorer": scorer}
+        Manifest("tasks", folder.name, settings, numbers=numbers, seconds=seconds).save(draft)
     return open_artifact(folder)
 
 

@@ -18,10 +18,9 @@ from vocadapt.lab.workspace.manifest import Manifest, content_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import check_free, writing
 from vocadapt.training.scoring.counts import Scorer
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.examples import Split
-from vocadapt.training.tasks.predictions import read_predictions, tally_of
-from vocadapt.training.tasks.task_file import read_split
+from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.predictions import tally_of
 
 GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
@@ -35,7 +34,7 @@ class ImportedPredictions:
     """
 
     artifact: Artifact
-    kind: str
+    kind: TaskKind
     gold: Path
     predicted: Path
     scorer: str
@@ -49,7 +48,7 @@ class ImportedPredictions:
 
 
 def import_predictions(
-    kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = ""
+    kind: TaskKind, gold: Path, predicted: Path, folder: Path, scorer: str = ""
 ) -> Artifact:
     """Copy a gold file and its predictions into an artifact, after both were read and scored.
 
@@ -60,7 +59,7 @@ def import_predictions(
 
 
 def import_prediction_files(
-    kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
+    kind: TaskKind, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
 ) -> list[Artifact]:
     """Import several prediction files for one gold file, each into its own folder: all or none.
 
@@ -73,8 +72,8 @@ def import_prediction_files(
             raise InputError(
                 f"Both predictions are called {folder.name}.", "Give each a name of its own."
             )
-    chosen = scorer_of(kind, scorer)
-    split = read_split(kind, gold)
+    chosen = kind.scorer(scorer)
+    split = kind.read(gold)
     if not split.labeled:
         raise InputError(
             f"{gold}: holds no labels, so nothing can be compared.",
@@ -92,7 +91,7 @@ def import_prediction_files(
             }
             for path, name in zip((gold, predicted), copies.values(), strict=True):
                 shutil.copyfile(check_file(path), draft / name)
-            settings = {"kind": kind, "scorer": scorer, "from": predicted.name, **copies}
+            settings = {"kind": kind.name, "scorer": scorer, "from": predicted.name, **copies}
             numbers = {**numbers, GOLD: content_stamp([gold])}
             Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(
                 draft
@@ -101,11 +100,11 @@ def import_prediction_files(
 
 
 def _score_predictions(
-    kind: str, split: Split, scorer: Scorer, predicted: Path
+    kind: TaskKind, split: Split, scorer: Scorer, predicted: Path
 ) -> tuple[Mapping[str, Any], float]:
     """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
-    loaded = read_predictions(predicted, kind, split)
+    loaded = kind.read_predictions(predicted, split)
     score = scorer.of(tally_of(split, loaded.predicted, scorer))
     return {
         "examples": len(split),
@@ -118,15 +117,20 @@ def list_imported_predictions(workspace: Workspace) -> list[ImportedPredictions]
     """List the imported predictions of a workspace, newest first; unreadable ones are skipped."""
     found = []
     for artifact in workspace.artifacts("predictions"):
-        with suppress(KeyError, TypeError, ValueError):
+        with suppress(InputError, KeyError, TypeError, ValueError):
             settings, numbers = artifact.manifest.settings, artifact.manifest.numbers
             gold, predicted = (
                 artifact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)
             )
-            of, examples = str(numbers[GOLD]), int(numbers["examples"])
             found.append(
                 ImportedPredictions(
-                    artifact, settings["kind"], gold, predicted, settings["scorer"], of, examples
+                    artifact,
+                    find_kind(settings["kind"]),
+                    gold,
+                    predicted,
+                    settings["scorer"],
+                    of=str(numbers[GOLD]),
+                    examples=int(numbers["examples"]),
                 )
             )
     return found

@@ -15,6 +15,7 @@ from vocadapt.training.finetune.mixture import choose_main_tokenization
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
+from vocadapt.training.tasks.kinds import TaskKind, find_kind
 
 REQUIRED_KEYS = {
     "task",
@@ -60,7 +61,7 @@ class RunSet:
         return self.label or str(self.record["task"])
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> TaskKind:
         """Kind of the task."""
         return self.runs[0].kind
 
@@ -175,6 +176,7 @@ def open_runs(folder: Path) -> RunSet:
     for run in runs:
         if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
             raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")
+        find_kind(str(run.record["kind"]))
     return RunSet(folder, runs, made)
 
 
@@ -251,7 +253,7 @@ def _identity(one: RunSet) -> Identity:
     """
     inputs = one.artifact.manifest.inputs if one.artifact else {}
     test = None if "task" in inputs else inputs.get("test")
-    return one.kind, test.stamp if test else ""
+    return one.kind.name, test.stamp if test else ""
 
 
 def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
@@ -279,7 +281,7 @@ def _describe(one: RunSet) -> list[str]:
     types = ", ".join(
         sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4]
     )
-    parts = [str(one.record["task"]), one.kind, file, types, _identity(one)[1][:6]]
+    parts = [str(one.record["task"]), one.kind.name, file, types, _identity(one)[1][:6]]
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 

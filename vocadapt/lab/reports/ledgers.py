@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from vocadapt.analysis.errors.ledger import Ledger, Side, build_judge, build_ledger, example_text
+from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, judging_rules
 from vocadapt.analysis.errors.slicing import SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import (
     WordIndex,
@@ -24,7 +24,6 @@ from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.mixture import select_tokenization
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
-from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
     Comparison,
@@ -32,9 +31,9 @@ from vocadapt.training.scoring.uncertainty import (
     aligned,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import UNITS, Example, Sentence, Split
-from vocadapt.training.tasks.predictions import read_predictions, tally_of
-from vocadapt.training.tasks.task_file import read_split
+from vocadapt.training.tasks.examples import UNITS, Example, Split
+from vocadapt.training.tasks.kinds import TaskKind, find_kind
+from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.word_endings import SuffixSlice, suffix_slice
 
 WEIGHTS = "model.safetensors"
@@ -66,7 +65,7 @@ class RunPair:
     """Two sets of predictions for one split, and the runs they come from (None for a file)."""
 
     spec: PairSpec
-    kind: str
+    kind: TaskKind
     split: Split
     sides: tuple[Side, Side]
     tokenizations: tuple[str, str]
@@ -85,9 +84,8 @@ class RunPair:
     @cached_property
     def ledger(self) -> Ledger:
         """The error ledger of the two sides."""
-        return build_ledger(
-            self.split, *self.sides, build_judge(self.kind, self.split, self.rules, self.scorer)
-        )
+        rules = judging_rules(self.kind, self.split, self.rules, self.scorer)
+        return build_ledger(self.split, *self.sides, self.kind, rules)
 
     @cached_property
     def train(self) -> tuple[Example, ...] | None:
@@ -124,9 +122,7 @@ class RunPair:
         sentences.
         """
         if suffix not in self._endings:
-            tagged = self.train is not None and all(
-                isinstance(one, Sentence) and one.tags is not None for one in self.train
-            )
+            tagged = self.train is not None and all(one.tagged_words for one in self.train)
             self._endings[suffix] = suffix_slice(self.train or (), suffix) if tagged else None
         return self._endings[suffix]
 
@@ -176,7 +172,7 @@ def open_pair(spec: PairSpec) -> RunPair:
     kind, split = _load_gold(spec, runs)
     known = [run for run in runs if run is not None]
     rules = _choose_rules(spec, known[0].rules if known else DEFAULT_RULES, split)
-    scorer = known[0].scorer(spec.scorer) if known else scorer_of(kind, spec.scorer)
+    scorer = known[0].scorer(spec.scorer) if known else kind.scorer(spec.scorer)
     names, found = (spec.first, spec.second), []
     for run, name, tokenization in zip(runs, names, spec.tokenizations, strict=True):
         found.append(
@@ -214,14 +210,16 @@ def _has_tokenizer(run: SavedRun) -> bool:
     return (run.folder / "tokenizer.json").is_file()
 
 
-def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:
     """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
     given = [
         (run, name)
         for run, name in zip(runs, (spec.first, spec.second), strict=True)
         if run is not None
     ]
-    kinds = {run.kind for run, _ in given} | ({spec.kind} if spec.kind else set())
+    kinds = {run.kind for run, _ in given}
+    if spec.kind:
+        kinds.add(find_kind(spec.kind))
     if len(kinds) > 1:
         named = ", ".join(f"{name}: {run.kind}" for run, name in given)
         problem = (
@@ -236,13 +234,8 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Sp
     kind = kinds.pop()
     splits = [(run.kept.split, name) for run, name in given]
     if spec.gold:
-        splits.insert(
-            0,
-            (
-                read_split(kind, Path(spec.gold), unit=given[0][0].unit if given else UNITS[0]),
-                spec.gold,
-            ),
-        )
+        unit = given[0][0].unit if given else UNITS[0]
+        splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
     if not splits:
         raise InputError("Two prediction files need gold labels.", "Give the gold file.")
     for split, name in splits[1:]:
@@ -291,7 +284,7 @@ def _unlabeled_fields(example: Example) -> tuple[object, ...]:
 
 
 def _quote_example(example: Example) -> str:
-    words = example_text(example)
+    words = example.full_text
     return repr(words[:60] + ("…" if len(words) > 60 else ""))
 
 
@@ -313,7 +306,7 @@ def _load_run_side(run: SavedRun, name: str, tokenization: str) -> tuple[Side, s
     )
 
 
-def _load_file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
+def _load_file_side(name: str, kind: TaskKind, split: Split) -> tuple[Side, str]:
     """Load the predictions of a file."""
     path = Path(name)
     if not os.path.isfile(path):
@@ -324,7 +317,7 @@ def _load_file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
     return (
         Side(
             path.name,
-            read_predictions(path, kind, replace(split, path=split.path or path)).predicted,
+            kind.read_predictions(path, replace(split, path=split.path or path)).predicted,
         ),
         "",
     )

@@ -24,7 +24,6 @@ from vocadapt.training.finetune.mixture import (
     choose_main_tokenization,
     select_tokenization,
 )
-from vocadapt.training.finetune.outputs import Prediction
 from vocadapt.training.finetune.run_files import (
     SavedRun,
     called_after,
@@ -37,13 +36,13 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks import task as tasks
 from vocadapt.training.tasks.context_windows import WORD_RULES
-from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
+from vocadapt.training.tasks.examples import SPLITS, UNITS, Prediction, Split
 from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen_examples import count_seen, read_seen, seen_line
 from vocadapt.training.tasks.task_file import (
     TASK,
-    read_split,
     read_task,
     read_task_file,
     task_of_files,
@@ -169,7 +168,8 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
                 "Folds belong to a k-fold task, and these are single files.",
                 "Choose no fold, or give the task.toml.",
             )
-        return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
+        unit = settings.unit or UNITS[0]
+        return task_of_files(find_kind(kind), splits, settings.scorer, unit)
     if splits:
         problem = f"{file} names its own files, and {', '.join(splits)} was given as well."
         raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
@@ -359,7 +359,8 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
             problem, "Give test examples to predict again, or leave the word rule out."
         )
     runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
-    read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
+    kind = runs[0].kind
+    read = kind.read_split(how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):
         whole = read or run.kept.split
         split = sample_split(whole, how.limit)
@@ -389,7 +390,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
     known = [count for count in seen if count is not None]
     most = max(known) if len(known) == len(runs) else None
     about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
-    if runs[0].kind == "qa":
+    if kind.has_word_rule:
         about["word_rule"] = how.word_rule or runs[0].word_rule
     return {**summarize_runs(runs, scores), **about, "findings": findings}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.task import Task
 
 # a second of two cores: MiniLM (6 layers of 384) reads 46.9 sentences of NCBI-disease a second in
@@ -37,7 +37,7 @@ def examples_of_epoch(
     """
     trained = ("train", "dev") if settings.with_dev else ("train",)
     splits = [task.splits[name].examples for name in trained if name in task.splits]
-    parts = sum(_of(examples, settings, limit) for examples in splits)
+    parts = sum(_count_parts(task, examples, settings, limit) for examples in splits)
     return parts * (2 if tokenization == "both" else 1)
 
 
@@ -52,13 +52,12 @@ def estimate(
 ) -> Estimate:
     """Estimate training and scoring of all seeds from a speed in examples per second."""
     epoch = examples_of_epoch(task, settings, tokenization, limit)
-    dev = (
-        0
-        if settings.with_dev or "dev" not in task.splits
-        else _of(task.splits["dev"].examples, settings, limit)
-    )
-    test = _of(task.splits["test"].examples, settings, limit) if "test" in task.splits else 0
-    scored = settings.epochs * dev + test
+    scored = 0
+    if "dev" in task.splits and not settings.with_dev:
+        dev = _count_parts(task, task.splits["dev"].examples, settings, limit)
+        scored += settings.epochs * dev
+    if "test" in task.splits:
+        scored += _count_parts(task, task.splits["test"].examples, settings, limit)
     seconds = seeds * (settings.epochs * epoch + SCORING * scored) / per_second
     return Estimate(seeds * settings.epochs * epoch, per_second, seconds, pace)
 
@@ -71,28 +70,24 @@ def estimate_finetuning_pace(
     """
     layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
     examples = task.split("train").examples
-    most = settings.chunk if settings.chunk and task.kind == "ner" else settings.length / PIECES
-    words = sum(min(_words(example), most) for example in examples) / max(len(examples), 1)
+    most = settings.length / PIECES
+    if settings.chunk and task.kind.divides_sentences:
+        most = settings.chunk
+    words = sum(min(_count_words(example), most) for example in examples) / max(len(examples), 1)
     beside = 1 + ModuleSize.beside(config).share
     return FLOPS / (6 * layers * 12 * width**2 * beside * (PIECES * words + 2))
 
 
-def _of(examples: tuple[Example, ...], settings: FinetuneSettings, limit: int) -> int:
+def _count_parts(
+    task: Task, examples: tuple[Example, ...], settings: FinetuneSettings, limit: int
+) -> int:
     """Count the examples, or chunks, of a split under a limit."""
     share = min(1.0, limit / len(examples)) if limit and examples else 1.0
-    if not settings.chunk:
+    if not settings.chunk or not task.kind.divides_sentences:
         return ceil(share * len(examples))
-    parts = sum(
-        max(1, ceil(len(one.words) / settings.chunk)) if isinstance(one, Sentence) else 1
-        for one in examples
-    )
-    return ceil(share * parts)
+    chunks = (max(1, ceil(_count_words(example) / settings.chunk)) for example in examples)
+    return ceil(share * sum(chunks))
 
 
-def _words(example: Example) -> int:
-    """Count the words of an example."""
-    if isinstance(example, Sentence):
-        return len(example.words)
-    texts = (example.text, example.pair) if isinstance(example, Text) else ()
-    texts = (example.question, example.context) if isinstance(example, Question) else texts
-    return sum(len(text.split()) for text in texts)
+def _count_words(example: Example) -> int:
+    return len(example.words_by(str.split))

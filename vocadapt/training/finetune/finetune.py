@@ -24,26 +24,24 @@ from vocadapt.training.finetune.encoding import (
     View,
     load_tokenizers,
 )
-from vocadapt.training.finetune.encodings import encode
 from vocadapt.training.finetune.mixture import (
     FinetuningDataset,
     check_tokenization,
     choose_main_tokenization,
     pooled,
 )
-from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction, Targets, check_values
-from vocadapt.training.finetune.question_encoding import answer_words, encode_for_training
+from vocadapt.training.finetune.outputs import Outputs, check_values
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.trainer import FitResult, fit
 from vocadapt.training.finetune.used_embeddings import restrict_embeddings
+from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Split
-from vocadapt.training.tasks.kinds.qa import apply_word_rule
+from vocadapt.training.tasks.examples import Example, Prediction, Split
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 from vocadapt.training.tasks.seen_examples import read_seen, seen_in, seen_line
-from vocadapt.training.tasks.task import Task, labels_of
+from vocadapt.training.tasks.task import Task
 
 if TYPE_CHECKING:
     import transformers
@@ -148,18 +146,20 @@ def prepare(
     length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
-    examples, train, targets = _encode_training_examples(outputs, examples, tokenizers, how)
+    train = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labeled and not settings.with_dev else None
     test = task.splits.get("test")
     held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
-    encoded = {name: encode(split.examples, tokenizers, how) for name, split in held_out.items()}
+    encoded = {
+        name: task.kind.encode(split.examples, tokenizers, how) for name, split in held_out.items()
+    }
 
     # 4. Findings.
     findings = [
         *task.findings,
         *_report_seen(held_out, seen),
-        *_report_truncated({"train": train, **encoded}),
+        *_report_truncated({"train": train.encoded, **encoded}),
         *_report_limits(settings, length, tokenizers),
     ]
     return Prepared(
@@ -169,8 +169,8 @@ def prepare(
         tokenization=tokenization,
         outputs=outputs,
         tokenizers=tokenizers,
-        train=train,
-        targets=targets,
+        train=train.encoded,
+        targets=train.targets,
         dev=encoded.get("dev"),
         test=encoded.get("test"),
         seen=seen,
@@ -182,18 +182,16 @@ def _apply_word_rule(task: Task, rule: str) -> Task:
     """Set the word rule of a question answering task; raise InputError for another rule on other
     kinds of task.
     """
-    if task.kind == "qa":
-        splits = {
-            name: replace(split, examples=apply_word_rule(split.examples, rule))
-            for name, split in task.splits.items()
-        }
-        return replace(task, splits=splits)
-    if rule != FinetuneSettings().word_rule:
+    if not task.kind.has_word_rule and rule != FinetuneSettings().word_rule:
         raise InputError(
             f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.",
             "Leave it out.",
         )
-    return task
+    splits = {
+        name: replace(split, examples=task.kind.set_word_rule(split.examples, rule))
+        for name, split in task.splits.items()
+    }
+    return replace(task, splits=splits)
 
 
 def finetune(
@@ -206,10 +204,9 @@ def finetune(
     """
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
-    network = with_fresh_head(
-        prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel"
-    )
-    if task.kind == "multilabel":
+    several = task.kind.several_labels
+    network = with_fresh_head(prepared.model, task.kind.head, outputs.names, seed, several)
+    if several:
         # Start at the smoothed frequency of each label.
         held = np.concatenate(prepared.targets)
         begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
@@ -322,7 +319,7 @@ def _fit(
             settings.epochs,
             seed,
             not settings.ungrouped,
-            prepared.outputs.head,
+            prepared.task.kind.head,
         )
         return fit(network, reading, settings, folder, score if dev is not None else None, progress)
 
@@ -346,34 +343,6 @@ def _labeled_examples(split: Split) -> tuple[Example, ...]:
             f"{split.path}: holds no labels to train on.", "Give labeled training examples."
         )
     return split.examples
-
-
-def _encode_training_examples(
-    outputs: Outputs,
-    examples: Sequence[Example],
-    tokenizers: Mapping[str, ModelTokenizer],
-    settings: EncodingSettings,
-) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
-    """Return the examples to train on (of questions, those with an answer in the context), encoded,
-    and the targets of each part.
-    """
-    questions = [
-        example
-        for example in examples
-        if isinstance(example, Question) and answer_words(example) is not None
-    ]
-    if outputs.kind == "qa":
-        if not questions:
-            raise InputError(
-                "No answer is in its context, so there is nothing to train on.",
-                "Give questions with answers.",
-            )
-        encoded = encode_for_training(questions, tokenizers, settings)
-        words = [np.array(answer_words(question), dtype=np.int64) for question in questions]
-        return questions, encoded, tuple(words[part.owner] for part in encoded.parts)
-    encoded = encode(examples, tokenizers, settings)
-    whole = [outputs.targets(example.gold or ()) for example in examples]
-    return examples, encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
 
 
 def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:
@@ -408,8 +377,8 @@ def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Sc
 def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
     """Raise InputError if no label of the test split occurs in training."""
     test = task.splits.get("test")
-    held = labels_of(task.kind, test.examples) if test and test.labeled else frozenset()
-    known = labels_of(task.kind, trained_on)
+    held = task.kind.labels_of(test.examples) if test and test.labeled else frozenset()
+    known = task.kind.labels_of(trained_on)
     if held and not held & known:
         raise InputError(
             f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to"
@@ -424,17 +393,15 @@ def _check_size(
     """Raise InputError before training if the results could not be scored or would not fit in
     memory.
     """
-    if task.kind == "multilabel":
+    if task.kind.several_labels:
         check_values("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():
-        if name == "train" or task.kind == "qa":
+        if name == "train":
             continue
-        rows = sum(
-            len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples
-        )
+        rows = sum(map(task.kind.count_rows, split.examples))
         check_values(name, rows, len(outputs.names), n_tokenizations)
         if split.labeled:
-            check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
+            check_cells(len(split), len(task.kind.labels_of([*trained_on, *split.examples])))
 
 
 def _report_seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:

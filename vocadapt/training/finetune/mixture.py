@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE, Encoded, View
-from vocadapt.training.finetune.outputs import (
-    QUESTION,
-    SEQUENCE,
-    TOKEN,
-    Logits,
-    Targets,
-)
-from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.labels import IGNORE_INDEX, Logits, Targets
 
 if TYPE_CHECKING:
     import torch

@@ -18,23 +18,23 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
+from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
-from vocadapt.training.finetune.encodings import encode
 from vocadapt.training.finetune.finetune import Prepared, Run
 from vocadapt.training.finetune.mixture import pooled, select_tokenization
-from vocadapt.training.finetune.outputs import Logits, Outputs, Prediction
+from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
-from vocadapt.training.tasks.examples import UNITS, Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.examples import UNITS, Example, Prediction, Split
 from vocadapt.training.tasks.folds import of_fold
-from vocadapt.training.tasks.kinds.qa import apply_word_rule
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind, find_kind
 from vocadapt.training.tasks.seen_examples import write_seen
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     task = prepared.task
     record = {
         "task": task.name,
-        "kind": task.kind,
+        "kind": task.kind.name,
         "outputs": run.outputs.names,
         "scorer": task.scorer.name,
         "rules": asdict(task.rules),
@@ -87,9 +87,9 @@ class SavedRun:
     record: Mapping[str, Any]
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> TaskKind:
         """Kind of its task."""
-        return str(self.record["kind"])
+        return find_kind(str(self.record["kind"]))
 
     @property
     def seed(self) -> int:
@@ -121,12 +121,16 @@ class SavedRun:
 
     def scorer(self, name: str = "") -> Scorer:
         """Return a scorer by name; without a name, the run's own."""
-        return scorer_of(self.kind, name or str(self.record["scorer"]))
+        return self.kind.scorer(name or str(self.record["scorer"]))
 
     @cached_property
     def model(self) -> LanguageModel:
         """The folder as a model."""
         return open_model(self.folder)
+
+    def split_words(self, text: str) -> tuple[str, ...]:
+        """Split a text into words, as they are written."""
+        return tuple(text[start:end] for _, start, end in self.model.splitter.spans(text))
 
     @cached_property
     def network(self) -> "transformers.PreTrainedModel":
@@ -152,7 +156,7 @@ class SavedRun:
         """Set the word rule of questions ("": the one of the run's training); other examples are
         unchanged.
         """
-        return apply_word_rule(examples, rule or self.word_rule)
+        return self.kind.set_word_rule(examples, rule or self.word_rule)
 
     @property
     def word_rule(self) -> str:
@@ -165,7 +169,7 @@ class SavedRun:
         """Compute the logits under every tokenization and pooled: for each example (rows, outputs)
         float32.
         """
-        encoded = encode(examples, self.tokenizers, self.encoding)
+        encoded = self.kind.encode(examples, self.tokenizers, self.encoding)
         return pooled(
             compute_logits(
                 self.network,
@@ -203,7 +207,7 @@ class SavedRun:
     @cached_property
     def kept(self) -> "SavedPredictions":
         """The test examples and their predictions; raises InputError if the run has none."""
-        return _read_predictions(self.folder)
+        return _read_predictions(self.folder, self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,13 +266,6 @@ def _numbers(folder: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
-KINDS_OF_HEADS = {
-    "ForTokenClassification": "ner",
-    "ForSequenceClassification": "classification",
-    "ForQuestionAnswering": "qa",
-}
-
-
 def _headed(folder: Path) -> SavedRun | None:
     """Open a model with a task head that is not a run of ours, or was adapted after fine-tuning;
     None for any other folder.
@@ -276,23 +273,20 @@ def _headed(folder: Path) -> SavedRun | None:
     if not os.path.isfile(folder / "config.json"):
         return None
     config = open_model(folder).config
-    kind = next(
-        (
-            kind
-            for head, kind in KINDS_OF_HEADS.items()
-            if str(config.get("architectures")).find(head) > 0
-        ),
-        None,
-    )
+    architectures = str(config.get("architectures"))
+    headed = (kind for kind in TASK_KINDS.values() if kind.architecture)
+    kind = next((kind for kind in headed if architectures.find(kind.architecture) > 0), None)
     if kind is None:
         return None
-    labels: Mapping[str, str] = {} if kind == "qa" else config.get("id2label", {})
-    names = [labels[place] for place in sorted(labels, key=int)] or ["start", "end"]
+    labels: Mapping[str, str] = config.get("id2label", {})
+    names = tuple(labels[place] for place in sorted(labels, key=int))
+    if kind.head == QUESTION:
+        names = kind.name_outputs(())
     record = {
         "task": folder.name,
-        "kind": kind,
+        "kind": kind.name,
         "outputs": names,
-        "scorer": DEFAULTS[kind],
+        "scorer": kind.default_scorer,
         "rules": asdict(DEFAULT_RULES),
         "seed": 0,
     }
@@ -331,7 +325,7 @@ def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     )
 
 
-def _read_predictions(folder: Path) -> SavedPredictions:
+def _read_predictions(folder: Path, kind: TaskKind) -> SavedPredictions:
     """Read the test examples and their predictions."""
     path = folder / PREDICTIONS
     if not path.is_file():
@@ -345,32 +339,8 @@ def _read_predictions(folder: Path) -> SavedPredictions:
         tokenization: [_as_said(row["said"][tokenization]) for row in rows]
         for tokenization in rows[0]["said"]
     }
-    return SavedPredictions(Split(tuple(map(_example, rows)), path=path), predictions)
+    return SavedPredictions(Split(tuple(map(kind.example_from_json, rows)), path=path), predictions)
 
 
 def _as_said(value: Any) -> Prediction:
     return value if isinstance(value, str) else tuple(value)
-
-
-def _example(row: Mapping[str, Any]) -> Example:
-    """Rebuild an example from its JSON object."""
-    if "question" in row:
-        answers = (
-            None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])
-        )
-        return Question(
-            row["id"],
-            row["question"],
-            row["context"],
-            answers,
-            row["document"],
-            row.get("word_rule", "code"),
-        )
-    if "words" in row:
-        return Sentence(
-            tuple(row["words"]),
-            None if row["tags"] is None else tuple(row["tags"]),
-            row["document"],
-        )
-    labels = None if row["labels"] is None else tuple(row["labels"])
-    return Text(row["id"], row["text"], labels, row["pair"], row["document"])

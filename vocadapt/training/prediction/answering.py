@@ -13,12 +13,18 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.models.heads import QUESTION
 from vocadapt.progress import Progress, silent
-from vocadapt.training.finetune.outputs import Logits
 from vocadapt.training.finetune.question_encoding import Part, read_in
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import LOWEST
-from vocadapt.training.tasks.context_windows import AnswerSettings, best_spans, word_bounds
+from vocadapt.training.tasks.context_windows import (
+    AnswerSettings,
+    best_spans,
+    check_word_rule,
+    word_bounds,
+)
 from vocadapt.training.tasks.examples import Question
 
 # Candidate spans for distinct answers, at most: a context may repeat one answer 100,000 times.
@@ -75,7 +81,7 @@ def answer(
     Raises InputError for a run of another kind, an empty question, a context without words, and a
     question that leaves no room for the context.
     """
-    if run.kind != "qa":
+    if run.kind.head != QUESTION:
         problem = f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering."
         raise InputError(
             problem,
@@ -87,15 +93,14 @@ def answer(
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
     if not 1 <= most <= MOST:
         raise InputError(f"Expected 1 to {MOST} answers per question, got {most}.")
-    given = (
-        Question(str(place), question, context, None) for place, question in enumerate(questions)
-    )
-    asked = [
-        question for question in run.apply_word_rule(given, rule) if isinstance(question, Question)
+    rule = check_word_rule(rule or run.word_rule)
+    examples = [
+        Question(str(place), question, context, None, word_rule=rule)
+        for place, question in enumerate(questions)
     ]
-    logits = run.logits(asked, progress)
+    logits = run.logits(examples, progress)
     answers = []
-    for number, question in enumerate(asked):
+    for number, question in enumerate(examples):
         own = {tokenization: rows[number] for tokenization, rows in logits.items()}
         answers.append(_collect_answers(run, question, own, most))
     return answers

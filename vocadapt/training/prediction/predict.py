@@ -10,7 +10,7 @@ import numpy as np
 from vocadapt.progress import Progress, silent
 from vocadapt.training.finetune.encoding import Encoded, View
 from vocadapt.training.finetune.mixture import batch_of, select_inputs
-from vocadapt.training.finetune.outputs import Logits
+from vocadapt.training.labels import Logits
 
 if TYPE_CHECKING:
     import transformers

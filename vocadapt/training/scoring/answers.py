@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vocadapt.training.scoring.counts import Array, Rules, Scorer, Tally, share
+from vocadapt.training.scoring.counts import ANSWERS, Array, Rules, Scorer, Tally, share
 
 NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -75,7 +75,7 @@ ANSWER_SCORERS = (
         "SQuAD's: lower case, no ASCII punctuation, articles or double blanks; exact = same text,"
         " f1 = overlap of the bags of words, substring = the prediction stands in the gold answer"
         " (an empty one does not); best over accepted answers, mean over questions",
-        ("qa",),
+        (ANSWERS,),
         _answers,
         _means,
         counted=False,

@@ -17,6 +17,9 @@ from vocadapt.errors import InputError
 MOST_CELLS = 50_000_000  # units × labels: three columns of 8 bytes each, 1.2 GB
 Array = NDArray[np.float64]
 Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
+# Forms of the gold labels of an example: a tag for each word, one label, any number of labels, or
+# the accepted answers.
+TAGS, LABEL, LABELS, ANSWERS = "tags", "label", "labels", "answers"
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scorer by name: its definition, the kinds of task it applies to, how units are counted, and
-    how sums become figures.
+    """A scorer by name: its definition, the forms of gold labels that it takes, how units are
+    counted, and how sums become figures.
 
     count(gold, predicted, rules) returns a Tally. reckon(sums, labels, rules) maps sums (…, labels,
     columns) to figures (…). counted: the columns are gold, predicted, right, so that every label
@@ -110,7 +113,7 @@ class Scorer:
 
     name: str
     about: str
-    kinds: tuple[str, ...]
+    takes: tuple[str, ...]
     count: Callable[[Sequence[Any], Sequence[Any], Rules], Tally]
     reckon: Callable[[Array, Sequence[str], Rules], dict[str, Array]]
     headline: str = "f1"
@@ -170,7 +173,7 @@ class Scorer:
         if "positive" in self.uses:
             lacking = "" if rules.positive in labels else ", which no example has"
             return f"of the class {rules.positive!r}{lacking}"
-        if len(labels) != 2 or not self.counted or "classification" not in self.kinds:
+        if len(labels) != 2 or not self.counted or LABEL not in self.takes:
             return ""
         left_out = rules.negative if "negative" in self.uses else ()
         kept = [label for label in labels if label not in left_out]

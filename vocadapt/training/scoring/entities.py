@@ -5,7 +5,16 @@ order and of the same length.
 from collections.abc import Callable, Sequence
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import Items, Rules, Scorer, Tally, count_items, macro, micro
+from vocadapt.training.scoring.counts import (
+    TAGS,
+    Items,
+    Rules,
+    Scorer,
+    Tally,
+    count_items,
+    macro,
+    micro,
+)
 from vocadapt.training.tasks.tags import spans_of, type_of
 
 Tags = Sequence[str]
@@ -93,7 +102,7 @@ ENTITY_SCORERS = (
         "entity-strict",
         "micro precision, recall, F1 over entities; right = same first word, last word and type;"
         " spans by conlleval's rules (an I without a B begins one); bare B I O are one type",
-        ("ner",),
+        (TAGS,),
         _strict,
         micro,
         uses=("untyped",),
@@ -102,7 +111,7 @@ ENTITY_SCORERS = (
         "token",
         "micro precision, recall, F1 over the words that are not O, the whole tag compared (B-X is"
         " not I-X)",
-        ("ner",),
+        (TAGS,),
         _tokens,
         micro,
     ),
@@ -110,7 +119,7 @@ ENTITY_SCORERS = (
         "wordpiece-macro",
         "exBERT's: F1 of each tag, O included, over wordpieces, then the mean over tags that occur"
         " (sklearn's macro); give one tag for each wordpiece; not comparable with entity F1",
-        ("ner",),
+        (TAGS,),
         _pieces,
         macro,
     ),
@@ -119,7 +128,7 @@ ENTITY_SCORERS = (
         "Bio-LM's: seqeval 0.0.12, which reads bare B I as two entities, one of type B and one of"
         " type I; on typed tags it is entity-strict, but for types with a hyphen, of which it keeps"
         " the last part",
-        ("ner",),
+        (TAGS,),
         _legacy,
         micro,
     ),

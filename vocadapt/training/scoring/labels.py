@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from vocadapt.training.scoring.counts import (
+    LABEL,
+    LABELS,
     Array,
     Rules,
     Scorer,
@@ -19,8 +21,8 @@ from vocadapt.training.scoring.counts import (
 )
 
 Labels = Collection[str]
-SINGLE = ("relations", "classification", "nli")
-EVERY = (*SINGLE, "multilabel")
+SINGLE = (LABEL,)
+EVERY = (LABEL, LABELS)
 Reckon = Callable[[Array, Sequence[str], Rules], dict[str, Array]]
 
 
@@ -145,7 +147,7 @@ LABEL_SCORERS = (
         " examples, and their harmonic mean (mean_f1 is the mean of each example's F1); an example"
         " is a document where documents are given, its labels those of any of its sentences; one"
         " without gold labels counts 1 where none is predicted, else 0",
-        ("multilabel",),
+        (LABELS,),
         _examples,
         _example_means,
         counted=False,

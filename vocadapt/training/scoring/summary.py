@@ -2,13 +2,9 @@
 over groups of tasks.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
-
-MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
 
 
 @dataclass(frozen=True)
@@ -61,19 +57,6 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
         )
 
     return bool(dev_scores) and not any(map(left, dev_scores))
-
-
-def constant_answers(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:
-    """Return constant predictions, the most frequent answer first."""
-    if kind == "ner":
-        return [[("O",) * len(tags) for tags in gold]]
-    if kind == "qa":
-        return [[""] * len(gold)]
-    sets = Counter(frozenset(labels) for labels in gold).most_common(MOST_CONSTANTS)
-    guesses = dict.fromkeys(
-        [guess for guess, _ in sets] + ([frozenset()] if kind == "multilabel" else [])
-    )
-    return [[guess] * len(gold) for guess in guesses]
 
 
 def group_means(

@@ -1,42 +1,76 @@
-"""Examples of tasks and their splits, the same values whatever the file they were read from.
+"""Examples of tasks, their splits, and predictions for them: values, whatever file they are from.
 
-    ner                                     Sentence   words and tags
-    relations classification multilabel nli Text       a text (nli: two) and its labels
-    qa                                      Question   a question, a context and the accepted answers
+Sentence: words and tags. Text: a text, or a pair of texts, and its labels. Question: a question, a
+context and the accepted answers. A kind of task (kinds) uses one of them, or a class of its own.
 
 Every example knows its `gold`, which is what the scorers of its kind take; None where the file
 holds none (predict only).
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
+from vocadapt.training.tasks.tags import spans_of
 
 SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
+EXAMPLE, DOCUMENT = UNITS
+Prediction = tuple[str, ...] | str  # labels; the answer to a question
+SplitWords = Callable[[str], Sequence[str]]  # a text -> its words
 
 
-class Example(Protocol):
-    """Attributes of all kinds of examples."""
+class Example(ABC):
+    """What all examples have; `noun`, `plural`: what they are called in titles and messages."""
+
+    noun: ClassVar[str] = "example"
+    plural: ClassVar[str] = "texts"
+    document: str  # name of its document; "" if the file has none
 
     @property
-    def document(self) -> str:
-        """Name of its document; "" if the file has none."""
-        ...
-
-    @property
+    @abstractmethod
     def gold(self) -> tuple[str, ...] | None:
         """Gold labels in the form that the scorers of its kind take; None if unknown."""
-        ...
+
+    @property
+    @abstractmethod
+    def full_text(self) -> str:
+        """All that a model reads of it, as one text."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> dict[str, str]:
+        """What a user types to get this example: name of the input field -> text."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> dict[str, str]:
+        """Texts that must not be both in training and in test: name -> text."""
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """The gold entities of a tagged sentence; empty for any other example."""
+        return ()
+
+    @property
+    def tagged_words(self) -> tuple[tuple[str, str], ...] | None:
+        """Each word with its gold tag; None if its words have no tags."""
+        return None
+
+    def words_by(self, split: SplitWords) -> Sequence[str]:
+        """Return its words."""
+        return split(self.full_text)
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Sentence(Example):
     """Words and their tags; None without tags."""
 
+    noun: ClassVar[str] = "sentence"
+    plural: ClassVar[str] = "sentences"
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
     document: str = ""
@@ -46,12 +80,39 @@ class Sentence:
         """The tags."""
         return self.tags
 
+    @property
+    def full_text(self) -> str:
+        """Its words with spaces between."""
+        return " ".join(self.words)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The sentence."""
+        return {"sentence": self.full_text}
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Its words."""
+        return {"words": self.full_text}
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Its gold entities as text."""
+        return tuple(" ".join(self.words[start:end]) for start, end, _ in spans_of(self.tags or ()))
+
+    @property
+    def tagged_words(self) -> tuple[tuple[str, str], ...] | None:
+        """Each word with its gold tag; None without tags."""
+        return None if self.tags is None else tuple(zip(self.words, self.tags, strict=True))
+
+    def words_by(self, split: SplitWords) -> Sequence[str]:
+        """Return its words, which are already split."""
+        return self.words
+
 
 @dataclass(frozen=True)
-class Text:
-    """A text and its labels: one, or any number for multilabel; `pair` is the second sentence of
-    NLI.
-    """
+class Text(Example):
+    """A text and its labels: one, or any number; `pair`: the second sentence of a pair."""
 
     id: str
     text: str
@@ -63,6 +124,21 @@ class Text:
     def gold(self) -> tuple[str, ...] | None:
         """The labels."""
         return self.labels
+
+    @property
+    def full_text(self) -> str:
+        """The text, and its pair on a second line."""
+        return f"{self.text}\n{self.pair}" if self.pair else self.text
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The text and its pair."""
+        return {"sentence": self.text, "pair": self.pair}
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The text with its pair."""
+        return {"text": f"{self.text} [SEP] {self.pair}"}
 
 
 @dataclass(frozen=True)
@@ -76,13 +152,15 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Example):
     """A question on a context; answers: empty if there is no answer, None if they are not known.
 
     word_rule: how to split the context into the words over which logits are pooled (WORD_RULES). It
     is ignored when questions are compared.
     """
 
+    noun: ClassVar[str] = "question"
+    plural: ClassVar[str] = "questions, or their contexts,"
     id: str
     question: str
     context: str
@@ -94,6 +172,21 @@ class Question:
     def gold(self) -> tuple[str, ...] | None:
         """The accepted answers."""
         return None if self.answers is None else tuple(answer.text for answer in self.answers)
+
+    @property
+    def full_text(self) -> str:
+        """The question, and its context on a second line."""
+        return f"{self.question}\n{self.context}"
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The question and its context."""
+        return {"question": self.question, "context": self.context}
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The context and the question: neither may be seen in training."""
+        return {"context": self.context, "question": self.question}
 
 
 @dataclass(frozen=True)
@@ -131,6 +224,16 @@ class Split:
         return tuple(example.document for example in self.examples)
 
 
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for each gold example, in the form that its kind's scorers take; `notes` counts
+    missing and superfluous ones.
+    """
+
+    predicted: tuple[Any, ...]
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
 # Notes that a reader leaves and a person should see.
 INSIDE = "I without a B, read as the beginning of an entity"
 EMPTY = "empty sentences, left out"
@@ -139,4 +242,6 @@ NO_PAIR = "texts without two marked or masked entities"
 NO_AGREEMENT = "pairs without an agreed label, left out"
 REPAIRED = "answers not at their offset, moved to where they stand"
 NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
+TOO_MUCH = "predictions for nothing that is in the gold file, passed over"
+BY_ORDER = "predictions without ids, taken in the order of the gold file"
 WORTH_SAYING = {INSIDE, EMPTY, NO_TEXT, NO_PAIR, NO_AGREEMENT, REPAIRED, NOT_IN_CONTEXT}

@@ -14,26 +14,16 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 from vocadapt.models.adapted_model import SEEN
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example
 
 SIZE = 8  # bytes of a fingerprint
-NAMED: dict[type, str] = {
-    Question: "questions, or their contexts,",
-    Sentence: "sentences",
-    Text: "texts",
-}
 
 
 def fingerprints(example: Example) -> frozenset[str]:
     """Return the fingerprints of an example; a question has two, of its context and of the
     question.
     """
-    if isinstance(example, Question):
-        return frozenset({_print("context", example.context), _print("question", example.question)})
-    if isinstance(example, Sentence):
-        return frozenset({_print("words", " ".join(example.words))})
-    assert isinstance(example, Text)
-    return frozenset({_print("text", f"{example.text} [SEP] {example.pair}")})
+    return frozenset(_print(name, text) for name, text in example.identity.items())
 
 
 def seen_in(examples: Iterable[Example]) -> frozenset[str]:
@@ -51,12 +41,10 @@ def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
 def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
     """Report in a sentence how many of the examples were trained on; "" if none."""
     count = count_seen(examples, seen)
-    named = NAMED[type(examples[0])] if count else ""
-    return (
-        f"{count:,} of {len(examples):,} {named} were trained on, so a score on them says little."
-        if count
-        else ""
-    )
+    if not count:
+        return ""
+    named = f"{count:,} of {len(examples):,} {examples[0].plural}"
+    return f"{named} were trained on, so a score on them says little."
 
 
 def write_seen(seen: Iterable[str], folder: Path) -> None:

@@ -25,9 +25,6 @@ MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, uncompressed: all are 
 LONGEST_NAME = 40  # characters of a column's name
 
 
-NLI_LABELS = frozenset({"entailment", "neutral", "contradiction", "not_entailment", "-"})
-
-
 @dataclass(frozen=True)
 class Shape:
     """The columns of a task's files, required and optional, and their order in files without a
@@ -81,25 +78,12 @@ def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, .
 
 USUAL_COLUMNS = {1: ("text",), 2: ("text", "label"), 3: ("id", "text", "label")}
 TEXTS = Shape("text", USUAL_COLUMNS, "id, text, label", ("text", "sentence"))
-SEVERAL = Shape("text", USUAL_COLUMNS, "id, text, labels", ("text", "sentence"))
-PAIRS = Shape(
-    "text",
-    {2: ("text", "pair")},
-    "pairID, sentence1, sentence2, gold_label",
-    ("sentence1", "premise"),
-    NLI_LABELS,
-)
 PREDICTIONS = Shape(
     "label",
     {1: ("label",), 2: ("id", "label"), 3: ("id", "text", "label")},
     "id, label",
     NAMES["label"],
 )
-
-
-def shape_of(kind: str) -> Shape:
-    """Return the columns of the files of a kind of task."""
-    return {"nli": PAIRS, "multilabel": SEVERAL}.get(kind, TEXTS)
 
 
 def rows_of(

@@ -5,18 +5,8 @@ from dataclasses import dataclass
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.examples import SPLITS, WORTH_SAYING, Example, Split
-from vocadapt.training.tasks.tags import type_of
-
-KINDS = {
-    "ner": "entities in sentences: a word and its tag a line",
-    "relations": "the relation between two marked or masked entities of a text",
-    "classification": "one label for a text",
-    "multilabel": "any number of labels for a text, or for the document it is a sentence of",
-    "nli": "whether one sentence follows from another",
-    "qa": "the answer to a question, as a stretch of a context",
-}
+from vocadapt.training.tasks.examples import SPLITS, WORTH_SAYING, Split
+from vocadapt.training.tasks.kinds import TaskKind
 
 
 @dataclass(frozen=True)
@@ -28,7 +18,7 @@ class Task:
     """
 
     name: str
-    kind: str
+    kind: TaskKind
     splits: Mapping[str, Split]
     labels: tuple[str, ...]
     score: str = ""
@@ -36,20 +26,16 @@ class Task:
     unit: str = "example"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(
-                f"There is no kind of task {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}."
-            )
         if odd := [name for name in self.splits if name not in SPLITS]:
             raise InputError(
                 f"{self.name}: there is no split {odd[0]!r}.", f"Splits are {', '.join(SPLITS)}."
             )
-        scorer_of(self.kind, self.score)
+        self.kind.scorer(self.score)
 
     @property
     def scorer(self) -> Scorer:
         """Its scorer."""
-        return scorer_of(self.kind, self.score)
+        return self.kind.scorer(self.score)
 
     def split(self, name: str) -> Split:
         """Return a split by name; raises InputError if the task does not have it."""
@@ -67,26 +53,16 @@ class Task:
         return tuple(_findings(self))
 
 
-def labels_of(kind: str, examples: Iterable[Example]) -> frozenset[str]:
-    """Return the labels of examples: entity types, or classes; none for questions."""
-    if kind == "qa":
-        return frozenset()
-    gold = (example.gold or () for example in examples)
-    if kind == "ner":
-        return frozenset(type_of(tag) for tags in gold for tag in tags if tag != "O")
-    return frozenset(label for labels in gold for label in labels)
-
-
 def _findings(task: Task) -> Iterable[str]:
-    seen = labels_of(task.kind, task.splits["train"].examples) if "train" in task.splits else None
+    seen = None
+    if "train" in task.splits:
+        seen = task.kind.labels_of(task.splits["train"].examples)
     for name, split in task.splits.items():
-        held = labels_of(task.kind, split.examples)
+        held = task.kind.labels_of(split.examples)
         if not split.labeled:
             yield f"{name} holds no labels: it can be predicted on, not scored."
-        elif task.kind != "qa" and len(held) == 1 and task.kind != "ner":
-            yield f"{name} holds one class only ({_listed(held)}): a score on it says little."
-        elif task.kind == "ner" and not held:
-            yield f"{name} holds no entity: precision and recall are 0 by convention."
+        elif described := task.kind.describe_labels(held):
+            yield f"{name} {described}"
         if seen is not None and (unseen := held - seen):
             yield (
                 f"{name} holds labels that train lacks, so no model can find them:"

@@ -27,13 +27,10 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
 from vocadapt.settings import check_settings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks.examples import SPLITS, Split
+from vocadapt.training.tasks.examples import EXAMPLE, SPLITS
 from vocadapt.training.tasks.folds import of_fold
-from vocadapt.training.tasks.kinds.labeled_texts import in_units, read_texts
-from vocadapt.training.tasks.kinds.ner import read_sentences
-from vocadapt.training.tasks.kinds.qa import read_questions
-from vocadapt.training.tasks.task import KINDS, Task, labels_of
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
+from vocadapt.training.tasks.task import Task
 
 TASK = "task.toml"
 FOLD = "{fold}"
@@ -86,15 +83,12 @@ def read_task(path: Path, fold: int = 0) -> Task:
             f"{which}, got {fold}.",
             "Run each fold and give the mean." if spec.folds else "Leave the fold out.",
         )
+    kind = TASK_KINDS[spec.kind]
     splits = {
-        name: read_split(
-            spec.kind, path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit
-        )
+        name: kind.read_split(path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit)
         for name, place in spec.splits.items()
     }
-    found = frozenset[str]().union(
-        *(labels_of(spec.kind, split.examples) for split in splits.values())
-    )
+    found = frozenset[str]().union(*(kind.labels_of(split.examples) for split in splits.values()))
     if spec.labels and (odd := found - set(spec.labels)):
         raise InputError(
             f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
@@ -103,7 +97,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
     name = of_fold(spec.name, fold)
     return Task(
         name,
-        spec.kind,
+        kind,
         splits,
         spec.labels or tuple(sorted(found)),
         spec.scorer,
@@ -129,7 +123,7 @@ def files_of_task(path: Path) -> list[Path]:
 
 
 def task_of_files(
-    kind: str, files: Mapping[str, Path], scorer: str = "", unit: str = "example"
+    kind: TaskKind, files: Mapping[str, Path], scorer: str = "", unit: str = EXAMPLE
 ) -> Task:
     """Build a task from files (split → file) without a TOML; it is named after the folder of the
     first.
@@ -138,32 +132,19 @@ def task_of_files(
         raise InputError(
             f"There is no file for the {kind} task.", "Give a train, dev or test file."
         )
-    if kind not in KINDS:
-        raise InputError(
-            f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(KINDS)}."
-        )
-    splits = {name: read_split(kind, path, unit=unit) for name, path in files.items()}
-    labels = frozenset[str]().union(*(labels_of(kind, split.examples) for split in splits.values()))
+    splits = {name: kind.read_split(path, unit=unit) for name, path in files.items()}
+    labels = frozenset[str]().union(*(kind.labels_of(split.examples) for split in splits.values()))
     name = next(iter(files.values())).absolute().parent.name
     return Task(name, kind, splits, tuple(sorted(labels)), scorer, unit=unit)
-
-
-def read_split(
-    kind: str, path: Path, columns: Mapping[str, str] | None = None, unit: str = "example"
-) -> Split:
-    """Read the examples of one file; for multilabel one per document if that is the unit."""
-    if kind in ("ner", "qa"):
-        return in_units(read_sentences(path) if kind == "ner" else read_questions(path), kind, unit)
-    return in_units(read_texts(path, kind, columns), kind, unit)
 
 
 def read_task_file(path: Path) -> TaskFile:
     """Read a task's TOML; raises InputError for other TOML, unknown keys and wrong values."""
     spec = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
-    if spec.kind not in KINDS:
+    if spec.kind not in TASK_KINDS:
         raise InputError(
             f"{path}: there is no kind of task {spec.kind!r}.",
-            f"Choose one of: {', '.join(KINDS)}.",
+            f"Choose one of: {', '.join(TASK_KINDS)}.",
         )
     if not spec.splits or (odd := set(spec.splits) - set(SPLITS)):
         which = f"there is no split {min(odd)!r}" if spec.splits else "there are no splits"
@@ -171,7 +152,7 @@ def read_task_file(path: Path) -> TaskFile:
             f"{path}: {which}.",
             'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.',
         )
-    scorer_of(spec.kind, spec.scorer)
+    TASK_KINDS[spec.kind].scorer(spec.scorer)
     if bool(spec.folds) != any(FOLD in place for place in spec.splits.values()):
         raise InputError(
             f"{path}: folds and {FOLD} go together.",

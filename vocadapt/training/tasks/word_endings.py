@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import Example, Sentence
+from vocadapt.training.tasks.examples import Example
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ def suffix_slice(examples: Iterable[Example], suffix: str) -> SuffixSlice:
         raise InputError("Expected the end of a word, got none.", "Such as -ia.")
     inside: Counter[str] = Counter()
     every: Counter[str] = Counter()
-    for sentence in examples:
-        if not isinstance(sentence, Sentence) or sentence.tags is None:
+    for example in examples:
+        if example.tagged_words is None:
             raise InputError(
                 "Only tagged sentences tell which words are inside an entity.",
                 "Give a NER split with its tags.",
             )
-        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+        for word, tag in example.tagged_words:
             if (word := word.lower()).endswith(ending):
                 every[word] += 1
                 inside[word] += tag != "O"

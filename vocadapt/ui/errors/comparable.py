@@ -17,8 +17,7 @@ from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.scoring.registry import SCORERS
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.pickers import ChosenRun
@@ -53,7 +52,7 @@ class Comparable:
 
     name: str
     of: str
-    kind: str
+    kind: TaskKind
     task: str
     path: Path
     stamp: str
@@ -114,7 +113,9 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
 
 def opened(first: Comparable, second: Comparable) -> RunPair:
     """Read both predictions and compare them with the gold labels."""
-    kind, scorer = (first.kind, first.scorer) if first.gold and second.gold else ("", "")
+    kind, scorer = "", ""
+    if first.gold and second.gold:
+        kind, scorer = first.kind.name, first.scorer
     asked = PairSpec(
         str(first.path),
         str(second.path),
@@ -132,13 +133,14 @@ def bring(workspace: Workspace) -> None:
     """
     draw_note(FORMS)
     left, right = st.columns(2)
-    kind = left.selectbox(
+    name = left.selectbox(
         "Task type",
-        list(KINDS),
-        format_func=lambda kind: f"{kind}: {KINDS[kind]}",
+        list(TASK_KINDS),
+        format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
         key="brought_kind",
     )
-    scorers = [USUAL, *(one.name for one in SCORERS.values() if kind in one.kinds)]
+    kind = TASK_KINDS[name]
+    scorers = [USUAL, *(one.name for one in kind.scorers())]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
     given: dict[str, Path] = {}
     for role, column in zip(
@@ -171,7 +173,7 @@ def bring(workspace: Workspace) -> None:
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         import_prediction_files(
-            str(kind), given["gold file"], list(zip(files, places, strict=True)), own
+            kind, given["gold file"], list(zip(files, places, strict=True)), own
         )
         _handed_over(workspace, given)
         _compare_next(workspace, names)

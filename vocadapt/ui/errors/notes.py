@@ -102,7 +102,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
         titles = _titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
-        words = words_of_entry(compared.split.examples[entry.place], entry, compared.words)
+        words = words_of_entry(compared.ledger, entry, compared.words)
         names = list(dict.fromkeys(word.word for word in words if any(map(str.isalnum, word.word))))
         word = st.pills(
             "Word",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
-from vocadapt.analysis.errors.kinds import ERROR_KINDS
 from vocadapt.analysis.errors.ledger import ALARMS, Entry, count_by_outcome
 from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
 from vocadapt.analysis.errors.report import (
@@ -23,6 +22,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.settings import limits
 from vocadapt.training.finetune.mixture import label_tokenization
+from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
@@ -256,13 +256,13 @@ def _page(pages: int) -> int:
     return number
 
 
-def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
+def _of_kind(entries: list[Entry], kind: TaskKind) -> list[Entry]:
     """Those with one kind of error, where it was asked for: a filter that stands beside the list
     only where there are two.
     """
     there = [
         name
-        for name in ERROR_KINDS[kind]
+        for name in kind.error_kinds
         if any(name in (entry.first.error, entry.second.error) for entry in entries)
     ]
     if len(there) < 2:
@@ -312,5 +312,5 @@ def _fate() -> str:
 
 def _slice_name(slicing: Slicing, name: str) -> str:
     if name == ALL:
-        return "all entities" if slicing.ledger.kind == "ner" else "all"
+        return "all entities" if slicing.ledger.kind.finds_entities else "all"
     return slicing.title(name) if name == REST or name in SLICES else name

@@ -9,7 +9,7 @@ from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
-from vocadapt.training.tasks.task import KINDS
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
@@ -66,8 +66,8 @@ def _about(card: Card) -> str:
 def _own(workspace: Workspace) -> None:
     kind = st.selectbox(
         "Task type",
-        list(KINDS),
-        format_func=lambda kind: f"{kind}: {KINDS[kind]}",
+        list(TASK_KINDS),
+        format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
         key="own_kind",
     )
     files: dict[str, Path] = {}
@@ -91,7 +91,7 @@ def _own(workspace: Workspace) -> None:
         disabled="train" not in files,
         key="take_task",
     ):
-        import_task(kind, files, workspace.folder("tasks", name))
+        import_task(TASK_KINDS[kind], files, workspace.folder("tasks", name))
         for split in SPLITS:
             intake.hand_over(f"task_{split}")
         for file in files.values():

@@ -25,6 +25,7 @@ from vocadapt.training.finetune.estimates import (
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
 from vocadapt.training.tasks.task_file import read_task_file
@@ -140,9 +141,7 @@ def form(workspace: Workspace) -> Wanted | None:
         )
         fold = _fold(place)
         with st.popover("More settings", icon=":material/tune:"):
-            settings = all_settings(
-                preset, place is not None and read_task_file(_toml(place)).kind == "qa"
-            )
+            settings = all_settings(preset, place is not None and _has_word_rule(place))
     st.markdown(
         f":small[{FINETUNING_PRESETS[preset].about[0].upper()}{FINETUNING_PRESETS[preset].about[1:]}.]"
     )
@@ -214,10 +213,12 @@ def _toml(place: Path) -> Path:
     return place / TASK_FILE if place.is_dir() else place
 
 
-def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
-    """Show the inputs of all settings with the preset's values; questions: the task is question
-    answering.
-    """
+def _has_word_rule(place: Path) -> bool:
+    return TASK_KINDS[read_task_file(_toml(place)).kind].has_word_rule
+
+
+def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
+    """Show the inputs of all settings with the preset's values."""
     usual = FINETUNING_PRESETS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
@@ -254,7 +255,7 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
         key=f"ungrouped_{preset}",
         help=("Forms batches without grouping examples by length; slower."),
     )
-    if questions:
+    if with_word_rule:
         rule = st.selectbox(
             "Word rule",
             list(WORD_RULES),

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis.errors.confusion import NONE, Case, ConfusionMatrix, build_confusion_matrix
-from vocadapt.training.tasks.examples import Example, Sentence, Text
+from vocadapt.analysis.errors.confusion import Case, ConfusionMatrix, build_confusion_matrix
+from vocadapt.training.tasks.examples import Example
+from vocadapt.training.tasks.kinds import TaskKind
+from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
 from vocadapt.ui.components.number_formats import count
@@ -15,7 +17,6 @@ from vocadapt.ui.frame.frame import workspace
 
 CELL = "results_cell"  # the picker's key, and its name in the address
 MOST_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
-WIDTH = 12  # words on either side of an entity
 
 
 def taken_for(task: str) -> None:
@@ -26,7 +27,7 @@ def taken_for(task: str) -> None:
         chosen = pick_run(workspace(), "Run", "results_confused", task=task, by_tokenization=True)
     if chosen is None or not chosen.tokenization:
         return
-    if chosen.run.kind == "qa":
+    if not chosen.run.kind.confusion_unit:
         with right:
             st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
@@ -94,7 +95,8 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         st.markdown("There is nothing to compare: neither gold nor predictions have a label.")
         return
     first = next(
-        (shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells))
+        (shown for shown, (gold, said) in cells.items() if NO_LABEL != gold != said),
+        next(iter(cells)),
     )
     label = pick_name("Gold → predicted", list(cells), CELL, first)
     if label not in cells:
@@ -106,42 +108,25 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(said)}. All of"
         " them:"
     )
-    draw_table(_rows(cases, examples), key="cases", height=min(38 + 35 * len(cases), 380))
+    rows = _rows(chosen.run.kind, cases, examples)
+    draw_table(rows, key="cases", height=min(38 + 35 * len(cases), 380))
 
 
 def _right(found: ConfusionMatrix) -> list[tuple[str, str]]:
     return [cell for cell in found.cases if cell[0] == cell[1]]
 
 
-def _rows(cases: Sequence[Case], examples: Sequence[Example]) -> dict[str, list[object]]:
-    """The columns of the table: an entity and the words before and after it, or the text."""
-    shown = [_context(case, examples[case.example]) for case in cases]
-    names = (
-        ("words", "before", "after")
-        if cases and cases[0].start is not None
-        else ("text", "second text", "")
-    )
+def _rows(
+    kind: TaskKind, cases: Sequence[Case], examples: Sequence[Example]
+) -> dict[str, list[object]]:
+    """The columns of the table; those that are empty in every row are left out."""
+    described = [kind.describe_case(examples[case.example], case.start, case.end) for case in cases]
     columns: dict[str, list[object]] = {"example": [case.example + 1 for case in cases]}
-    for place, name in enumerate(names):
-        if any(row[place] for row in shown):
-            columns[name] = [row[place] for row in shown]
-    if any(examples[case.example].document for case in cases):
-        columns["document"] = [escape_invisible(examples[case.example].document) for case in cases]
+    for name in described[0]:
+        texts = [escape_invisible(texts_of[name]) for texts_of in described]
+        if any(texts):
+            columns[name] = list(texts)
+    documents = [escape_invisible(examples[case.example].document) for case in cases]
+    if any(documents):
+        columns["document"] = list(documents)
     return columns
-
-
-def _context(case: Case, example: Example) -> tuple[str, str, str]:
-    if isinstance(example, Sentence) and case.start is not None and case.end is not None:
-        before, own, after = (
-            example.words[: case.start],
-            example.words[case.start : case.end],
-            example.words[case.end :],
-        )
-        left = ("… " if len(before) > WIDTH else "") + " ".join(before[-WIDTH:])
-        right = " ".join(after[:WIDTH]) + (" …" if len(after) > WIDTH else "")
-        return escape_invisible(" ".join(own)), escape_invisible(left), escape_invisible(right)
-    return (
-        (escape_invisible(example.text), escape_invisible(example.pair), "")
-        if isinstance(example, Text)
-        else ("", "", "")
-    )

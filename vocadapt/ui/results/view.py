@@ -28,7 +28,7 @@ from vocadapt.lab.artifacts.runs import RunSet, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -88,9 +88,9 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
     return offered.get(str(chosen))
 
 
-def pick_score(kind: str) -> str:
+def pick_score(kind: TaskKind) -> str:
     """Ask for a score; "" for the task's own."""
-    names = [scorer.name for scorer in SCORERS.values() if kind in scorer.kinds]
+    names = [scorer.name for scorer in kind.scorers()]
     chosen = st.selectbox(
         "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
     )

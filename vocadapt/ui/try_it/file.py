@@ -8,9 +8,10 @@ from hashlib import blake2b
 import streamlit as st
 
 from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.models.heads import QUESTION
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples, prediction_lines
-from vocadapt.training.tasks.examples import Example, Question
+from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples
+from vocadapt.training.tasks.examples import Example
 from vocadapt.ui.components.blocks import draw_command
 from vocadapt.ui.components.export import open_details
 from vocadapt.ui.components.number_formats import count
@@ -19,17 +20,15 @@ from vocadapt.ui.try_it.view import written
 
 MOST = 500  # lines that the page predicts itself: half a minute with a small model
 READ_AT_ONCE = 32  # lines between two steps of the progress bar
-FILES = {"ner": "predictions.tsv"}
 
 
 def on_a_file(folder: str, run: SavedRun) -> None:
     """Take a text file, a sentence on each line, and give its predictions back as a download."""
     st.subheader("Predict a file")
-    if run.kind in ("qa", "nli"):
-        what = "Questions and contexts" if run.kind == "qa" else "Pairs of sentences"
+    if run.kind.not_plain_text:
         st.markdown(
-            f"{what} are not plain text: use the command line with files in the task's format"
-            " (see below)."
+            f"{run.kind.not_plain_text.capitalize()} are not plain text: use the command line with"
+            " files in the task's format (see below)."
         )
         return
     given = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
@@ -59,7 +58,7 @@ def on_a_file(folder: str, run: SavedRun) -> None:
             return
         kept.clear()
         kept[key] = _predicted(run, taken)
-    name = FILES.get(run.kind, "predictions.jsonl")
+    name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",
         kept[key],
@@ -74,31 +73,7 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
     """Details & export: the same in a terminal and in Python, and what the run is."""
     with open_details():
         st.markdown("The same in a terminal")
-        if run.kind == "qa":
-            asked = example.question if isinstance(example, Question) else "…"
-            arguments = [
-                "answer",
-                "--model",
-                folder,
-                "--context",
-                "context.txt",
-                "--question",
-                asked,
-            ]
-            if isinstance(example, Question) and example.word_rule != run.word_rule:
-                arguments += ["--word-rule", example.word_rule]
-        else:
-            arguments = [
-                "predict",
-                "--model",
-                folder,
-                "text.txt",
-                "--plain",
-                "--out",
-                FILES.get(run.kind, "predictions.jsonl"),
-            ]
-        if run.kind == "nli":
-            arguments.remove("--plain")
+        arguments = _build_command(folder, run, example)
         draw_command(shlex.join([*PROGRAM, *arguments]))
         st.markdown("The same in Python")
         st.code(_python(folder, run, example), language="python", wrap_lines=True)
@@ -117,7 +92,23 @@ def _predicted(run: SavedRun, lines: list[str]) -> str:
             len(said) / len(examples), f"{count(len(said))} of {count(len(examples))} lines"
         )
     bar.empty()
-    return "".join(prediction_lines(run.kind, examples, said, FILES.get(run.kind) is None))
+    jsonl = run.kind.prediction_file.endswith(".jsonl")
+    return "".join(run.kind.format_predictions(examples, said, jsonl))
+
+
+def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[str]:
+    """Build the command line that predicts the same."""
+    if run.kind.head == QUESTION:
+        asked = _question_of(example)
+        command = ["answer", "--model", folder, "--context", "context.txt", "--question", asked]
+        rule = getattr(example, "word_rule", run.word_rule)
+        return command if rule == run.word_rule else [*command, "--word-rule", rule]
+    plain = [] if run.kind.not_plain_text else ["--plain"]
+    return ["predict", "--model", folder, "text.txt", *plain, "--out", run.kind.prediction_file]
+
+
+def _question_of(example: Example | None) -> str:
+    return "…" if example is None else example.inputs["question"]
 
 
 def _python(folder: str, run: SavedRun, example: Example | None) -> str:
@@ -125,8 +116,8 @@ def _python(folder: str, run: SavedRun, example: Example | None) -> str:
         "from pathlib import Path",
         "from vocadapt.training.finetune.run_files import load_run",
     ]
-    if run.kind == "qa":
-        asked = example.question if isinstance(example, Question) else "…"
+    if run.kind.head == QUESTION:
+        asked = _question_of(example)
         lines += [
             "from vocadapt.training.prediction.answering import answer",
             f"run = load_run(Path({folder!r}))",

@@ -1,6 +1,7 @@
 """Parts of the page Try it: run, text, tokens and predictions under each tokenization, and votes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
@@ -8,13 +9,13 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from vocadapt.analysis.errors.single_example import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.answering import best_answers
-from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.tasks.context_windows import WORD_RULES
-from vocadapt.training.tasks.examples import Example, Question, Sentence, Text
+from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_table
@@ -28,7 +29,6 @@ DRAWN = (
     2000  # characters of a text that is drawn as chips; of a longer context those round the answer
 )
 ROUND = 300  # characters on either side of an answer
-LABELS = {"ner": "Sentence", "relations": "Text with marked entities"}
 BEST = 3  # answers shown for each tokenization
 NOTES = {
     BASE: "tokenization before adaptation",
@@ -39,15 +39,6 @@ LEGEND = (
     ":small[:green[**framed**] :gray[= a token that the base tokenization lacks ·  hover over"
     " a wordpiece for its id and position]]"
 )
-SENTENCE = (
-    "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed."
-)
-CONTEXT = (
-    "Coronaviruses enter human cells by a receptor. For SARS-CoV-2 this receptor is ACE2, which is"
-    " found in the lungs, the heart and the kidneys. After infection the incubation period is about"
-    " five days, and most patients with fever recover within two weeks."
-)
-QUESTION = "Which receptor does the virus use?"
 
 
 def choose_run(workspace: Workspace) -> str:
@@ -76,39 +67,22 @@ def opened(folder: str) -> SavedRun:
 
 
 def ask(run: SavedRun) -> Example | None:
-    """Ask for what the run takes: a sentence, two of them, or a question and its context; None
-    where nothing was typed.
-    """
-    own = _own(run)
-    if run.kind == "qa":
-        question = _text(
-            "Question", "question", own.question if isinstance(own, Question) else QUESTION
-        )
-        context = _text(
-            "Context", "context", own.context if isinstance(own, Question) else CONTEXT, 150
-        )
-        rule = _word_rule(run)
-        return (
-            Question("typed", question, context, None, "", rule)
-            if question.strip() and context.strip()
-            else None
-        )
-    first = _said(own) or SENTENCE
-    made_up = (
-        [("made-up example", SENTENCE)] if run.kind != "relations" else []
-    )  # no two entities are marked in it
-    examples = [(_told(run), first), *made_up] if first != SENTENCE else []
-    text = _text(LABELS.get(run.kind, "Text"), "sentence", first, 110, examples)
-    if run.kind == "nli":
-        pair = _text("Second sentence", "pair", own.pair if isinstance(own, Text) else SENTENCE)
-        return Text("typed", text, None, pair) if text.strip() and pair.strip() else None
-    if not text.strip():
+    """Ask for what the run takes, in the fields of its kind of task; None if one of them is blank."""
+    own = _find_test_example(run)
+    known = own.inputs if own else {}
+    typed = {}
+    for field in run.kind.inputs:
+        first = known.get(field.name) or field.sample
+        examples = []
+        if field.offers_examples and first != field.sample:
+            examples.append((_describe_test_example(run), first))
+            if field.is_example:
+                examples.append(("made-up example", field.sample))
+        typed[field.name] = _text(field.label, field.name, first, field.height, examples)
+    rule = _word_rule(run) if run.kind.has_word_rule else ""
+    if not all(text.strip() for text in typed.values()):
         return None
-    return (
-        plain_examples(run, [" ".join(text.split())])[0]
-        if run.kind == "ner"
-        else Text("typed", text, None)
-    )
+    return run.kind.example_from_inputs(typed, run.split_words, rule)
 
 
 def _word_rule(run: SavedRun) -> str:
@@ -122,57 +96,36 @@ def _word_rule(run: SavedRun) -> str:
 
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
-    """Draw the tokens, and the predictions and probabilities under each tokenization."""
-    if isinstance(example, Question):
-        _answers(run, run_cache.tried(folder, example), example)
-        return
-    text = written(example)
-    markup.tokenization_lines(
-        [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
-    )
-    if len(run.tokenizers) > 1:
-        st.markdown(LEGEND)
-    tried = run_cache.tried(
-        folder, example
-    )  # below the parts that need no network and are shown at once
-    if isinstance(example, Sentence):
-        markup.marked_texts(
-            [_marked(tried, tokenization, example) for tokenization in tried.logits]
+    """Draw the tokenizations, the prediction with each, and the figures behind it."""
+    if run.kind.head != QUESTION:
+        text = written(example)
+        markup.tokenization_lines(
+            [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
         )
-        _words(tried, example)
-    else:
-        _labels(tried)
+        if len(run.tokenizers) > 1:
+            st.markdown(LEGEND)
+    # Below the parts that need no network and are shown at once.
+    tried = run_cache.tried(folder, example)
+    PREDICTIONS[run.kind.head](run, tried, example)
 
 
 def written(example: Example) -> str:
-    """The text of an example as one line; of a sentence its words with blanks between."""
-    if isinstance(example, Sentence):
-        return " ".join(example.words)
-    assert isinstance(example, Text)
-    return f"{example.text} {example.pair}".strip()
+    """Return what was typed, as one line."""
+    return " ".join(example.inputs.values()).strip()
 
 
-def _own(run: SavedRun) -> Example | None:
-    """An example of the run's own test: the first on which its tokenizations disagree."""
+def _find_test_example(run: SavedRun) -> Example | None:
+    """Return an example of the run's own test: the first one its tokenizations disagree on."""
     try:
         return find_disagreement(run)
     except InputError:
         return None
 
 
-def _told(run: SavedRun) -> str:
-    """What the example of a run's own test is."""
-    return (
-        "test example with disagreement"
-        if len(run.record.get("scores", ())) > 1
-        else "first test example"
-    )
-
-
-def _said(example: Example | None) -> str:
-    if isinstance(example, Sentence):
-        return written(example)
-    return example.text if isinstance(example, Text) else ""
+def _describe_test_example(run: SavedRun) -> str:
+    if len(run.record.get("scores", ())) > 1:
+        return "test example with disagreement"
+    return "first test example"
 
 
 def _text(
@@ -249,10 +202,11 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> M
     )
 
 
-def _words(tried: ExamplePrediction, example: Sentence) -> None:
-    """Every word that a tokenization predicts as part of an entity, with the prediction and
-    probability of each tokenization, and which one was outvoted.
+def _words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
+    """The sentence with its entities; then every word that a tokenization takes for part of one,
+    with its tags, their probabilities, and which tokenization was outvoted.
     """
+    markup.marked_texts([_marked(tried, tokenization, example) for tokenization in tried.logits])
     votes = dict(tried.votes)
     shares = {
         tokenization: tried.probabilities(tokenization).max(axis=1) for tokenization in tried.logits
@@ -289,8 +243,8 @@ def _words(tried: ExamplePrediction, example: Sentence) -> None:
     draw_table(table, height="content", column_config=widths)
 
 
-def _labels(tried: ExamplePrediction) -> None:
-    """The probability of every label under each tokenization, and which one was outvoted."""
+def _labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
+    """The probability of every label under each tokenization, and who was outvoted."""
     markup.marked_texts(
         [
             Marked(
@@ -387,3 +341,12 @@ def _round(context: str, start: int, end: int) -> tuple[int, int]:
     if len(context) <= DRAWN:
         return 0, len(context)
     return max(0, start - ROUND), min(len(context), end + ROUND)
+
+
+# What is drawn of a prediction, by the head of the network: its rows are words, or labels, or words
+# of a context.
+PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
+    TOKEN: _words,
+    SEQUENCE: _labels,
+    QUESTION: _answers,
+}

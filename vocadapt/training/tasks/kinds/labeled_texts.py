@@ -1,182 +1,280 @@
-"""Reader of labeled texts: relations, classification, multi-label and NLI, from tab-separated
-columns or JSON lines.
+"""Base of the kinds whose examples are texts with labels, read from tab-separated columns or JSON
+lines: classification, relations, multilabel, nli.
+
+A kind of classification of one's own needs a name and a sentence only:
+
+    class Sentiment(LabeledTexts):
+        name = "sentiment"
+        about = "the sentiment of a text"
+
+    register_task_kind(Sentiment())
+
+Columns and JSON fields have the names of `table_rows`, or those that a task file gives.
 """
 
+import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
+
+import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, encode_texts
+from vocadapt.training.labels import Logits, Targets
+from vocadapt.training.scoring.counts import LABEL, Rules
 from vocadapt.training.tasks.examples import (
+    BY_ORDER,
     NO_AGREEMENT,
-    NO_PAIR,
     NO_TEXT,
-    UNITS,
+    TOO_MUCH,
     Example,
+    Prediction,
+    Predictions,
     Split,
+    SplitWords,
     Text,
 )
-from vocadapt.training.tasks.table_rows import Row, rows_of, shape_of
+from vocadapt.training.tasks.kinds.judgment import (
+    NONE,
+    RIGHT,
+    WRONG,
+    Choice,
+    Claim,
+    Judgment,
+    Unit,
+    choose_in_row,
+)
+from vocadapt.training.tasks.kinds.kind import (
+    SAMPLE_SENTENCE,
+    TaskKind,
+    TextInput,
+    Tokenizers,
+)
+from vocadapt.training.tasks.kinds.marked_lines import GOLD, Claims, Line, clip_line, style_of
+from vocadapt.training.tasks.table_rows import PREDICTIONS, TEXTS, Row, Shape, rows_of
 
-FLAG = re.compile(r"(.+)_([01])")  # HoC: 0_1,1_0 – label 0 yes, label 1 no
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
-MARKED = re.compile(r"<<\s*(.*?)\s*>>|\[\[\s*(.*?)\s*\]\]|@([A-Za-z]+(?:-[A-Za-z]+)?)\$")
 UNDECIDED = "-"  # SNLI and its kin: the annotators did not agree
+MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
 
 
-class Mark(NamedTuple):
-    """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): its
-    position and content.
-    """
+class LabeledTexts(TaskKind):
+    """A kind of task whose examples are Text; each has one label unless a subclass says more."""
 
-    start: int
-    end: int
-    text: str
-    masked: bool
-
-
-def marks_of(text: str) -> tuple[Mark, ...]:
-    """Return the marked and masked entities of a text, in order."""
-    return tuple(
-        Mark(
-            found.start(), found.end(), found[1] or found[2] or found[3] or "", found[3] is not None
-        )
-        for found in MARKED.finditer(text)
+    file_format = (
+        "tab-separated columns with a header (text or sentence, label, perhaps id), or JSON lines"
+        ' {"text": ..., "label": ...}'
     )
+    prediction_format = (
+        'JSON lines {"id": ..., "label": ...}, or tab-separated id and label, or labels alone in'
+        " the order of the gold file"
+    )
+    gold_form = LABEL
+    default_scorer = "macro-f1"
+    error_kinds: ClassVar[Mapping[str, str]] = {WRONG: "another class"}
+    inputs: ClassVar[tuple[TextInput, ...]] = (
+        TextInput("sentence", "Text", SAMPLE_SENTENCE, height=110, offers_examples=True),
+    )
+    columns: ClassVar[Shape] = TEXTS
 
+    # What a subclass may read in another way.
 
-def has_pair(text: str) -> bool:
-    """Whether two entities are marked or masked; one mask for two overlapping ones (`@CHEM-GENE$`)
-    counts.
-    """
-    marks = marks_of(text)
-    return len(marks) > 1 or any(mark.masked and "-" in mark.text for mark in marks)
-
-
-def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -> Split:
-    """Read labeled texts; `chosen` maps roles to columns with other than the usual names.
-
-    A file without any label is unlabeled (predict only). Raises InputError, with the line, if only
-    some rows have labels, for an invalid label, and for what `rows_of` rejects.
-    """
-    examples: list[Text] = []
-    undecided = 0
-    for number, (place, row) in enumerate(rows_of(path, chosen, shape_of(kind))):
-        text = _text(row, kind, number, place)
-        if kind == "nli" and text.labels == (UNDECIDED,):
-            undecided += 1
-            continue
-        if examples and (text.labels is None) != (examples[0].labels is None):
+    def read_labels(self, value: Any, place: str) -> tuple[str, ...]:
+        """Read the value of the label column; raises InputError for an empty label."""
+        label = read_label(value, place)
+        if not label:
             raise InputError(
-                f"{place}: labels in some rows only.",
-                "Label every example, or none (to predict on).",
+                f"{place}: an empty label.",
+                "Give every example a label, or none of them (to predict on).",
             )
-        examples.append(text)
-    if not examples:
-        raise InputError(
-            f"{path}: no example has an agreed label.", f"{UNDECIDED!r} stands for no agreement."
-        )
-    notes = {NO_TEXT: sum(not text.text.strip() for text in examples), NO_AGREEMENT: undecided}
-    if kind == "relations":
-        notes[NO_PAIR] = sum(not has_pair(text.text) for text in examples)
-    return Split(tuple(examples), notes, path)
+        return (label,)
 
+    def check_row(self, row: Row, place: str) -> None:
+        """Raise InputError for a row that lacks something that the kind needs."""
 
-def in_units(split: Split, kind: str, unit: str) -> Split:
-    """Return a split by example or by document; raises InputError for documents of other kinds than
-    multilabel.
-    """
-    if unit not in UNITS:
-        raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
-    if unit == UNITS[0]:
-        return split
-    if kind != "multilabel":
-        raise InputError(
-            f"Only multilabel tasks are read by document, not {kind}.", "Leave the unit out."
-        )
-    joined = by_document(split.examples)
-    return replace(
-        split, examples=joined, notes={**split.notes, "sentences joined to documents": len(split)}
-    )
+    def has_agreed_label(self, text: Text) -> bool:
+        """Whether the annotators agreed on a label; other examples are left out."""
+        return True
 
+    def count_notes(self, texts: Sequence[Text]) -> dict[str, int]:
+        """Count what a user should know of the examples: note -> number."""
+        return {}
 
-def by_document(examples: Iterable[Example]) -> tuple[Text, ...]:
-    """Merge the sentences of each document into one example: joined by spaces, with the labels of
-    any of them (HoC's document level).
-    """
-    found: dict[str, list[Text]] = {}
-    for example in examples:
-        if not isinstance(example, Text) or not example.document:
+    def classify_confusion(self, gold: str, predicted: str) -> str:
+        """Return the kind of error of predicting one class for another."""
+        return WRONG
+
+    # Reading.
+
+    def read(self, path: Path, columns: Mapping[str, str] | None = None) -> Split:
+        """Read labeled texts; a file without any label is unlabeled (predict only).
+
+        Raises InputError, with the line, if only some rows have labels, for an invalid label, and
+        for what `rows_of` rejects.
+        """
+        texts: list[Text] = []
+        left_out = 0
+        for number, (place, row) in enumerate(rows_of(path, columns, self.columns)):
+            text = self._read_text(row, number, place)
+            if not self.has_agreed_label(text):
+                left_out += 1
+                continue
+            if texts and (text.labels is None) != (texts[0].labels is None):
+                raise InputError(
+                    f"{place}: labels in some rows only.",
+                    "Label every example, or none (to predict on).",
+                )
+            texts.append(text)
+        if not texts:
             raise InputError(
-                "The examples do not say which document they are of.",
-                "Give an index such as 12553062_s3.",
+                f"{path}: no example has an agreed label.",
+                f"{UNDECIDED!r} stands for no agreement.",
             )
-        found.setdefault(example.document, []).append(example)
-    return tuple(
-        Text(
-            name,
-            " ".join(part.text for part in parts),
-            united([part.labels for part in parts]),
-            document=name,
-        )
-        for name, parts in found.items()
-    )
+        without_text = sum(not text.text.strip() for text in texts)
+        notes = {NO_TEXT: without_text, NO_AGREEMENT: left_out, **self.count_notes(texts)}
+        return Split(tuple(texts), notes, path)
+
+    def _read_text(self, row: Row, number: int, place: str) -> Text:
+        name = str(number)
+        if row.get("id") not in (None, ""):
+            name = str(row["id"])
+        text, pair = _read_string(row["text"], place), _read_string(row.get("pair", ""), place)
+        self.check_row(row, place)
+        document = SENTENCE_OF.fullmatch(name)
+        return Text(name, text, self._labels_in(row, place), pair, document[1] if document else "")
+
+    def _labels_in(self, row: Row, place: str) -> tuple[str, ...] | None:
+        """Return the labels of a row; None without such a column (or with JSON null)."""
+        value = row.get("label")
+        return None if value is None else self.read_labels(value, place)
+
+    def read_predictions(self, path: Path, gold: Split) -> Predictions:
+        """Read predicted labels by id, or in the order of the gold file."""
+        predicted: list[tuple[str, tuple[str, ...]]] = []
+        places: list[str] = []
+        for place, row in rows_of(path, shape=PREDICTIONS):
+            labels = self._labels_in(row, place)
+            if labels is None:
+                raise InputError(
+                    f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.'
+                )
+            predicted.append((str(row.get("id", "")), labels))
+            places.append(place)
+        names = [example.id for example in gold.examples if isinstance(example, Text)]
+        pairs = zip(places, predicted, strict=True)
+        named = next((f"{place}: id {name!r:.60}" for place, (name, _) in pairs if name), "")
+        if named:
+            repeated = [name for name, count in Counter(names).items() if count > 1]
+            if repeated:
+                raise InputError(
+                    f"{named}, but ids do not tell the examples of {gold.path} apart:"
+                    f" {len(repeated):,} stand more than once there, {repeated[0]!r:.60} for one.",
+                    "Make the gold file's ids unique, or give the labels alone, in the order of the"
+                    " gold file.",
+                )
+            return _match_by_id(names, predicted, path)
+        if len(predicted) != len(names):
+            raise InputError(
+                f"{path}: holds {len(predicted):,} predictions, the gold file {len(names):,}"
+                " examples.",
+                "One for each.",
+            )
+        return Predictions(tuple(labels for _, labels in predicted), {BY_ORDER: len(predicted)})
+
+    def example_from_json(self, row: Mapping[str, Any]) -> Text:
+        """Rebuild a text."""
+        labels = None if row["labels"] is None else tuple(row["labels"])
+        return Text(row["id"], row["text"], labels, row["pair"], row["document"])
+
+    # Encoding and decoding.
+
+    def encode_examples(
+        self, examples: Sequence[Text], tokenizers: Tokenizers, settings: EncodingSettings
+    ) -> Encoded:
+        """Encode texts and pairs, with one row of logits each."""
+        return encode_texts(examples, tokenizers, settings)
+
+    def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
+        """Return the output of the label: (1,) int64."""
+        return np.array([index[label] for label in gold], dtype=np.int64)
+
+    def predict(self, logits: Logits, example: Text, names: tuple[str, ...]) -> Prediction:
+        """Predict the label with the highest output."""
+        return (names[int(logits[0].argmax())],)
+
+    # Scoring and judging.
+
+    def constant_predictions(self, gold: Sequence[Any]) -> list[Sequence[Any]]:
+        """Return one prediction for each of the most frequent sets of labels."""
+        found = Counter(frozenset(labels) for labels in gold).most_common(MOST_CONSTANTS)
+        return [[labels] * len(gold) for labels, _ in found]
+
+    def judge(self, example: Text, gold: Sequence[str], predicted: Any, rules: Rules) -> Judgment:
+        """Judge a predicted class; the negative classes of the rules are no units."""
+        labels = tuple(predicted)
+        if set(gold) <= set(rules.negative):
+            is_alarm = not set(labels) <= set(rules.negative)
+            return Judgment({}, tuple(map(Unit, labels)) if is_alarm else ())
+        gold_label, label = ", ".join(gold), ", ".join(labels)
+        if gold_label == label:
+            error = RIGHT
+        elif label in rules.negative:
+            error = NONE
+        else:
+            error = self.classify_confusion(gold_label, label)
+        return Judgment({Unit(gold_label): Claim(error, (Unit(label),))})
+
+    def find_choices(
+        self, example: Text, names: tuple[str, ...], units: Iterable[Unit] | None = None
+    ) -> Iterator[Choice]:
+        """Yield the one choice between the classes."""
+        yield choose_in_row(names)
+
+    # Showing.
+
+    def show_lines(
+        self, example: Text, unit: Unit, claims: Claims, *, alarm: bool, untyped: bool
+    ) -> Iterable[Line]:
+        """Yield a text, its pair, the gold label and the labels of each side."""
+        yield clip_line("text", example.text)
+        if example.pair:
+            yield clip_line("second", example.pair)
+        yield clip_line("gold", "none" if alarm else unit.label, GOLD)
+        for name, claim in claims:
+            labels = ", ".join(one.label for one in claim.predicted)
+            yield clip_line(name, labels, style_of(claim), claim.error)
+
+    def describe_case(self, example: Text, start: int | None, end: int | None) -> dict[str, str]:
+        """Return the text and its pair."""
+        return {"text": example.text, "second text": example.pair}
+
+    # Typed text, and files of predictions.
+
+    def example_from_inputs(
+        self, typed: Mapping[str, str], split: SplitWords, word_rule: str
+    ) -> Example:
+        """Make a text, or a pair of texts, of what was typed."""
+        return Text("typed", typed["sentence"], None, typed.get("pair", ""))
+
+    def examples_from_lines(self, lines: Sequence[str], split: SplitWords) -> tuple[Example, ...]:
+        """Make a text of each line, unless the kind takes pairs of texts."""
+        if self.not_plain_text:
+            return super().examples_from_lines(lines, split)
+        return tuple(Text(str(place), line, None) for place, line in enumerate(lines))
+
+    def format_predictions(
+        self, examples: Sequence[Text], predictions: Sequence[Prediction], jsonl: bool = False
+    ) -> Iterator[str]:
+        """Yield JSON lines with the id and the label of each text."""
+        for example, labels in zip(examples, predictions, strict=True):
+            label = list(labels) if self.several_labels else labels[0]
+            yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"
 
 
-def united(labels: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """Return the labels that any part has, in order; None if they are not known."""
-    parts = list(labels)
-    if any(part is None for part in parts):
-        return None
-    return tuple(sorted({label for part in parts if part for label in part}))
-
-
-def _text(row: Row, kind: str, number: int, place: str) -> Text:
-    name = str(row["id"]) if row.get("id") not in (None, "") else str(number)
-    text, pair = _said(row["text"], place), _said(row.get("pair", ""), place)
-    if kind == "nli" and "pair" not in row:
-        raise InputError(
-            f"{place}: NLI needs two sentences, found one.", "Name them sentence1 and sentence2."
-        )
-    of = SENTENCE_OF.fullmatch(name)
-    return Text(name, text, labels_in(row, kind, place), pair, of[1] if of else "")
-
-
-def labels_in(row: Row, kind: str, place: str) -> tuple[str, ...] | None:
-    """Return the labels of a row; None without such a column (or with JSON null)."""
-    value = row.get("label")
-    if value is None:
-        return None
-    if kind == "multilabel":
-        return _several(value, place)
-    label = _name(value, place)
-    if not label:
-        raise InputError(
-            f"{place}: an empty label.",
-            "Give every example a label, or none of them (to predict on).",
-        )
-    return (label,)
-
-
-def _several(value: Any, place: str) -> tuple[str, ...]:
-    """Parse labels of a list, or of a comma-separated text: names, or flags such as 0_1,1_0."""
-    parts = (
-        value if isinstance(value, list) else str(value).split(",") if str(value).strip() else []
-    )
-    names = [_name(part, place) for part in parts]
-    flags = [FLAG.fullmatch(name) for name in names]
-    if names and all(flags):
-        names = [flag[1] for flag in flags if flag and flag[2] == "1"]
-    if "" in names:
-        raise InputError(
-            f"{place}: an empty label among {value!r:.60}.", "Put names between the commas."
-        )
-    return tuple(sorted(set(names)))
-
-
-def _name(value: Any, place: str) -> str:
+def read_label(value: Any, place: str) -> str:
     """Return a label as text: texts, integers and booleans are labels."""
     if isinstance(value, bool):
         return str(int(value))
@@ -188,10 +286,34 @@ def _name(value: Any, place: str) -> str:
     return str(value).strip()
 
 
-def _said(value: Any, place: str) -> str:
+def _read_string(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise InputError(
             f"{place}: expected a text, found {type(value).__name__}.",
             "Put the text there in quotes.",
         )
     return value
+
+
+def _match_by_id(
+    names: Sequence[str], predicted: Sequence[tuple[str, tuple[str, ...]]], path: Path
+) -> Predictions:
+    """Return the predictions in the order of the gold ids; raises InputError for an id that is
+    predicted twice, or not at all.
+    """
+    known = dict(predicted)
+    if len(known) < len(predicted):
+        counts = Counter(name for name, _ in predicted)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise InputError(
+            f"{path}: {twice!r:.60} is predicted twice.", "One prediction for each id."
+        )
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InputError(
+            f"{path}: no prediction for {len(missing):,} of {len(names):,} gold examples,"
+            f" {missing[0]!r:.60} for one.",
+            "Predict on every gold example, under its id.",
+        )
+    superfluous = len(set(known) - set(names))
+    return Predictions(tuple(known[name] for name in names), {TOO_MUCH: superfluous})
