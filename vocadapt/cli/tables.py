@@ -41,5 +41,10 @@ def format_facts(values: Mapping[str, Any]) -> str:
 
 def describe_kind(name: str, text: str) -> str:
     """Format what a help text says on a kind of task: its name, and a wrapped text beside it."""
-    beside = " " * 18
-    return fill(text, width=120, initial_indent=f"  {name:<16}", subsequent_indent=beside)
+    return fill(
+        text,
+        width=120,
+        initial_indent=f"  {name:<16}",
+        subsequent_indent=" " * 18,
+        break_on_hyphens=False,
+    )

@@ -17,7 +17,7 @@ register_scorer(
     Scorer(
         "half-accuracy",
         "half of the fraction of examples predicted right",
-        ("classification", "nli"),
+        ("label",),
         count_units,
         compute_half,
         headline="half",
