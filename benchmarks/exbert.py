@@ -35,7 +35,8 @@ from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import begin
 from vocadapt.training.masked.trainer import override_dropout
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000
 STEP_BUDGET = 1.15

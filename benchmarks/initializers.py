@@ -20,7 +20,7 @@ import numpy as np
 
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,
@@ -46,7 +46,7 @@ def materials(rng):
     common = [f"{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in "aeiou"][
         : COMMON - len(pieces)
     ]
-    base = Vocabulary(tuple(pieces + common), frozenset())
+    base = WordPieceVocabulary(tuple(pieces + common), frozenset())
     digits = str.maketrans("0123456789", "abcdefghij")
     new = tuple(f"{'##' * (i % 3 == 0)}q{i:06d}".translate(digits) for i in range(TARGET - COMMON))
     model = EmbeddingSpace(base.tokens, rng.normal(size=(COMMON, DIM)).astype(np.float32))

@@ -35,13 +35,10 @@ sys.path.insert(0, str(ROOT))
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.splitter import Splitter  # noqa: E402
 from vocadapt.text.words import count_words  # noqa: E402
-from vocadapt.vocabulary.families.wordpiece import (  # noqa: E402
-    build_tokenizer,
-    read_tokenizer,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of  # noqa: E402
+from vocadapt.vocabulary.families.vocabulary import token_mask  # noqa: E402
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer  # noqa: E402
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
-from vocadapt.vocabulary.growth.retokenization import token_mask  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
 from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
     PUBLISHED,

@@ -16,8 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens, vocabulary_of
-from vocadapt.vocabulary.plan.tokenizer import add_exact_words
+from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens
+
+WORDPIECE = FAMILIES["wordpiece"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 
@@ -62,7 +64,7 @@ def main() -> None:
     for n in (20_000, 400_000):
         words = new_words(text, known, n)
         start = time.perf_counter()
-        changed = add_exact_words(original, words)
+        changed = WORDPIECE.add_exact_words(original, words)
         built = time.perf_counter() - start
         seconds(original, text[:200]), seconds(changed, text[:200])
         ratio = statistics.median(

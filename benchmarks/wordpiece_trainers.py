@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
-from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary  # noqa: E402
+from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS  # noqa: E402
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary  # noqa: E402
 from vocadapt.vocabulary.families.wordpiece_training import (  # noqa: E402
     ALPHABET,
     TRAINERS,
@@ -106,7 +107,7 @@ def measured(
 
 
 def fertility(tokens: tuple[str, ...], counts: Mapping[str, int]) -> float:
-    vocabulary = Vocabulary(tokens, frozenset(SPECIAL_TOKENS))
+    vocabulary = WordPieceVocabulary(tokens, frozenset(SPECIAL_TOKENS))
     return sum(count * len(vocabulary.tokenize(word)) for word, count in counts.items()) / sum(
         counts.values()
     )

@@ -177,8 +177,10 @@ def compute_embeddings(
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")
     if not plan.new_embeddings:
         return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
+    if domain is not None:
+        source = domain = model.vocabulary.spell_words(domain)
     if recipe.needs_alignment and source is not None:
-        alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
+        alignment = fit_alignment(source, model.space, recipe.alignment)
     materials = Materials(plan, model.space, domain, alignment, target, distiller, progress)
     return initialize(materials, recipe.rows)
 

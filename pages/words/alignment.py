@@ -43,7 +43,7 @@ model = cache.model_of(name)
 alignments = methods.alignments_of(workspace, vectors, model)
 judged = methods.judged_maps(alignments)
 anchors = cache.anchors_of(vectors, name)
-offered = methods.offered(cache.space_of(vectors), model.space, anchors, judged)
+offered = methods.offered(cache.space_of(vectors), model.word_space, anchors, judged)
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))

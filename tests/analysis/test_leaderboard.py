@@ -15,7 +15,7 @@ from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compa
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     InitializerSettings,
     Materials,
@@ -27,7 +27,7 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 RNG = np.random.default_rng(7)
 LETTERS = [chr(ord("a") + i) for i in range(26)]
 WORDS = [f"{a}{b}" for a in LETTERS for b in LETTERS[:12]]
-BASE = Vocabulary(
+BASE = WordPieceVocabulary(
     ("[UNK]", *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS), frozenset({"[UNK]"})
 )
 NEW = tuple(f"new{a}" for a in LETTERS)

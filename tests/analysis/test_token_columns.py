@@ -5,12 +5,20 @@ import pytest
 
 from vocadapt.analysis import token_columns
 from vocadapt.errors import InputError
+from vocadapt.vocabulary.families.family import find_word_kinds
 
 TOKENS = ("cancer", "##ing", "##", "<script>", "$x$", "שלום")
 
 
 def test_lengths_leave_the_mark_of_a_continuation_out():
-    assert token_columns.length(TOKENS).values == [6.0, 3.0, 2.0, 8.0, 3.0, 4.0]
+    assert token_columns.length(TOKENS, find_word_kinds(TOKENS)).values == [
+        6.0,
+        3.0,
+        2.0,
+        8.0,
+        3.0,
+        4.0,
+    ]
     assert token_columns.ids([5, 7]).values == [5.0, 7.0]
 
 

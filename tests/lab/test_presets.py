@@ -23,7 +23,7 @@ from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, build_reduction, format_recipe_name, get_preset, is_preset
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, group_protected_tokens
 

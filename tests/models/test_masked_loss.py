@@ -13,7 +13,8 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WHOLE = vocabulary_of(build_tokenizer((*SPECIAL, "heart", "pain", "pains", "a")))

@@ -30,7 +30,7 @@ from vocadapt.ui.home import walk
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.vectors import forms
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 
@@ -117,7 +117,7 @@ def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
 
 def test_what_a_plan_adds_is_words_times_width():
     plan = VocabularyPlan(
-        Vocabulary(("[UNK]", "a"), frozenset({"[UNK]"})),
+        WordPieceVocabulary(("[UNK]", "a"), frozenset({"[UNK]"})),
         (AddedWord("x", ("a",)), AddedWord("y", ("a",))),
     )
     assert plan_view.growth(plan, 16) == (32, 128)

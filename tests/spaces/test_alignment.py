@@ -18,6 +18,7 @@ from vocadapt.spaces.alignment.solvers import (
     solve_least_squares,
 )
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
+from vocadapt.spaces.token_kinds import TokenKinds
 
 
 def words(n):
@@ -40,8 +41,9 @@ def relative(found, wanted):
 
 def test_anchors_are_all_shared_words_in_the_order_of_the_source():
     source = EmbeddingSpace(("b", "only here", "a", "[CLS]"), np.ones((4, 2), np.float32))
-    target = EmbeddingSpace(("a", "b", "[CLS]"), np.ones((3, 2), np.float32))
-    anchors = find_anchors(source, target, exclude=("[CLS]",))
+    kinds = TokenKinds(special=frozenset({"[CLS]"}))
+    target = EmbeddingSpace(("a", "b", "[CLS]"), np.ones((3, 2), np.float32), kinds=kinds)
+    anchors = find_anchors(source, target)
     assert (
         anchors.words == ("b", "a")
         and anchors.source_rows.tolist() == [0, 2]
@@ -52,7 +54,8 @@ def test_anchors_are_all_shared_words_in_the_order_of_the_source():
 def test_the_filter_leaves_out_what_it_names():
     shared = ("x", "h1n1", "##ing", "rare", "common")
     source = EmbeddingSpace(shared, np.ones((5, 2), np.float32), np.array([9, 9, 9, 2, 9]))
-    target = EmbeddingSpace(shared, np.ones((5, 2), np.float32))
+    kinds = TokenKinds(continuations=frozenset({"##ing"}))
+    target = EmbeddingSpace(shared, np.ones((5, 2), np.float32), kinds=kinds)
     assert find_anchors(source, target).words == shared
     strict = AnchorFilter(single_characters=True, digits=True, continuation=True, min_count=5)
     assert find_anchors(source, target, strict).words == ("common",)

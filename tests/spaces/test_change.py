@@ -17,6 +17,7 @@ from vocadapt.spaces.neighbors.noise_baseline import (
     measure_change_with_baseline,
 )
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.token_kinds import TokenKinds
 
 
 def angles(degrees, name="a", counts=None):
@@ -108,9 +109,10 @@ def test_kinds_of_words_are_left_out_and_counted():
     words = ("[CLS]", "[unused7]", "##ing", "##", "zero", "a", "b", "c", "d")
     matrix = np.random.default_rng(1).normal(size=(9, 4)).astype(np.float32)
     matrix[4] = 0
-    space = EmbeddingSpace(words, matrix)
+    kinds = TokenKinds(frozenset({"[CLS]"}), frozenset({"##ing"}), frozenset({"[unused7]"}))
+    space = EmbeddingSpace(words, matrix, kinds=kinds)
     settings = ChangeSettings(k=1, without=("special", "continuation", "unused"))
-    change = measure_neighborhood_change(space, space, settings, special={"[CLS]"})
+    change = measure_neighborhood_change(space, space, settings)
     assert change.words == ("##", "a", "b", "c", "d") and change.shared == 9
     assert change.left_out == {"special": 1, "continuation": 1, "unused": 1, "vector is zero": 1}
 

@@ -1,5 +1,7 @@
 """Exact neighbors: against brute force, by hand, CSLS, the four lists."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from vocadapt.spaces.neighbors.cross_space import (
     resolve_word,
 )
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.token_kinds import TokenKinds
 from vocadapt.text.splitter import Splitter
 
 
@@ -176,7 +179,8 @@ def test_the_mean_of_pieces_asks_too(cross):
 
 def test_special_tokens_are_no_anchors_of_csls():
     same = space(np.eye(4, dtype=np.float32), ("a", "b", "c", "[CLS]"))
-    rows = CrossSpace(same, same, fit_alignment(same, same), frozenset({"[CLS]"}))._anchors[0]
+    pieces = replace(same, kinds=TokenKinds(special=frozenset({"[CLS]"})))
+    rows = CrossSpace(same, pieces, fit_alignment(same, same))._anchors[0]
     assert rows.tolist() == [0, 1, 2]
 
 
@@ -237,7 +241,8 @@ def test_special_tokens_are_nobodys_neighbors():
         space(np.eye(3), ("a", "b", "[PAD]"), "pieces"),
     )
     identity = fit_alignment(words, pieces, AlignmentSettings("identity"))
-    lists = CrossSpace(words, pieces, identity, frozenset({"[PAD]"})).lists("new")
+    special = replace(pieces, kinds=TokenKinds(special=frozenset({"[PAD]"})))
+    lists = CrossSpace(words, special, identity).lists("new")
     assert [name for name, _ in lists["to_pieces"]] == ["a", "b"]  # its vector is [PAD]'s own row
     assert CrossSpace(words, pieces, identity).lists("new")["to_pieces"][0] == ("[PAD]", 1.0)
 

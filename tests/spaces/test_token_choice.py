@@ -6,6 +6,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.token_kinds import TokenKinds
 
 WORDS = (
     "[CLS]",
@@ -22,15 +23,23 @@ WORDS = (
     "Cancerous",
 )
 ANGLES = np.radians([0, 90, 90, 0, 5, 2, 90, 95, 180, 200, 60, 10])
-SPACE = EmbeddingSpace(
-    WORDS, np.c_[np.cos(ANGLES), np.sin(ANGLES)].astype(np.float32), name="small"
+KINDS = TokenKinds(
+    special=frozenset({"[CLS]"}),
+    continuations=frozenset({"##cancer", "##ing"}),
+    placeholders=frozenset({"[unused3]"}),
+    bodies={"##cancer": "cancer", "##ing": "ing"},
+    continuation_name="## pieces",
 )
-COUNTED = EmbeddingSpace(WORDS, SPACE.matrix, np.array([0, 0, 90, 8, 4, 2, 8, 1, 30, 60, 7, 1]))
-SPECIAL = frozenset({"[CLS]"})
+SPACE = EmbeddingSpace(
+    WORDS, np.c_[np.cos(ANGLES), np.sin(ANGLES)].astype(np.float32), name="small", kinds=KINDS
+)
+COUNTED = EmbeddingSpace(
+    WORDS, SPACE.matrix, np.array([0, 0, 90, 8, 4, 2, 8, 1, 30, 60, 7, 1]), kinds=KINDS
+)
 
 
 def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
-    chosen = choose_tokens(space, choice, SPECIAL)
+    chosen = choose_tokens(space, choice)
     assert chosen.of == len(WORDS) and chosen.how.startswith(f"{len(chosen)} of 12 shown: ")
     return [space.words[row] for row in chosen.rows]
 
@@ -38,7 +47,7 @@ def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
 def test_the_filter_of_the_thesis():
     assert shown(TokenChoice()) == ["cancer", "cancers", "heart", "hearts", "blood", "Cancerous"]
     assert shown(TokenChoice(first=2)) == ["cancer", "cancers"]
-    how = choose_tokens(SPACE, TokenChoice(first=2), SPECIAL).how
+    how = choose_tokens(SPACE, TokenChoice(first=2)).how
     assert (
         how
         == "2 of 12 shown: the first 2, longer than 3 characters, no special tokens, no ## pieces,"

@@ -22,7 +22,8 @@ from vocadapt.text.keyword_in_context import (
 )
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 UNCASED, CASED = Splitter.bert(), Splitter.bert(lowercase=False)
 WHITESPACE = Splitter.from_tokenizer(

@@ -4,7 +4,8 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
 VOCABULARY = vocabulary_of(build_tokenizer(TOKENS))

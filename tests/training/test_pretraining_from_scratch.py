@@ -18,13 +18,15 @@ from vocadapt.training.masked.budget import measure_step_seconds
 from vocadapt.training.masked.from_scratch import (
     ScratchSettings,
     build_network,
+    count_sentences,
     pretrain_from_scratch,
 )
 from vocadapt.training.masked.trainer import MaskedSettings, _build_trainer, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.wordpiece_training import count_sentences, train_wordpiece
+from vocadapt.vocabulary.families import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
+from vocadapt.vocabulary.families.wordpiece_training import train_wordpiece
 
 UNCASED = Splitter.bert()
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 60, seed=1)
@@ -266,7 +268,7 @@ def test_sizes_that_cannot_be_built_are_refused():
 
 
 def test_the_vocabulary_is_by_the_trainer_asked_for(text):
-    with pytest.raises(InputError, match="Unknown WordPiece trainer"):
+    with pytest.raises(InputError, match="Unknown trainer"):
         ScratchSettings(trainer="best")
     made = {
         trainer: (

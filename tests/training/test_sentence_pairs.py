@@ -30,7 +30,7 @@ from vocadapt.training.masked.sentence_pairs import (
 )
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.masked.training_text import write_training_text
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -94,7 +94,7 @@ def test_a_document_of_many_sentences_is_read_in_one_go_and_told(tmp_path):
     """
     seen = []
     text = "heart ?\n" * 20_000 + "\n" + "pain ?\n" * 20_000
-    vocabulary = Vocabulary((*VOCABULARY.tokens, "?"), VOCABULARY.special)
+    vocabulary = WordPieceVocabulary((*VOCABULARY.tokens, "?"), VOCABULARY.special)
     file = tmp_path / "words.txt"
     file.write_text(text, encoding="utf-8")
     made = pack_pairs(
@@ -187,7 +187,7 @@ def test_several_files_of_a_document_a_line_stay_a_document_a_line(end, tmp_path
     )
     written = made.sentences.read_text().splitlines()
     assert len(written) == 400 - len(made.held_out) and set(written) == {"heart . pain ."}
-    vocabulary = Vocabulary((*VOCABULARY.tokens, "."), VOCABULARY.special)
+    vocabulary = WordPieceVocabulary((*VOCABULARY.tokens, "."), VOCABULARY.special)
     assert pack_pairs(made.sentences, vocabulary, 12).documents == len(written)
 
 

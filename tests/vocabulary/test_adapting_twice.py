@@ -15,7 +15,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
 from vocadapt.recipe import Recipe
-from vocadapt.vocabulary.families.wordpiece import vocabulary_of
+from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.plan import PlanSettings
 

@@ -16,7 +16,7 @@ from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import advise, apply_rules, suggest_recipes
 from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_needed_for
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.gains import Gain, ModelSize
 from vocadapt.vocabulary.growth.word_tokenizations import (
     TokenizationStatistics,
@@ -25,7 +25,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 )
 
 SPECIAL = ("[UNK]", "[CLS]")
-VOCABULARY = Vocabulary(
+VOCABULARY = WordPieceVocabulary(
     (*SPECIAL, "the", "of", "drug", "##s", "hyper", "##tension", "##t", ".", "1", "##2"),
     frozenset(SPECIAL),
 )
@@ -266,7 +266,7 @@ def domain_counts(anchors=400, new=150, count=1500):
         for third in "abcdefgh"
     ][:anchors]
     added = [f"{word}z" for word in known[:new]]
-    vocabulary = Vocabulary((*SPECIAL, *known, "##z"), frozenset(SPECIAL))
+    vocabulary = WordPieceVocabulary((*SPECIAL, *known, "##z"), frozenset(SPECIAL))
     return vocabulary, counted(dict.fromkeys(known, count * 4) | dict.fromkeys(added, count))
 
 

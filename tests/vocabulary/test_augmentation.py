@@ -8,8 +8,14 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.overlap import find_unreachable
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.vocabulary import (
+    NEVER_ONE_WORD,
+    SPACED,
+    SPECIAL,
+    TOO_LONG,
+)
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     IN_VOCABULARY,
@@ -20,18 +26,11 @@ from vocadapt.vocabulary.plan.augmentation import (
 )
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.reachable import (
-    NEVER_ONE_WORD,
-    SPACED,
-    SPECIAL,
-    TOO_LONG,
-    explain_unreachable,
-)
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-BASE = Vocabulary(tuple(TINY_TOKENS), SPECIALS)
-TARGET = Vocabulary(
+BASE = WordPieceVocabulary(tuple(TINY_TOKENS), SPECIALS)
+TARGET = WordPieceVocabulary(
     (
         "[UNK]",
         "[CLS]",
@@ -105,7 +104,7 @@ def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
 
 
 def test_a_target_with_another_mark_is_written_as_the_base_writes() -> None:
-    target = Vocabulary(
+    target = WordPieceVocabulary(
         ("[UNK]", "melan", "@@ogen", "@@oma"), frozenset({"[UNK]"}), continuation="@@"
     )
     made = propose(AugmentationMaterials(BASE, Splitter.bert(), target=target), "target", 9)
@@ -118,7 +117,9 @@ def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None
     ##gamma is not in the text.
     """
     letters = (*"aghlmpbetd", *(f"##{letter}" for letter in "alphbetdgm"))
-    target = Vocabulary(("[UNK]", "alphabet", "gamma", "delta", "##gamma", *letters), SPECIALS)
+    target = WordPieceVocabulary(
+        ("[UNK]", "alphabet", "gamma", "delta", "##gamma", *letters), SPECIALS
+    )
     materials = AugmentationMaterials(
         BASE, Splitter.bert(), {"alphabet": 9, "delta": 5, "gamma": 7}, target
     )
@@ -188,10 +189,10 @@ def test_a_word_that_looks_like_a_continuation_does_not_become_one() -> None:
 def test_a_continuation_fires_where_a_word_may_hold_it() -> None:
     steps = '{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": false}'
     digits = Splitter("null", f'{{"type": "Sequence", "pretokenizers": [{steps}]}}')
-    assert explain_unreachable("##19", BASE, digits) is None
-    assert explain_unreachable("##oma", BASE, digits) is None
-    assert explain_unreachable("##o1", BASE, digits) == NEVER_ONE_WORD
-    assert explain_unreachable("##", BASE, digits) == NEVER_ONE_WORD
+    assert BASE.explain_unreachable("##19", digits) is None
+    assert BASE.explain_unreachable("##oma", digits) is None
+    assert BASE.explain_unreachable("##o1", digits) == NEVER_ONE_WORD
+    assert BASE.explain_unreachable("##", digits) == NEVER_ONE_WORD
 
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
@@ -200,7 +201,7 @@ def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(n
     made = propose(materials, name, 99)
     assert made.tokens and len(set(made.tokens)) == len(made.tokens)
     assert not set(made.tokens) & set(BASE.tokens)
-    assert not any(explain_unreachable(token, BASE, Splitter.bert()) for token in made.tokens)
+    assert not any(BASE.explain_unreachable(token, Splitter.bert()) for token in made.tokens)
     assert propose(materials, name, 1).tokens == made.tokens[:1]
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
 
@@ -225,8 +226,8 @@ def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(
     left_out = plan.left_out[NEVER_ONE_WORD]
     assert len(left_out) == skipped == plan.summary()["left_out"][NEVER_ONE_WORD]
     everything = replace(base, tokens=tuple(dict.fromkeys((*base.tokens, *left_out))))
-    assert len(find_unreachable(everything, splitter, left_out)) == skipped
-    assert not find_unreachable(plan.after, splitter, plan.added_tokens)
+    assert len(everything.find_unreachable(splitter, left_out)) == skipped
+    assert not plan.after.find_unreachable(splitter, plan.added_tokens)
     assert (
         sum(
             len(token) == 1 and not token.isascii() and not splitter.keeps(token)

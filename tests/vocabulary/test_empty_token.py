@@ -18,7 +18,7 @@ from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials, initialize
 from vocadapt.vocabulary.overlap import profile
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings
@@ -83,7 +83,7 @@ def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_e
     tiny_bert: Path,
 ) -> None:
     model = open_model(tiny_bert)
-    target = Vocabulary(TOKENS, model.vocabulary.special)
+    target = WordPieceVocabulary(TOKENS, model.vocabulary.special)
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
     )

@@ -7,19 +7,12 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import (
-    build_tokenizer,
-    read_tokenizer,
-    read_tokens,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.plan.tokenizer import (
-    adapt_tokenizer,
-    add_exact_words,
-    insert_wordpieces,
-    measure_departures,
-)
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer, measure_departures
+
+WORDPIECE = FAMILIES["wordpiece"]
 
 ADDED = ["placebos", "tachycardia", "hypertension"]
 
@@ -38,7 +31,7 @@ def add_words(
 
 def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
-    new = add_exact_words(old, ADDED)
+    new = WORDPIECE.add_exact_words(old, ADDED)
     assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == [
         "placebos",
         ",",
@@ -53,9 +46,12 @@ def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
 
 
 def test_insertion_also_fires_as_a_beginning(tiny_bert: Path) -> None:
-    new = insert_wordpieces(read_tokenizer(tiny_bert), ADDED)
+    new = WORDPIECE.insert_tokens(read_tokenizer(tiny_bert), ADDED)
     assert tokens(new, "tachycardias") == ["tachycardia", "##s"]
-    assert tokens(add_exact_words(read_tokenizer(tiny_bert), ADDED), "tachycardias")[0] == "tachy"
+    assert (
+        tokens(WORDPIECE.add_exact_words(read_tokenizer(tiny_bert), ADDED), "tachycardias")[0]
+        == "tachy"
+    )
 
 
 @pytest.mark.parametrize("mode", ["exact-word", "insertion"])
@@ -91,7 +87,7 @@ def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) 
     old = read_tokenizer(tiny_bert)
     pieces = Counter({"placebos": 90, "placebos®": 3, "placebos_x": 2, "heart": 5})
     found = measure_departures(
-        vocabulary_of(old), add_exact_words(old, ADDED), Splitter.bert(), pieces
+        vocabulary_of(old), WORDPIECE.add_exact_words(old, ADDED), Splitter.bert(), pieces
     )
     assert (found.added_words, found.missed, found.other) == (92, 2, 3)
     assert found.share == pytest.approx(5 / 92)
@@ -115,6 +111,6 @@ def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> 
     splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
     words = Counter(word for piece in pieces for word in splitter.words(piece))
     added = [word for word in words if word not in vocabulary and splitter.keeps(word)]
-    found = measure_departures(vocabulary, add_exact_words(old, added), splitter, pieces)
+    found = measure_departures(vocabulary, WORDPIECE.add_exact_words(old, added), splitter, pieces)
     assert found.added_words > 10_000
     assert found.share < 0.005

@@ -18,12 +18,8 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import (
-    Vocabulary,
-    build_tokenizer,
-    read_tokenizer,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,
@@ -35,7 +31,8 @@ from vocadapt.vocabulary.initializers.materials import Provenance
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS, AugmentationMaterials, propose
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.plan.tokenizer import add_exact_words, insert_wordpieces
+
+WORDPIECE = FAMILIES["wordpiece"]
 
 TOKENS = (*TINY_TOKENS, "cake", "##cake", "graft", "##hyper", "##oo", "oma")
 UNCASED = Splitter.bert()
@@ -136,19 +133,24 @@ def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
     plain = build_tokenizer(TOKENS)
     plain.add_tokens([AddedToken(added)])
     assert cut(plain, word) == fault
-    assert cut(old, word) == rule == cut(add_exact_words(old, [added]), word)
+    assert cut(old, word) == rule == cut(WORDPIECE.add_exact_words(old, [added]), word)
 
 
 def test_4_a_shorter_added_token_leaves_a_longer_word_alone() -> None:
     """Elsewhere "graft" makes graft + s of "grafts"."""
     tokens = (*(token for token in TOKENS if token != "graft"), "grafts")
     old = build_tokenizer(tokens)
-    assert cut(add_exact_words(old, ["graft"]), "Grafts, graft.") == ["grafts", ",", "graft", "."]
+    assert cut(WORDPIECE.add_exact_words(old, ["graft"]), "Grafts, graft.") == [
+        "grafts",
+        ",",
+        "graft",
+        ".",
+    ]
 
 
 def test_4_no_blank_is_eaten_around_an_added_word() -> None:
     text = "pain moom pain  moom,moom"
-    encoding = add_exact_words(build_tokenizer(TOKENS), ["moom"]).encode(
+    encoding = WORDPIECE.add_exact_words(build_tokenizer(TOKENS), ["moom"]).encode(
         text, add_special_tokens=False
     )
     assert [text[start:end] for start, end in encoding.offsets] == [
@@ -179,8 +181,8 @@ def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_cal
     before = [cut(old, word) for word in others]
     assert cut(old, "hypertensive")[0] == "hyper"
     inserted, exact = (
-        insert_wordpieces(old, ["hyperten", "tachy"]),
-        add_exact_words(old, ["hyperten", "tachy"]),
+        WORDPIECE.insert_tokens(old, ["hyperten", "tachy"]),
+        WORDPIECE.add_exact_words(old, ["hyperten", "tachy"]),
     )
     assert cut(inserted, "hypertensive") == ["hyperten", "##s", "##i", "##v", "##e"] != before[1]
     assert [cut(exact, word) for word in others] == before
@@ -192,7 +194,7 @@ def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path
     "oma".
     """
     model = open_model(make_bert(tokens=[token for token in TOKENS if token != "##oma"]))
-    target = Vocabulary((*SPECIAL, "the", "##oma"), frozenset(SPECIAL))
+    target = WordPieceVocabulary((*SPECIAL, "the", "##oma"), frozenset(SPECIAL))
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
     )
@@ -272,14 +274,14 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
         for start in ("card", "hyper", "melan", "neur")
         for end in ("oma", "itis", "al", "ist", "emia")
     }
-    target = Vocabulary((*SPECIAL, *counts), frozenset(SPECIAL))
+    target = WordPieceVocabulary((*SPECIAL, *counts), frozenset(SPECIAL))
     materials = AugmentationMaterials(vocabulary_of(base), UNCASED, counts, target)
     most = len(propose(materials, name, 10_000).tokens)
     assert most > 10
     for size in (0, 1, 7, 10, most, most + 3):
         made = propose(materials, name, size)
         assert len(made.tokens) == min(size, most) and (made.note == "") == (size <= most)
-        written = vocabulary_of(insert_wordpieces(base, made.tokens)).tokens
+        written = vocabulary_of(WORDPIECE.insert_tokens(base, made.tokens)).tokens
         assert written == (*TINY_TOKENS, *made.tokens)
 
 

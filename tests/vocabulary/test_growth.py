@@ -11,12 +11,8 @@ import pytest
 from tests.vocabulary.test_reduction import COUNTS, OWN
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import (
-    Vocabulary,
-    build_tokenizer,
-    read_tokenizer,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.growth.growth import (
     Reducer,
     measure_growth_over_seeds,
@@ -82,7 +78,7 @@ def test_words_that_become_unknown_are_counted() -> None:
     """ab is spelled by whole tokens only; the reader may still ask what would be without one of
     them.
     """
-    own = Vocabulary(("[UNK]", "abcd", "##efgh", "x"), frozenset({"[UNK]"}))
+    own = WordPieceVocabulary(("[UNK]", "abcd", "##efgh", "x"), frozenset({"[UNK]"}))
     reducer = Reducer(own, {"abcdefgh": 3, "x": 1})
     with pytest.raises(InputError, match="with a character that nothing else spells"):
         reducer.measure_growth(ReductionSettings("last", 0.5))

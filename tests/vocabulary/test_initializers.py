@@ -1,5 +1,7 @@
 """Rows and where they come from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,8 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     DistilSettings,
@@ -96,7 +99,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 # A base model, a target space and what comes out, worked by hand.
-BASE = Vocabulary(
+BASE = WordPieceVocabulary(
     (
         "[UNK]",
         "[unused1]",
@@ -211,7 +214,7 @@ def test_what_is_looked_for_block_by_block_equals_the_whole(
 ) -> None:
     rng = np.random.default_rng(4)
     tokens = tuple(f"t{i}" for i in range(300))
-    base = Vocabulary(tokens[:200], frozenset())
+    base = WordPieceVocabulary(tokens[:200], frozenset())
     space = EmbeddingSpace(tokens, rng.normal(size=(300, 8)).astype(np.float32))
     old = EmbeddingSpace(base.tokens, rng.normal(size=(200, 5)).astype(np.float32))
     materials = Materials(
@@ -269,7 +272,8 @@ def test_targets_own_rows_need_the_models_width() -> None:
 
 
 def test_aligned_goes_from_the_target_space_where_there_are_no_word_vectors() -> None:
-    alignment = fit_alignment(TARGET, ROWS, exclude=("[UNK]", "[unused1]"))
+    kinds = TokenKinds(special=frozenset({"[UNK]", "[unused1]"}))
+    alignment = fit_alignment(TARGET, replace(ROWS, kinds=kinds))
     new = VocabularyPlan(BASE, (AddedWord("new", ()),))
     rows = initialize(
         Materials(new, ROWS, target=TARGET, alignment=alignment), InitializerSettings("aligned")

@@ -16,12 +16,8 @@ from tests.models.test_adapted_model import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import (
-    build_tokenizer,
-    read_tokenizer,
-    read_tokens,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens
 from vocadapt.vocabulary.lens import (
     TERMS,
     Change,
@@ -35,7 +31,8 @@ from vocadapt.vocabulary.lens import (
     refines,
     tokenize_text,
 )
-from vocadapt.vocabulary.plan.tokenizer import add_exact_words
+
+WORDPIECE = FAMILIES["wordpiece"]
 
 TOKENS = (
     "[PAD]",
@@ -368,7 +365,7 @@ def test_the_built_in_terms(capsys: pytest.CaptureFixture[str], tiny_bert: Path)
 
 def test_an_exact_word_tokenizer_is_measured_by_its_rule(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
-    new = add_exact_words(old, ["tachycardia"])
+    new = WORDPIECE.add_exact_words(old, ["tachycardia"])
     counts = count_text("Tachycardia, tachycardias", Splitter.bert())
     found = list_changes(counts, Splitter.bert(), cutter(old), cutter(new))
     assert [(change.word, change.after) for change in found] == [("tachycardia", ("tachycardia",))]

@@ -9,14 +9,13 @@ import pytest
 from tokenizers import Tokenizer
 
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.overlap import (
     count_lengths,
-    find_unreachable,
     length_of,
     list_common_tokens,
     measure_overlap,
-    position,
     profile,
 )
 
@@ -24,7 +23,7 @@ BERT = Splitter.bert()
 
 
 def vocabulary(*tokens: str, whole: frozenset[str] = frozenset()) -> Vocabulary:
-    return Vocabulary(("[PAD]", "[UNK]", *tokens), frozenset({"[PAD]", "[UNK]"}), whole)
+    return WordPieceVocabulary(("[PAD]", "[UNK]", *tokens), frozenset({"[PAD]", "[UNK]"}), whole)
 
 
 def test_common_tokens_of_table_31(shared: Path) -> None:
@@ -58,7 +57,7 @@ def test_positions_and_lengths() -> None:
     own = vocabulary(
         "[unused0]", "heart", "##s", "##", "##tension", "placebo", whole=frozenset({"placebo"})
     )
-    assert [position(token, own) for token in own.tokens] == [
+    assert [own.position(token) for token in own.tokens] == [
         "special",
         "special",
         "unused",
@@ -104,16 +103,16 @@ def test_positions_and_lengths() -> None:
 def test_what_the_splitter_of_bert_lets_through(token: str, reached: bool) -> None:
     """One letter is the shortest carrier: with 100 more the word is longer than BERT cuts."""
     own = vocabulary("q", token)
-    assert find_unreachable(own, BERT, [token]) == (() if reached else (token,))
+    assert own.find_unreachable(BERT, [token]) == (() if reached else (token,))
 
 
 def test_a_whole_word_is_reached_where_the_splitter_keeps_it() -> None:
     own = vocabulary("q", "placebo", "与", whole=frozenset({"placebo", "与"}))
-    assert find_unreachable(own, BERT) == ("与",)
+    assert own.find_unreachable(BERT) == ("与",)
 
 
 def test_without_a_word_start_no_continuation_is_reached() -> None:
-    assert find_unreachable(vocabulary("!", "##s"), BERT) == ("##s",)
+    assert vocabulary("!", "##s").find_unreachable(BERT) == ("##s",)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -127,7 +126,7 @@ def test_unreachable_is_what_no_word_gives(seed: int) -> None:
     own = vocabulary(*tokens)
     texts = ["".join(letters) for size in range(1, 8) for letters in product("ab!", repeat=size)]
     seen = {piece for text in texts for word in BERT.words(text) for piece in own.tokenize(word)}
-    assert set(find_unreachable(own, BERT)) == set(tokens) - seen
+    assert set(own.find_unreachable(BERT)) == set(tokens) - seen
 
 
 def test_the_unreachable_tokens_of_bert(shared: Path) -> None:
@@ -135,9 +134,8 @@ def test_the_unreachable_tokens_of_bert(shared: Path) -> None:
     Chinese characters.
     """
     tokenizer: Tokenizer = read_tokenizer(shared / "data/vocab/bert-base-uncased.txt")
-    found = find_unreachable(
-        vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
-    )
+    splitter = Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
+    found = vocabulary_of(tokenizer).find_unreachable(splitter)
     others = [token for token in found if not token.startswith("[unused")]
     assert len(found) - len(others) == 994
     assert "..." in others and "##!" in others and "##高" in others

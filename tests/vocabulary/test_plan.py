@@ -7,7 +7,8 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer
+from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
     OVER_LIMIT,
@@ -15,10 +16,9 @@ from vocadapt.vocabulary.plan.planning import (
     plan_from_words,
     plan_vocabulary,
 )
-from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
-VOCABULARY = Vocabulary(
+VOCABULARY = WordPieceVocabulary(
     tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 )
 WORDS = (
@@ -108,11 +108,12 @@ def test_settings_are_checked() -> None:
 
 @pytest.mark.parametrize("kind", ["transfer", "combined", "extend"])
 def test_a_target_that_marks_continuations_otherwise_is_refused(kind: PlanKind) -> None:
-    target = Vocabulary(
+    target = WordPieceVocabulary(
         (*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@"
     )
     settings = PlanSettings(kind, refill="target") if kind != "transfer" else PlanSettings(kind)
     with pytest.raises(
-        InputError, match="marks the continuation of a word by '@@', the model by '##'"
+        InputError,
+        match="marks the continuation of a word by '@@', and the model the continuation of a word by '##'",
     ):
         plan_vocabulary(VOCABULARY, Splitter.bert(), PlanSources(target=target), settings)

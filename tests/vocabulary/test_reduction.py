@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.reduction import (
     NEEDED,
     PUBLISHED,
@@ -34,7 +35,7 @@ TOKENS = (
     "traits",
     "##shed",
 )
-OWN = Vocabulary(
+OWN = WordPieceVocabulary(
     TOKENS, frozenset(SPECIAL)
 )  # 31 tokens; seven may leave: [unused0] and the last six
 COUNTS = {"heart": 50, "hearts": 1, "tard": 2, "trait": 4, "traits": 9}
@@ -131,11 +132,13 @@ def test_a_token_that_alone_spells_a_character_stays() -> None:
     """Nothing else spells z inside a word, and ý at its beginning: without them hazard and ýmir
     would be [UNK].
     """
-    own = Vocabulary((*TOKENS, "hazard", "ýthes", "zeta", "z"), frozenset(SPECIAL))
+    own = WordPieceVocabulary((*TOKENS, "hazard", "ýthes", "zeta", "z"), frozenset(SPECIAL))
     assert group_protected_tokens(own)[NEEDED] == ("hazard", "ýthes")
     gone = select_removed_tokens(own, ReductionSettings("last", 1 - 8 / len(own)))
     assert "zeta" in gone and len(gone) == 8
-    reduced = Vocabulary(tuple(token for token in own.tokens if token not in gone), own.special)
+    reduced = WordPieceVocabulary(
+        tuple(token for token in own.tokens if token not in gone), own.special
+    )
     for word in ("hazard", "ýthes", "zeta", "hearts"):
         assert reduced.tokenize(word) != ("[UNK]",) or own.tokenize(word) == ("[UNK]",)
 
@@ -146,7 +149,9 @@ def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
     gone = select_removed_tokens(own, ReductionSettings("random", 0.25))
     assert len(own) - len(gone) == 7630  # round(7630.5), to the even one
     leaving = set(gone)
-    kept = Vocabulary(tuple(token for token in own.tokens if token not in leaving), own.special)
+    kept = WordPieceVocabulary(
+        tuple(token for token in own.tokens if token not in leaving), own.special
+    )
     words = [token for token in gone if not token.startswith(("##", "[unused"))]
     more = [f"a{token.removeprefix('##')}" for token in gone if token.startswith("##")]
     assert all(kept.tokenize(word) != ("[UNK]",) for word in [*words, *more])

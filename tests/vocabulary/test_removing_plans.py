@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings, Provenance
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -39,7 +39,7 @@ TARGET = (
 
 
 def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan, NewEmbeddings]:
-    target = Vocabulary(TARGET, frozenset(SPECIAL))
+    target = WordPieceVocabulary(TARGET, frozenset(SPECIAL))
     plan = plan_vocabulary(
         model.vocabulary,
         model.splitter,
@@ -133,7 +133,9 @@ def test_only_replacement_fits_such_a_plan(tiny_bert: Path) -> None:
 
 def test_a_target_without_a_special_token_is_refused(tiny_bert: Path) -> None:
     model = open_model(tiny_bert)
-    target = Vocabulary(tuple(token for token in TARGET if token != "[MASK]"), frozenset(SPECIAL))
+    target = WordPieceVocabulary(
+        tuple(token for token in TARGET if token != "[MASK]"), frozenset(SPECIAL)
+    )
     with pytest.raises(InputError, match=r"lacks \[MASK\]"):
         plan_vocabulary(
             model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")

@@ -9,12 +9,10 @@ import pytest
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.growth.retokenization import (
-    build_word_table,
-    group_tokens_by_word,
-    token_mask,
-)
+from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.longest_match import build_word_table
+from vocadapt.vocabulary.families.vocabulary import group_tokens_by_word, token_mask
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 SPECIAL = ("[PAD]", "[UNK]")
 WORDS = {"hypertension": 10, "hyper": 2, "hypers": 1, "tension": 5}
@@ -22,7 +20,7 @@ WORDS = {"hypertension": 10, "hyper": 2, "hypers": 1, "tension": 5}
 
 def without(vocabulary: Vocabulary, gone: set[str]) -> Vocabulary:
     kept = tuple(token for token in vocabulary.tokens if token not in gone)
-    return Vocabulary(kept, vocabulary.special, vocabulary.whole - gone)
+    return WordPieceVocabulary(kept, vocabulary.special, vocabulary.whole - gone)
 
 
 def drawn(seed: int) -> tuple[Vocabulary, dict[str, int], set[str]]:
@@ -47,7 +45,7 @@ def drawn(seed: int) -> tuple[Vocabulary, dict[str, int], set[str]]:
         word: 3 for word in whole
     }
     return (
-        Vocabulary(tuple(tokens), frozenset(SPECIAL), whole),
+        WordPieceVocabulary(tuple(tokens), frozenset(SPECIAL), whole),
         words,
         set(draw.sample(tokens[2:], 12)),
     )
@@ -70,7 +68,7 @@ def test_every_word_is_cut_as_the_library_cuts_it(seed: int) -> None:
 
 
 def test_a_word_worked_by_hand() -> None:
-    vocabulary = Vocabulary(
+    vocabulary = WordPieceVocabulary(
         (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
         frozenset(SPECIAL),
     )
@@ -99,7 +97,7 @@ def test_a_word_worked_by_hand() -> None:
 
 
 def test_losses_are_what_each_token_costs_alone() -> None:
-    vocabulary = Vocabulary(
+    vocabulary = WordPieceVocabulary(
         (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
         frozenset(SPECIAL),
     )
@@ -115,14 +113,14 @@ def test_losses_are_what_each_token_costs_alone() -> None:
 
 
 def test_continuations_are_cut_as_continuations() -> None:
-    vocabulary = Vocabulary((*SPECIAL, "ab", "a", "##a", "##b"), frozenset(SPECIAL))
+    vocabulary = WordPieceVocabulary((*SPECIAL, "ab", "a", "##a", "##b"), frozenset(SPECIAL))
     table = build_word_table(vocabulary, {"ab": 1.5}, {"ab": 2.0})
     assert table.tokenize().pieces.tolist() == [1, 2]
     assert float(table.counts @ table.tokenize().pieces) == 5.5
 
 
 def test_a_word_longer_than_the_model_cuts_is_unknown() -> None:
-    vocabulary = Vocabulary((*SPECIAL, "a", "##a"), frozenset(SPECIAL))
+    vocabulary = WordPieceVocabulary((*SPECIAL, "a", "##a"), frozenset(SPECIAL))
     assert build_word_table(
         vocabulary, {"a" * 100: 1, "a" * 101: 1}
     ).tokenize().pieces.tolist() == [100, 1]

@@ -9,17 +9,12 @@ from tokenizers import Tokenizer, models
 
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.families.wordpiece import (
-    Vocabulary,
-    is_lowercase,
-    read_tokenizer,
-    read_tokens,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, is_lowercase, read_tokens
 
 
 def test_cut_is_greedy_longest_match() -> None:
-    vocabulary = Vocabulary(
+    vocabulary = WordPieceVocabulary(
         ("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"})
     )
     assert vocabulary.tokenize("hypertension") == ("hyper", "##tension")
@@ -29,7 +24,7 @@ def test_cut_is_greedy_longest_match() -> None:
 
 
 def test_whole_words_do_not_match_as_beginnings() -> None:
-    vocabulary = Vocabulary(
+    vocabulary = WordPieceVocabulary(
         ("[UNK]", "pla", "##ce", "##bo", "##s", "placebo"),
         frozenset({"[UNK]"}),
         whole=frozenset({"placebo"}),
@@ -156,7 +151,7 @@ def test_missing_and_binary_vocab_files(tmp_path: Path) -> None:
 
 def test_a_continuation_is_cut_as_a_continuation() -> None:
     tokens = ("[UNK]", "o", "om", "oma", "##o", "##om", "##a", "##oma", "melan", "placebo")
-    vocabulary = Vocabulary(tokens, frozenset({"[UNK]"}), whole=frozenset({"placebo"}))
+    vocabulary = WordPieceVocabulary(tokens, frozenset({"[UNK]"}), whole=frozenset({"placebo"}))
     assert vocabulary.tokenize_token("##oma") == ("##oma",)
     assert vocabulary.tokenize_token("##oma", without=True) == ("##om", "##a")
     assert vocabulary.tokenize_token("##omao") == ("##oma", "##o")

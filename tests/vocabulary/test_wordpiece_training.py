@@ -15,12 +15,13 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Canceled, InputError
+from vocadapt.training.masked.from_scratch import count_sentences
 from vocadapt.vocabulary.families.merging import round_down
-from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary
+from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
     TrainerSettings,
-    count_sentences,
     generate_tokens,
     train_wordpiece,
 )
@@ -194,7 +195,7 @@ def test_a_word_that_no_model_cuts_teaches_nothing() -> None:
 
 def test_every_word_can_be_spelled() -> None:
     tokens = train_wordpiece(HUGS, 16)
-    vocabulary = Vocabulary(tokens, frozenset(SPECIAL_TOKENS))
+    vocabulary = WordPieceVocabulary(tokens, frozenset(SPECIAL_TOKENS))
     assert all("[UNK]" not in vocabulary.tokenize(word) for word in (*HUGS, "bugs", "gun"))
 
 

@@ -20,7 +20,7 @@ from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
 from vocadapt.training.masked.stages import new_ids
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 BATCH = 16  # windows at a time
 ALL = "all"
@@ -116,14 +116,12 @@ def classify_tokens(
     tokens.
     """
     tokens = [vocabulary.tokens[i] for i in ids]
-    special = [token in vocabulary.special or token == vocabulary.unknown for token in tokens]
-    goes_on = [
-        vocabulary.continues(token) and not own for token, own in zip(tokens, special, strict=True)
-    ]
+    special = [vocabulary.position(token) == "special" for token in tokens]
+    goes_on = vocabulary.is_continuation[ids].tolist()
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
     for place, token in enumerate(tokens):
-        body = token.removeprefix(vocabulary.continuation) if goes_on[place] else token
+        body = vocabulary.body(token)
         if special[place]:
             kind = "special"
         elif new[ids[place]]:
@@ -177,7 +175,7 @@ def _read_gates(
     """Yield batches of windows and the gates of each, (windows, layers, length) float64."""
     import torch
 
-    network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]
+    network, pad = cast(Any, model.reader).base_model, model.vocabulary.role_ids["pad"]
     source = iter(to_read)
     while batch := list(islice(source, BATCH)):
         ids, attended = pad_batch([window.ids for window in batch], pad)

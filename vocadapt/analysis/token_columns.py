@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
+from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
 from vocadapt.text.spreadsheet import unescape_cell
 
 MOST = 8  # categories that colors and marks can tell apart; the rest are `other`
@@ -79,15 +80,10 @@ class Column:
         return [word or None for word in self.words or ()]
 
 
-def length(tokens: Sequence[str], continuation: str = "##") -> Column:
-    """Length of each token in characters, without the continuation marker."""
-    return Column(
-        "length",
-        np.array(
-            [len(token.removeprefix(continuation)) or len(token) for token in tokens],
-            dtype=np.float32,
-        ),
-    )
+def length(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
+    """Length of each token in characters, without the mark of a continuation."""
+    lengths = [len(kinds.body(token)) for token in tokens]
+    return Column("length", np.array(lengths, dtype=np.float32))
 
 
 def ids(rows: ArrayLike) -> Column:

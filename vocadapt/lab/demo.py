@@ -201,7 +201,7 @@ def _find_neighbors(workspace: Workspace, progress: Progress) -> DemoStepResult:
     )
     alignment = Alignment.load(Path(_path_of(workspace, REFITTED)))
     words = [word for word in WORDS if word in space] or list(space.words[:3])
-    spaces = CrossSpace(space, model.space, alignment, model.vocabulary.special)
+    spaces = CrossSpace(space, model.word_space, alignment)
     found = {word: spaces.lists(word, ListSettings(3))["to_pieces"] for word in words}
     nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocadapt.models.extension_size import MODULE
+from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.plan import KINDS
-from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 
 FEW = 12  # added words named on the card
 # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of
@@ -137,10 +137,14 @@ def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
     """Return the first new tokens that a text can contain: reachable whole words, likely ones
     first.
     """
-    silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
-    words = [str(word[0]) for word in plan["added_tokens"]]
-    firing = [word for word in words if word not in silent and not word.startswith(prefix)]
-    return sorted(firing, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:most]
+    silent = frozenset(plan.get("silent_tokens", ()))
+    continuation, start = plan.get("continuation", ""), plan.get("word_start", "")
+    words: list[str] = []
+    for token in (str(added[0]) for added in plan["added_tokens"]):
+        continues = bool(continuation) and token.startswith(continuation)
+        if token not in silent and not continues and token.startswith(start):
+            words.append(token.removeprefix(start))
+    return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:most]
 
 
 def _changed(record: Mapping[str, Any]) -> str:

@@ -6,11 +6,10 @@ torch nor transformers and take a fraction of a second; the network with its hea
 Only safetensors are read, and no code of a model is ever run.
 """
 
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from vocadapt.models.weights import NUMBERS, read_headers
 from vocadapt.models.weights import weight_files as weight_files  # others take it from here
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import Vocabulary, family_of, read_tokenizer, vocabulary_of
 
 if TYPE_CHECKING:
     import transformers
@@ -80,7 +79,7 @@ class LanguageModel:
     @cached_property
     def splitter(self) -> Splitter:
         """The model's own normalizer and pre-tokenizer: what makes words out of text."""
-        return Splitter.from_tokenizer(json.loads(self.fast_tokenizer.to_str()))
+        return family_of(self.fast_tokenizer).make_splitter(self.fast_tokenizer)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -103,9 +102,19 @@ class LanguageModel:
                 f" {len(rows)} rows.",
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
-        return EmbeddingSpace(
-            tokens, np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32), name=self.name
-        )
+        matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
+        kinds = self.vocabulary.find_kinds(tokens, tokens)
+        return EmbeddingSpace(tokens, matrix, name=self.name, kinds=kinds)
+
+    @cached_property
+    def word_space(self) -> EmbeddingSpace:
+        """The wordpiece rows under names by which words of a text find them (see
+        `Vocabulary.names`), to compare them with word vectors.
+        """
+        names, tokens = self.vocabulary.names, self.vocabulary.tokens
+        if names == tokens:
+            return self.space
+        return replace(self.space, words=names, kinds=self.vocabulary.find_kinds(names, tokens))
 
     @property
     def dim(self) -> int:

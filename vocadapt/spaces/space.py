@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
 
 Matrix = NDArray[np.float32]
 
@@ -17,13 +18,15 @@ class EmbeddingSpace:
     """Words and their vectors, in the same order; immutable.
 
     `matrix` is (words, dim) float32; `counts` is (words,) int64, or None if corpus counts are
-    unknown. Raises InputError for a repeated word, NaN or infinity, or shapes that do not match.
+    unknown; `kinds` tells which words are special tokens or parts of words. Raises InputError for a
+    repeated word, NaN or infinity, or shapes that do not match.
     """
 
     words: tuple[str, ...]
     matrix: Matrix
     counts: NDArray[np.int64] | None = None
     name: str = "space"
+    kinds: TokenKinds = NO_KINDS
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.words) != len(self.matrix):
@@ -98,11 +101,11 @@ class EmbeddingSpace:
         if counts is not None:
             counts = counts[rows]
         words = tuple(self.words[row] for row in rows)
-        return EmbeddingSpace(words, self.matrix[rows], counts, name or self.name)
+        return EmbeddingSpace(words, self.matrix[rows], counts, name or self.name, self.kinds)
 
     def with_matrix(self, matrix: Matrix, name: str | None = None) -> "EmbeddingSpace":
         """Return a space with the same words and counts and another matrix (words, dim)."""
-        return EmbeddingSpace(self.words, matrix, self.counts, name or self.name)
+        return EmbeddingSpace(self.words, matrix, self.counts, name or self.name, self.kinds)
 
 
 def normalize_rows(matrix: Matrix) -> Matrix:

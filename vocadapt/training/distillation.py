@@ -32,7 +32,7 @@ from vocadapt.spaces.space import Matrix
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.materials import Distil
 from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -102,7 +102,7 @@ class Distiller:
 
         # 2. and 3. Adam on the embeddings of each batch.
         vocabulary = self.model.vocabulary
-        pad = vocabulary.ids.get("[PAD]", 0)
+        pad = vocabulary.role_ids.get("pad", 0)
         fitter = EmbeddingFitter(network, layer, start, len(vocabulary), pad)
         steps = settings.passes * settings.contexts * -(-n_fitted // settings.batch)
         batches = schedule_batches(contexts, settings)
@@ -154,11 +154,13 @@ class ContextTokenizer:
     ) -> None:
         self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
         self.whole, self.length = whole, length
-        missing = [token for token in ("[CLS]", "[SEP]") if token not in self.ids]
+        roles = model.vocabulary.role_ids
+        missing = model.vocabulary.list_missing("cls", "sep")
         if missing:
             raise InputError(
                 f"{model.name} has no token {missing[0]}, which contexts begin and end with."
             )
+        self.cls, self.sep = roles["cls"], roles["sep"]
         self.size = len(model.vocabulary)
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
         self.known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -183,8 +185,8 @@ class ContextTokenizer:
             old = self.base.tokenize(word)
             if not self.whole:
                 new = self.after.tokenize(word)
-            elif word in self.number:
-                new = (word,)
+            elif (token := self.base.spell(word)) in self.number:
+                new = (token,)
             else:
                 new = old
             self.known[word] = old, new
@@ -198,7 +200,7 @@ class ContextTokenizer:
         (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
         """
         first, last = self._find_window(words, at)
-        old, new, places = [self.ids["[CLS]"]], [self.ids["[CLS]"]], [(0, 0)]
+        old, new, places = [self.cls], [self.cls], [(0, 0)]
         for number in range(first, last + 1):
             word = words[number]
             before, after = self.tokenize(word)
@@ -216,8 +218,7 @@ class ContextTokenizer:
             else:
                 new += [self.ids[token] for token in after]
         places.append((len(old), len(new)))
-        sep = self.ids["[SEP]"]
-        return AlignedContext([*old, sep], [*new, sep], places)
+        return AlignedContext([*old, self.sep], [*new, self.sep], places)
 
     def _find_id(self, token: str) -> int:
         """Return the id of a token; new tokens are numbered from the vocabulary size on."""
@@ -406,10 +407,7 @@ def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, word: str) -> lis
     """Return the number of characters of a word up to the end of each of its tokens."""
     if vocabulary.unknown in tokens:
         return [len(word)]
-    # All tokens but the first begin with the continuation marker.
-    markers = [0, *[len(vocabulary.continuation)] * len(tokens)]
-    sizes = [len(token) - marker for token, marker in zip(tokens, markers, strict=False)]
-    return list(accumulate(sizes))
+    return list(accumulate(len(vocabulary.body(token)) for token in tokens))
 
 
 def _read_lines(sentences: Path) -> Iterator[tuple[int, list[str]]]:

@@ -15,7 +15,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.training.masked.blocks import tokenize_lines
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 
 def train_token_vectors(

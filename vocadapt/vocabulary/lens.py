@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text
 

@@ -18,7 +18,7 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, vocabulary_of
+from vocadapt.vocabulary.families import Vocabulary, vocabulary_of
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -42,7 +42,7 @@ def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Mat
     plan = plan_vocabulary(
         model.vocabulary, model.splitter, PlanSources(domain=vectors), PlanSettings("append")
     )
-    return Materials(plan, model.space, domain=vectors)
+    return Materials(plan, model.space, domain=model.vocabulary.spell_words(vectors))
 
 
 @dataclass(frozen=True, eq=False)

@@ -384,12 +384,9 @@ def _initialize(
     """Initialize embeddings, through an alignment fitted on these materials if needed."""
     if INITIALIZERS[rows.method].needs_alignment:
         space = materials.domain if materials.domain is not None else materials.similar
-        exclude = frozenset(materials.model.words).difference(
-            list_trained_tokens(materials.plan, materials.model)
-        )
-        materials = replace(
-            materials, alignment=fit_alignment(space, materials.model, settings.alignment, exclude)
-        )
+        trained = materials.model.rows(list_trained_tokens(materials.plan, materials.model))
+        target = materials.model.take(trained)
+        materials = replace(materials, alignment=fit_alignment(space, target, settings.alignment))
     return initialize(materials, rows)
 
 

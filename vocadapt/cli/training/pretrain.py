@@ -29,7 +29,7 @@ from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, pretrai
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
+from vocadapt.vocabulary.families import list_trainers
 
 SIZES = {
     "vocabulary": "maximum number of wordpieces",
@@ -163,9 +163,9 @@ def _add_scratch_options(parser: Parser) -> None:
     for name, meaning in SIZES.items():
         help = f"{meaning} of a new model (default {getattr(sizes, name)})"
         parser.add_argument(f"--{name}", type=setting(sizes, name), metavar="N", help=help)
-    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
+    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in list_trainers().items())
     help = f"WordPiece trainer of a new model. {trainers} (default {sizes.trainer})"
-    parser.add_argument("--trainer", choices=TRAINERS, help=help)
+    parser.add_argument("--trainer", choices=list_trainers(), help=help)
     parser.add_argument(
         "--cased",
         action="store_true",

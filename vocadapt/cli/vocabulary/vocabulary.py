@@ -32,13 +32,13 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import build_reduction
 from vocadapt.progress import Progress, part
-from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.vocab_file import Fault, format_faults, read_listing
-from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.family import inspect_file
+from vocadapt.vocabulary.families.vocab_file import Fault, format_faults
+from vocadapt.vocabulary.families.vocabulary import POSITIONS
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
 from vocadapt.vocabulary.overlap import (
-    POSITIONS,
     Overlap,
     Profile,
     count_lengths,
@@ -103,11 +103,7 @@ def _read_vocabulary(name: str, options: Namespace) -> Compared:
     if not os.path.isfile(path):
         model = open_model(name, options.offline or None)
         return Compared(name, model.vocabulary, model.splitter)
-    listing = read_listing(path)
-    cased = read_lowercase(options)
-    splitter = Splitter.bert(is_lowercase(listing.tokens) if cased is None else cased)
-    special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
-    return Compared(name, Vocabulary(listing.tokens, special), splitter, listing.faults)
+    return Compared(name, *inspect_file(path, read_lowercase(options)))
 
 
 def _count_single_characters(profiles: Sequence[Profile]) -> dict[str, Any]:
@@ -124,11 +120,10 @@ def _count_single_characters(profiles: Sequence[Profile]) -> dict[str, Any]:
 
 def _count_unreachable(found: Profile) -> dict[str, Any]:
     """Count the unreachable tokens and their placeholders, and list the first of the others."""
-    others = [token for token in found.unreachable if not UNUSED.fullmatch(token)]
     return {
         "tokens": len(found.unreachable),
         "unused": found.unreachable_unused,
-        "first": others[:LISTED],
+        "first": found.unreachable_others[:LISTED],
     }
 
 

@@ -144,7 +144,9 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     skipped: dict[str, str] = {}
     if options.all:
         space, model = _open_spaces(options)
-        skipped = find_infeasible_methods(space, model.space, maps[0]["anchors"], options.folds)
+        skipped = find_infeasible_methods(
+            space, model.word_space, maps[0]["anchors"], options.folds
+        )
     more = {"maps": maps, "left_out": skipped} if options.all else {}
     return Answer(
         {**answer, **more, **written, "seconds": seconds}, _render_scores(maps, skipped, written)
@@ -249,13 +251,13 @@ def _add_neighbors_options(parser: Parser) -> None:
 def _list_neighbors(options: Namespace, progress: Progress) -> Answer:
     space, model = _open_spaces(options)
     progress(0.1, "fitting the map")
-    special = model.vocabulary.special
-    alignment = fit_alignment(space, model.space, _read_settings(options), special)
+    alignment = fit_alignment(space, model.word_space, _read_settings(options))
     forms = {
-        typed: resolve_word(typed, model.splitter, space, model.space) for typed in options.words
+        typed: resolve_word(typed, model.splitter, space, model.word_space)
+        for typed in options.words
     }
     settings = ListSettings(options.k, options.metric, options.csls)
-    spaces = CrossSpace(space, model.space, alignment, special)
+    spaces = CrossSpace(space, model.word_space, alignment)
     found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
     shown = [
         _render_lists(typed if typed == form else f"{typed}: {form}", found[typed])

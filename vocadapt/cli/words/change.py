@@ -113,9 +113,8 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     )
     trains = 0.7 if options.noise_baseline_seed or options.noise_baseline_bootstrap else 0.0
     pair = _open_baseline(options, before, after, part(progress, 0.0, trains))
-    special = before.special | after.special
     change, baseline = measure_change_with_baseline(
-        before.space, after.space, settings, pair, special, part(progress, trains, 1.0)
+        before.space, after.space, settings, pair, part(progress, trains, 1.0)
     )
     found = change.word(options.word) if options.word else None
     answer = {

@@ -1,8 +1,9 @@
 """Open any space by name: the wordpiece embeddings of a model, or word vectors."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -12,6 +13,7 @@ from vocadapt.spaces.diagnostics.evaluation import detect_casing
 from vocadapt.spaces.io.storage import VECTORS, load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.family import find_word_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +30,6 @@ class OpenedSpace:
         return "wordpieces" if self.model else "word vectors"
 
     @cached_property
-    def special(self) -> frozenset[str]:
-        """The model's special tokens; none for word vectors."""
-        return self.model.vocabulary.special if self.model else frozenset()
-
-    @cached_property
     def added(self) -> frozenset[str]:
         """Tokens that the pretrained model did not have; empty for word vectors.
 
@@ -45,12 +42,10 @@ class OpenedSpace:
 
         before = before_of(self.model)
         if before is not None:
-            return frozenset(self.model.vocabulary.tokens) - frozenset(before.vocabulary.tokens)
-        listed = self.model.fast_tokenizer.get_added_tokens_decoder().values()
-        trained = self.model.fast_tokenizer.get_vocab(with_added_tokens=False)
-        return frozenset(
-            token.content for token in listed if not token.special and token.content not in trained
-        )
+            known = frozenset(before.vocabulary.tokens)
+            added = [token not in known for token in self.model.vocabulary.tokens]
+            return frozenset(compress(self.model.vocabulary.names, added))
+        return self.model.vocabulary.whole
 
     @cached_property
     def splitter(self) -> Splitter | None:
@@ -67,7 +62,8 @@ def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
     """
     folder = expand_path(name)
     if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
-        return OpenedSpace(folder, load_space(folder))
+        space = load_space(folder)
+        return OpenedSpace(folder, replace(space, kinds=find_word_kinds(space.words)))
     try:
         model = open_model(name, offline)
     except InputError as error:
@@ -76,4 +72,4 @@ def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
             "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub"
             " name.",
         ) from error
-    return OpenedSpace(model.path, model.space, model)
+    return OpenedSpace(model.path, model.word_space, model)

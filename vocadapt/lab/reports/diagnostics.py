@@ -2,7 +2,7 @@
 figures.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +30,7 @@ from vocadapt.spaces.diagnostics.relations import (
     RelationScore,
     score_relations,
 )
-from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 TOKENS = {
     "all": (
@@ -80,8 +78,10 @@ def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
     space = opened.space
     if tokens == "all" or opened.model is None:
         return space
-    stays = _filter(opened.model.vocabulary, tokens)
-    rows = np.array([row for row, token in enumerate(space.words) if stays(token)], dtype=np.int64)
+    left_out = space.kinds.special | space.kinds.placeholders
+    if tokens == "words":
+        left_out |= space.kinds.continuations
+    rows = np.array([row for row, word in enumerate(space.words) if word not in left_out])
     if not len(rows):
         raise InputError(f"{space.name}: no token is left {TOKENS[tokens]}.", "Count all tokens.")
     return space.take(rows)
@@ -141,14 +141,3 @@ def score_lists(
             ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
         )
     return tuple(scored)
-
-
-def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a token counts."""
-
-    def used(token: str) -> bool:
-        return token not in vocabulary.special and not UNUSED.fullmatch(token)
-
-    return (
-        used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)
-    )

@@ -17,9 +17,8 @@ from vocadapt.text.keyword_in_context import (
     find_in_context,
 )
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-
-CONTINUATION = "##"
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.family import find_word_kinds
 
 
 def look_up(
@@ -34,14 +33,15 @@ def look_up(
 ) -> Context:
     """Return the occurrences of a word, or of a wordpiece, in context.
 
-    A continuation ("##ia") is always a wordpiece; with `piece` any token is. The words that contain
+    A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. The words that contain
     a wordpiece are found in the text's word counts, which are saved in the workspace at `root`.
     Raises InputError for several words, for an unknown wordpiece, and for a wordpiece without a
     vocabulary.
     """
     query = query.strip()
-    continuation = vocabulary.continuation if vocabulary else CONTINUATION
-    if not piece and not (query.startswith(continuation) and len(query) > len(continuation)):
+    speller = vocabulary or find_word_kinds([query])
+    body = speller.body(query)
+    if not piece and body == query:
         return find_in_context(text, query, splitter, settings, progress)
     if vocabulary is None:
         raise InputError(
@@ -55,7 +55,6 @@ def look_up(
         )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     words = vocabulary.find_words_with(query, counts.counts)
-    core = query.removeprefix(continuation)
     return find_any_in_context(
-        text, query, words, core, splitter, settings, part(progress, 0.5, 1.0)
+        text, query, words, body, splitter, settings, part(progress, 0.5, 1.0)
     )

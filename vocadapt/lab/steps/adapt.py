@@ -174,9 +174,7 @@ def _evaluate_alignment(
 ) -> Numbers:
     """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few anchors."""
     try:
-        judged = cross_validate(
-            domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, progress
-        )
+        judged = cross_validate(domain, task.model.word_space, settings, FOLDS, 1, progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
     return {

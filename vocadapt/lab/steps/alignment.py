@@ -41,9 +41,7 @@ def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
     requested.
     """
     chosen = list_alignments(settings, task.space, task.model)[0]
-    fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(
-        task.draft
-    )
+    fit_alignment(task.space, task.model.word_space, chosen).save(task.draft)
     judged = cross_validate_alignments(settings, task.space, task.model, task.progress)
     save_evaluation(judged, task.draft)
     held = judged[0].as_json()["held_out"]
@@ -67,10 +65,9 @@ def cross_validate_alignments(
     maps = list_alignments(settings, space, model)
     return compare_alignments(
         space,
-        model.space,
+        model.word_space,
         maps,
         settings.folds,
-        exclude=model.vocabulary.special,
         progress=progress,
     )
 
@@ -85,9 +82,7 @@ def list_alignments(
     chosen = settings.alignment
     if not settings.compare:
         return [chosen]
-    able = list_feasible_alignments(
-        space, model.space, settings.folds, chosen.anchors, model.vocabulary.special
-    )
+    able = list_feasible_alignments(space, model.word_space, settings.folds, chosen.anchors)
     first = [chosen] if chosen.method in {other.method for other in able} else []
     return [*first, *(other for other in able if other != chosen)]
 

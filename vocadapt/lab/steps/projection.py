@@ -28,7 +28,7 @@ from vocadapt.spaces.projection.projection import (
 )
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
-from vocadapt.spaces.projection.token_choice import CONTINUATION, TokenChoice, choose_tokens
+from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
@@ -138,8 +138,7 @@ def compute_projection(
     """
     begin = time.perf_counter()
     space = first.space if second is None else _shared_words(first.space, second.space)
-    continuation = first.model.vocabulary.continuation if first.model else CONTINUATION
-    chosen = choose_tokens(space, settings.choice, first.special, continuation)
+    chosen = choose_tokens(space, settings.choice)
     shown, how = space.take(chosen.rows), chosen.how
     drawing, judging = part(progress, 0.0, 0.85), part(progress, 0.85, 0.98)
     if second is None:

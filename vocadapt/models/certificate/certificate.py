@@ -23,7 +23,6 @@ from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.text.tokenization import encode, encode_batch
-from vocadapt.vocabulary.overlap import find_unreachable
 
 if TYPE_CHECKING:
     import torch
@@ -211,11 +210,8 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     words = [token for token in edit.added if not vocabulary.continues(token)]
     encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
     silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
-    silent |= set(
-        find_unreachable(
-            vocabulary, splitter, [token for token in edit.added if vocabulary.continues(token)]
-        )
-    )
+    continuations = [token for token in edit.added if vocabulary.continues(token)]
+    silent |= set(vocabulary.find_unreachable(splitter, continuations))
     faults = [token for token in edit.added if token in silent and token not in edit.unreachable]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
     detail += (
@@ -255,7 +251,7 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
     """Check that no embedding of a continuation ("##oma") was made from the pieces of its text as a word
     start ("oma").
 
-    Code that strips the ## and tokenizes the rest makes this error; it is recognized by the value, the
+    Code that strips the mark and tokenizes the rest makes this error; it is recognized by the value, the
     mean of those pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
@@ -264,7 +260,7 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
     new = input_rows(edit.after.network).detach().float().numpy()
     wrong = []
     for token in going_on:
-        as_start = before.tokenize_token(token.removeprefix(after.continuation))
+        as_start = before.tokenize_token(before.spell(after.body(token)))
         if as_start != before.tokenize_token(token):
             mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
             wrong += (

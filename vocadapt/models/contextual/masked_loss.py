@@ -15,7 +15,7 @@ from vocadapt.models.contextual.masked_forward import states_at
 from vocadapt.models.layers import output_layer
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +114,7 @@ def masked_word_loss(
     """
     import torch
 
-    mask, pad = (vocabulary.ids[token] for token in ("[MASK]", "[PAD]"))
+    mask, pad = (vocabulary.role_ids[role] for role in ("mask", "pad"))
     positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
     nats: list[float] = []
     fitting: list[Window] = []
@@ -174,7 +174,7 @@ def scores_at(
 
 
 def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
-    ids, hidden, asked, characters = [vocabulary.ids["[CLS]"]], [False], 0, 0
+    ids, hidden, asked, characters = [vocabulary.role_ids["cls"]], [False], 0, 0
     for word, wanted in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)
         asking = bool(wanted) and vocabulary.unknown not in pieces
@@ -183,7 +183,7 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
         asked += asking
         characters += len(word) * asking
     return Window(
-        np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters
+        np.array([*ids, vocabulary.role_ids["sep"]]), np.array([*hidden, False]), asked, characters
     )
 
 

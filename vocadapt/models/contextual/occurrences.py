@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 UNITS = {
     "words": "whole words: the mean of their pieces",
@@ -187,14 +187,14 @@ class _Reader:
     def __init__(
         self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
     ) -> None:
-        lacking = [token for token in ("[CLS]", "[SEP]") if token not in vocabulary]
+        lacking = vocabulary.list_missing("cls", "sep")
         if lacking:
             raise InputError(
                 f"This model has no {lacking[0]} token: how a text begins and ends for it is not"
                 " known."
             )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
-        self.start, self.end = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+        self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
         self.drawn = draw(targets, settings)
         self.met = [0] * len(targets.names)
         self.known: dict[str, tuple[list[int], list[int], float]] = {}

@@ -71,7 +71,7 @@ def vectors_in_context(
     sums = torch.zeros(len(targets.names), model.dim)
     size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
     source = windows(sentences, model.vocabulary, targets, settings)
-    pad = model.vocabulary.ids.get("[PAD]", 0)
+    pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():
         while pool := list(islice(source, POOL * settings.batch)):
             for batch in _by_length([window for window, _ in pool], settings.batch):

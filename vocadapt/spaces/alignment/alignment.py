@@ -8,7 +8,6 @@ normalization. `cross_validation` measures the quality; the residual of the fit 
 """
 
 import json
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -133,17 +132,13 @@ def fit_alignment(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     settings: AlignmentSettings | None = None,
-    exclude: Collection[str] = (),
 ) -> Alignment:
     """Fit an alignment from source to target on all their anchors.
 
-    exclude: words that are no anchors, such as the model's special tokens. Raises InputError if the
-    method cannot be fitted: too few anchors, or unequal dimensions.
+    Raises InputError if the method cannot be fitted: too few anchors, or unequal dimensions.
     """
     settings = settings or AlignmentSettings()
-    return fit_on_anchors(
-        find_anchors(source, target, settings.anchors, exclude), source, target, settings
-    )
+    return fit_on_anchors(find_anchors(source, target, settings.anchors), source, target, settings)
 
 
 def fit_on_anchors(

@@ -1,6 +1,5 @@
 """Anchors: the words that two spaces share; alignments are fitted and evaluated on them."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,9 +47,7 @@ class AnchorFilter:
         """Return whether the spelling of `word` passes the filter."""
         if self.single_characters and len(word) == 1:
             return False
-        if self.digits and any(character.isdigit() for character in word):
-            return False
-        return not (self.continuation and word.startswith("##"))
+        return not (self.digits and any(character.isdigit() for character in word))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +66,15 @@ def find_anchors(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     filter: AnchorFilter = AnchorFilter(),
-    exclude: Collection[str] = (),
 ) -> Anchors:
-    """Return the words that both spaces have, pass the filter and are not in `exclude`.
+    """Return the words that both spaces have and that pass the filter; special tokens are none.
 
     Raises InputError if none is left, and for a minimum count on a source without counts.
     """
     counts = _get_counts(source, filter.min_count)
-    excluded = frozenset(exclude)
+    excluded = target.kinds.special
+    if filter.continuation:
+        excluded |= target.kinds.continuations
     frequent = [
         word for word, count in zip(source.words, counts, strict=True) if count >= filter.min_count
     ]

@@ -1,6 +1,6 @@
 """Comparison of all alignments on the same folds, and whether a difference is significant."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vocadapt.errors import InputError
@@ -68,10 +68,9 @@ def list_feasible_alignments(
     target: EmbeddingSpace,
     folds: int = 10,
     anchors: AnchorFilter = ALL,
-    exclude: Collection[str] = (),
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments that can be cross-validated on these anchors."""
-    n_anchors = len(find_anchors(source, target, anchors, exclude))
+    n_anchors = len(find_anchors(source, target, anchors))
     infeasible = find_infeasible_methods(source, target, n_anchors, folds)
     every = list_alignments(source, target, anchors)
     return tuple(settings for settings in every if settings.method not in infeasible)
@@ -83,15 +82,14 @@ def compare_alignments(
     maps: Sequence[AlignmentSettings] = (),
     folds: int = 10,
     seed: int = 1,
-    exclude: Collection[str] = (),
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
     """Cross-validate each of `maps` (default: all feasible ones) on the same folds."""
-    maps = maps or list_feasible_alignments(source, target, folds, exclude=exclude)
+    maps = maps or list_feasible_alignments(source, target, folds)
     results = []
     for i, settings in enumerate(maps):
         share = part(progress, i / len(maps), (i + 1) / len(maps))
-        results.append(cross_validate(source, target, settings, folds, seed, exclude, share))
+        results.append(cross_validate(source, target, settings, folds, seed, share))
     return tuple(results)
 
 

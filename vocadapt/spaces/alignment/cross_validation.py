@@ -14,7 +14,7 @@ for kernel ridge. The residual of the fit is not reported: it falls if there is 
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -132,7 +132,6 @@ def cross_validate(
     settings: AlignmentSettings | None = None,
     folds: int = 10,
     seed: int = 1,
-    exclude: Collection[str] = (),
     progress: Progress = silent,
 ) -> HeldOutQuality:
     """Evaluate an alignment by k-fold cross-validation over the anchors.
@@ -142,7 +141,7 @@ def cross_validate(
     """
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
-    anchors = find_anchors(source, target, settings.anchors, exclude)
+    anchors = find_anchors(source, target, settings.anchors)
     n = len(anchors)
     fold = assign_folds(n, folds, seed)
 

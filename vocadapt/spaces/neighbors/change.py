@@ -20,16 +20,16 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.neighbors.search import Neighbors, find_nearest, iterate_blocks
-from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.token_kinds import TokenKinds
 
 Flags = NDArray[np.bool_]
 Values = NDArray[np.float64]
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
-EXCLUDED_KINDS: dict[str, Callable[[str, Collection[str]], bool]] = {
-    "special": lambda word, special: word in special,
-    "continuation": lambda word, special: word.startswith("##") and len(word) > 2,
-    "unused": lambda word, special: UNUSED.fullmatch(word) is not None,
+EXCLUDED_KINDS: dict[str, Callable[[TokenKinds], frozenset[str]]] = {
+    "special": lambda kinds: kinds.special,
+    "continuation": lambda kinds: kinds.continuations,
+    "unused": lambda kinds: kinds.placeholders,
 }
 PER_VALUE = 2.5e-9  # seconds to choose the nearest, for each cosine (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
@@ -155,24 +155,23 @@ def measure_neighborhood_change(
     before: EmbeddingSpace,
     after: EmbeddingSpace,
     settings: ChangeSettings = ChangeSettings(),
-    special: Collection[str] = frozenset(),
     only: Collection[str] | None = None,
     progress: Progress = silent,
 ) -> NeighborhoodChange:
     """Compare the nearest neighbors of every shared word of two spaces.
 
-    special: the words that the kind "special" excludes. only: compare these words only (those that
-    the noise baseline has, too). A zero vector has no neighbors, so its word is excluded. Raises
-    InputError if the spaces share no word, or too few for k.
+    only: compare these words only (those that the noise baseline has, too). A zero vector has no
+    neighbors, so its word is excluded. Raises InputError if the spaces share no word, or too few
+    for k.
     """
     # 1. The shared words, less the excluded ones.
     shared = [word for word in before.words if word in after]
-    words, left_out = select_compared_words(before, after, shared, settings, special, only)
+    words, left_out = select_compared_words(before, after, shared, settings, only)
     _check_size(before, after, len(shared), len(words), settings)
 
     # 2. The nearest neighbors of each word in either space.
-    first = _find_neighbors(before, words, settings, special, part(progress, 0, 0.5, before.name))
-    second = _find_neighbors(after, words, settings, special, part(progress, 0.5, 1, after.name))
+    first = _find_neighbors(before, words, settings, part(progress, 0, 0.5, before.name))
+    second = _find_neighbors(after, words, settings, part(progress, 0.5, 1, after.name))
 
     # 3. What the two lists of each word have in common.
     return NeighborhoodChange(
@@ -193,14 +192,13 @@ def select_compared_words(
     after: EmbeddingSpace,
     shared: list[str],
     settings: ChangeSettings,
-    special: Collection[str] = frozenset(),
     only: Collection[str] | None = None,
 ) -> tuple[list[str], dict[str, int]]:
     """Return the shared words to compare, and the number of excluded ones by reason."""
     reasons: dict[str, Collection[str]] = {}
     for name in settings.without:
-        is_excluded = EXCLUDED_KINDS[name]
-        reasons[name] = {word for word in shared if is_excluded(word, special)}
+        select_kind = EXCLUDED_KINDS[name]
+        reasons[name] = select_kind(before.kinds) | select_kind(after.kinds)
     reasons["vector is zero"] = find_zero_words(before) | find_zero_words(after)
     if only is not None:
         reasons["not in the noise baseline"] = set(shared).difference(only)
@@ -243,14 +241,13 @@ def _find_neighbors(
     space: EmbeddingSpace,
     words: list[str],
     settings: ChangeSettings,
-    special: Collection[str],
     progress: Progress,
 ) -> ComparedSpace:
     """Find the nearest candidates of each word in one space, block by block."""
     if settings.among == "shared":
         candidates = space.take(space.rows(words))
     else:
-        candidates = _select_candidates(space, settings, special)
+        candidates = _select_candidates(space, settings)
     own = candidates.rows(words)
     shape = len(words), settings.k
     rows, scores = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.float32)
@@ -263,14 +260,11 @@ def _find_neighbors(
     return ComparedSpace(space.name, candidates.words, Neighbors(rows, scores))
 
 
-def _select_candidates(
-    space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
-) -> EmbeddingSpace:
+def _select_candidates(space: EmbeddingSpace, settings: ChangeSettings) -> EmbeddingSpace:
     """Return the space of all words that may be a neighbor: neither zero nor excluded."""
     excluded = set(find_zero_words(space))
     for name in settings.without:
-        is_excluded = EXCLUDED_KINDS[name]
-        excluded |= {word for word in space.words if is_excluded(word, special)}
+        excluded |= EXCLUDED_KINDS[name](space.kinds)
     return space.take([row for row, word in enumerate(space.words) if word not in excluded])
 
 

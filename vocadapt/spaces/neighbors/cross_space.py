@@ -75,13 +75,12 @@ class ListSettings:
 class CrossSpace:
     """Word vectors, a model's wordpieces and their alignment; shared intermediate results are cached.
 
-    special: the model's special tokens; they are neither anchors nor neighbors.
+    The model's special tokens are neither anchors nor neighbors.
     """
 
     words: EmbeddingSpace
     pieces: EmbeddingSpace
     alignment: Alignment
-    special: frozenset[str] = frozenset()
 
     @cached_property
     def mapped_words(self) -> EmbeddingSpace:
@@ -92,7 +91,9 @@ class CrossSpace:
     def ordinary(self) -> EmbeddingSpace:
         """The wordpieces without the special tokens."""
         words = enumerate(self.pieces.words)
-        return self.pieces.take([row for row, piece in words if piece not in self.special])
+        return self.pieces.take(
+            [row for row, piece in words if piece not in self.pieces.kinds.special]
+        )
 
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
@@ -116,7 +117,7 @@ class CrossSpace:
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the anchors among the words and among the ordinary wordpieces."""
         filter = self.alignment.settings.anchors
-        anchors = find_anchors(self.words, self.ordinary, filter, self.special)
+        anchors = find_anchors(self.words, self.ordinary, filter)
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:

@@ -5,7 +5,6 @@ of the same text. Rare words agree less than frequent ones, so a word is compare
 its own frequency band.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +90,6 @@ def measure_change_with_baseline(
     after: EmbeddingSpace,
     settings: ChangeSettings,
     pair: BaselinePair | None = None,
-    special: Collection[str] = frozenset(),
     progress: Progress = silent,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """Measure the change between two spaces and compare it with the noise baseline of `pair`.
@@ -101,7 +99,7 @@ def measure_change_with_baseline(
     each space, whose candidates the baseline does not share.
     """
     if pair is None:
-        change = measure_neighborhood_change(before, after, settings, special, progress=progress)
+        change = measure_neighborhood_change(before, after, settings, progress=progress)
         return change, None
     if settings.among != "shared":
         raise InputError(
@@ -110,7 +108,7 @@ def measure_change_with_baseline(
         )
     # 1. The change of the words that the baseline also has.
     change = measure_neighborhood_change(
-        before, after, settings, special, pair.words(), part(progress, 0.0, 0.5)
+        before, after, settings, pair.words(), part(progress, 0.0, 0.5)
     )
     # 2. The change of the same words between the two spaces of the baseline.
     first = pair.first.take(pair.first.rows(change.words))

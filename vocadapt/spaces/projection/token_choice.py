@@ -1,6 +1,5 @@
 """Selection of the tokens to show: filters, then the first n tokens or a word and its neighbors."""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,6 @@ from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 BANDS = ("rank", "count")
-UNUSED = re.compile(r"\[unused\d+\]")  # BERT's placeholders: no text holds them
-CONTINUATION = "##"
 
 Mask = NDArray[np.bool_]
 
@@ -77,16 +74,14 @@ class ChosenTokens:
 def choose_tokens(
     space: EmbeddingSpace,
     choice: TokenChoice,
-    special: frozenset[str] = frozenset(),
-    continuation: str = CONTINUATION,
 ) -> ChosenTokens:
-    """Select the rows of a space; `special` are the model's special tokens.
+    """Select the rows of a space.
 
     Raises InputError if no token is left, if the space lacks the word `around`, and for a band of
     counts in a space without counts.
     """
     reasons: list[str] = []
-    mask = _kept(space, choice, special, continuation, reasons)
+    mask = _kept(space, choice, reasons)
     if choice.around:
         rows = _around(space, choice, mask)
         reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
@@ -112,27 +107,23 @@ def choose_tokens(
 def _kept(
     space: EmbeddingSpace,
     choice: TokenChoice,
-    special: frozenset[str],
-    continuation: str,
     reasons: list[str],
 ) -> Mask:
     """Return the mask (words,) of the tokens that pass; each active filter is added to `reasons`."""
-    words = space.words
+    words, kinds = space.words, space.kinds
     mask = np.ones(len(words), dtype=bool)
     if choice.min_length > 1:
-        mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
+        mask &= [len(kinds.body(word)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
-    if not choice.specials and special:
-        mask &= [word not in special for word in words]
+    if not choice.specials and kinds.special:
+        mask &= [word not in kinds.special for word in words]
         reasons.append("no special tokens")
-    if not choice.continuations and continuation:
-        inside = np.array([word.startswith(continuation) for word in words])
-        mask &= ~inside
-        reasons += [f"no {continuation} pieces"] if inside.any() else []
-    if not choice.unused:
-        unused = np.array([UNUSED.fullmatch(word) is not None for word in words])
-        mask &= ~unused
-        reasons += ["no [unused]"] if unused.any() else []
+    if not choice.continuations and not kinds.continuations.isdisjoint(words):
+        mask &= [word not in kinds.continuations for word in words]
+        reasons.append(f"no {kinds.continuation_name}")
+    if not choice.unused and not kinds.placeholders.isdisjoint(words):
+        mask &= [word not in kinds.placeholders for word in words]
+        reasons.append("no [unused]")
     if choice.low or choice.high:
         mask &= _band(space, choice, reasons)
     if choice.search:

@@ -102,16 +102,13 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
 
 
 def _cut(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
-    ids = model.vocabulary.ids
-    wanted = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unknown": model.vocabulary.unknown}
-    if lacking := [token for token in wanted.values() if token not in ids]:
+    if lacking := model.vocabulary.list_missing("cls", "sep", "pad"):
         raise InputError(
             f"{model.path}: its tokenizer has no {lacking[0]}.", "Give a BERT-type model."
         )
-    specials = {
-        role: ids[token] if rows is None else int(rows[ids[token]])
-        for role, token in wanted.items()
-    }
+    specials = model.vocabulary.role_ids
+    if rows is not None:
+        specials = {role: int(rows[i]) for role, i in specials.items()}
     return ModelTokenizer(name, model.fast_tokenizer, specials, rows)
 
 
@@ -249,10 +246,11 @@ def _fitted(
 ) -> dict[str, Ids]:
     """Tokenize every word into at least one wordpiece and at most `room`."""
     known = tokenizer.ids(words)
+    unknown = tokenizer.specials.get("unk", tokenizer.specials["pad"])
     occurrences = Counter(words)
     for word, ids in known.items():
         if not len(ids):
-            known[word] = np.array([tokenizer.specials["unknown"]], dtype=np.int32)
+            known[word] = np.array([unknown], dtype=np.int32)
             notes[NO_PIECES] += occurrences[word]
         elif len(ids) > room:
             known[word] = ids[:room]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -57,16 +57,11 @@ class Blocks:
         return counts
 
     @cached_property
-    def is_continuation(self) -> NDArray[np.bool_]:
-        """Whether each id continues the word of the previous wordpiece, (vocabulary,) bool."""
-        return np.array(list(map(self.vocabulary.continues, self.vocabulary.tokens)))
-
-    @cached_property
     def is_maskable(self) -> NDArray[np.bool_]:
         """Whether each id may be masked or replace a masked token: every token that is not
         special, (vocabulary,) bool.
         """
-        return np.array([token not in self.vocabulary.special for token in self.vocabulary.tokens])
+        return ~self.vocabulary.is_special
 
     def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
         """Return further model inputs of a block; plain blocks have none."""
@@ -91,7 +86,7 @@ class Blocks:
         ids = self.ids[row].astype(np.int64)
 
         # 1. The word of each wordpiece.
-        word = np.cumsum(~self.is_continuation[ids]) - 1
+        word = np.cumsum(~self.vocabulary.is_continuation[ids]) - 1
 
         # 2. Masked positions and their labels.
         word_is_masked = rng.random(word[-1] + 1) < probability
@@ -103,7 +98,7 @@ class Blocks:
         random_tokens = rng.choice(np.flatnonzero(self.is_maskable), len(ids))
         hidden = masked & (draw < MASKED)
         replaced = masked & (draw >= MASKED) & (draw < MASKED + SHUFFLED)
-        ids[hidden] = self.vocabulary.ids["[MASK]"]
+        ids[hidden] = self.vocabulary.role_ids["mask"]
         ids[replaced] = random_tokens[replaced]
         return ids, labels
 
@@ -157,7 +152,7 @@ def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     with file.open("wb") as out:
         while len(read := np.fromiter(islice(stream, STEP * body), dtype=np.int32)) >= body:
             ids = np.empty((len(read) // body, length), dtype=np.int32)
-            ids[:, 0], ids[:, -1] = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+            ids[:, 0], ids[:, -1] = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
             ids[:, 1:-1] = read[: len(ids) * body].reshape(-1, body)
             ids.tofile(out)
             n_blocks += len(ids)

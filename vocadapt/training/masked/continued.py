@@ -332,8 +332,7 @@ def _check_length(model: LanguageModel, length: int) -> None:
             f"{model.name} reads {positions} wordpieces at most.",
             f"Choose a block length of {positions} or less.",
         )
-    required = ("[CLS]", "[SEP]", "[MASK]", "[PAD]")
-    missing = [token for token in required if token not in model.vocabulary]
+    missing = model.vocabulary.list_missing("cls", "sep", "mask", "pad")
     if missing:
         raise InputError(
             f"{model.name} has no token {missing[0]}, which masked training needs.",

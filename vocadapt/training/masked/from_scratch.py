@@ -6,6 +6,7 @@ masked-language-model training. Held-out lines, unseen by all of these steps, me
 loss per character, compared with a unigram model and with the untrained network.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,13 +35,7 @@ from vocadapt.training.masked.training_text import TrainingText, write_training_
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.token_vectors import train_on_prepared_text
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, build_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.wordpiece_training import (
-    TRAINERS,
-    TrainerSettings,
-    count_sentences,
-    train_wordpiece,
-)
+from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
 
 if TYPE_CHECKING:
     import transformers
@@ -60,7 +55,7 @@ class ScratchSettings:
         16_000, "maximum number of wordpieces", low=1, high=1_000_000, label="Vocabulary size"
     )
     trainer: str = setting(
-        "bpe-merges", "WordPiece trainer", choices=TRAINERS, label="WordPiece trainer"
+        "bpe-merges", "WordPiece trainer", choices=list_trainers, label="WordPiece trainer"
     )
     layers: int = setting(4, "number of layers", low=1, high=100)
     hidden: int = setting(
@@ -103,7 +98,8 @@ class ScratchModel:
         (folder / "vocab.txt").write_text(
             "".join(f"{token}\n" for token in self.tokens), encoding="utf-8"
         )
-        save_tokenizer(self.tokens, self.settings, folder)
+        family, length = find_trainer(self.settings.trainer), self.settings.training.length
+        family.save(self.tokens, not self.settings.cased, length, folder)
         network = self.network.half() if half else self.network
         quietly(lambda: network.save_pretrained(folder))
 
@@ -136,14 +132,14 @@ def pretrain_from_scratch(
         splitter = Splitter.bert(not settings.cased)
         text = write_training_text(corpus, splitter, folder, how.seed, part(progress, 0.0, 0.05))
         tokens = _load_or_train_vocabulary(text, settings, folder, part(progress, 0.05, 0.06))
-        vocabulary = vocabulary_of(build_tokenizer(tokens, not settings.cased))
+        vocabulary = vocabulary_of(find_trainer(settings.trainer).build(tokens, not settings.cased))
         progress(0.06, "packing the text into blocks")
         blocks = pack(text.sentences, vocabulary, how.length)
         window_settings = WindowSettings().within(how.length)
         held_out = tuple(windows(text.held_out, text.splitter, vocabulary, window_settings))
 
         # 2. A network with random weights, and word vectors as its embeddings.
-        network = build_network(vocabulary.ids["[PAD]"], len(vocabulary), settings)
+        network = build_network(vocabulary.role_ids["pad"], len(vocabulary), settings)
         untrained = masked_word_loss(network, vocabulary, held_out)
         # A checkpoint contains the embeddings already.
         if not settings.random_rows and not find_checkpoint(folder):
@@ -195,15 +191,14 @@ def build_network(
         return BertForMaskedLM(config)
 
 
-def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: Path) -> None:
-    """Write a BERT tokenizer with these tokens into a model folder."""
-    from transformers import BertTokenizer
-
-    tokenizer = BertTokenizer(
-        vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=not settings.cased
-    )
-    tokenizer.model_max_length = settings.training.length
-    tokenizer.save_pretrained(folder)
+def count_sentences(sentences: Path) -> Counter[str]:
+    """Count the words of a file of space-separated words, one sentence per line."""
+    counts: Counter[str] = Counter()
+    with sentences.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            counts.update(line.rstrip("\n").split(" "))
+    del counts[""]
+    return counts
 
 
 def _load_or_train_vocabulary(
@@ -212,9 +207,8 @@ def _load_or_train_vocabulary(
     """Return the vocabulary of `folder`, trained if there is none yet."""
     kept = folder / "vocab.txt"
     if not kept.is_file():
-        trainer = TrainerSettings(settings.trainer)
-        tokens = train_wordpiece(
-            count_sentences(text.sentences), settings.vocabulary, trainer, progress
+        tokens = find_trainer(settings.trainer).train(
+            count_sentences(text.sentences), settings.vocabulary, settings.trainer, progress
         )
         part_file = kept.with_suffix(".part")
         part_file.write_text("\n".join(tokens), encoding="utf-8")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.training.masked.blocks import Blocks
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ class Pairs(Blocks):
     @property
     def pad(self) -> int:
         """Id of the padding token."""
-        return self.vocabulary.ids["[PAD]"]
+        return self.vocabulary.role_ids["pad"]
 
     def extra_inputs(self, row: int) -> "dict[str, torch.Tensor]":
         """Return segment ids, attention mask and next-sentence label of a pair."""
@@ -110,9 +110,9 @@ def pack_pairs(
     pairs = _replace_second_segments(numbered, follows.tolist(), rng)
 
     # 3. Ids and segments.
-    ids = np.full((len(numbered), length), vocabulary.ids["[PAD]"], dtype=np.int32)
+    ids = np.full((len(numbered), length), vocabulary.role_ids["pad"], dtype=np.int32)
     segments = np.zeros((len(numbered), length), dtype=np.int8)
-    cls, sep = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+    cls, sep = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
     for row, (first, second) in enumerate(pairs):
         first, second = _shorten(first, second, length - 3)
         whole = [cls, *first, sep, *second, sep]

@@ -18,7 +18,7 @@ import numpy as np
 
 from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
 from vocadapt.training.callbacks import find_checkpoint, write_atomically
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
     import transformers

@@ -191,9 +191,7 @@ def _change(
     _after: OpenedSpace,
     _pair: BaselinePair | None,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
-    return measure_change_with_baseline(
-        _before.space, _after.space, settings, _pair, _before.special | _after.special
-    )
+    return measure_change_with_baseline(_before.space, _after.space, settings, _pair)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -225,18 +223,14 @@ def _crossing(
     _words: EmbeddingSpace,
     _model: LanguageModel,
 ) -> CrossSpace:
-    special = _model.vocabulary.special
-    alignment = (
-        Alignment.load(Path(saved[0]))
-        if saved
-        else fit_alignment(_words, _model.space, settings, special)
-    )
-    return CrossSpace(_words, _model.space, alignment, special)
+    pieces = _model.word_space
+    alignment = Alignment.load(Path(saved[0])) if saved else fit_alignment(_words, pieces, settings)
+    return CrossSpace(_words, pieces, alignment)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel) -> int:
-    return len(find_anchors(_words, _model.space, exclude=_model.vocabulary.special))
+    return len(find_anchors(_words, _model.word_space))
 
 
 def model_stamp(name: str) -> str:

@@ -17,7 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import model_of, model_stamp, space_of
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, measure_extension_curve
 from vocadapt.vocabulary.growth.growth import Reducer
 from vocadapt.vocabulary.lens import (

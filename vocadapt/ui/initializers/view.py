@@ -23,7 +23,7 @@ from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, count_cache, mistakes
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,

@@ -74,7 +74,7 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     """Return the builders of all color columns by display name."""
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
-        "length": lambda: token_columns.length(shown.words, shown.continuation),
+        "length": lambda: token_columns.length(shown.words, shown.space.kinds),
         "id": lambda: token_columns.ids(shown.map.rows),
         "region": lambda: _region(shown),
     }

@@ -72,12 +72,6 @@ class Shown:
         found = ["source" if space.opened.model else "domain" for space in self.spaces]
         return (found[0], *("target" if kind == found[0] else kind for kind in found[1:]))
 
-    @property
-    def continuation(self) -> str:
-        """The continuation prefix of the model; "" if there is none."""
-        model = self.spaces[0].opened.model
-        return model.vocabulary.continuation if model else ""
-
 
 def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
     """Return the PCA projection of the chosen tokens; raise InputError if there is nothing to

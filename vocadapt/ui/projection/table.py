@@ -114,7 +114,7 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
 
     space = shown.space
     tokens = [space.words[id] for id in ids]
-    lengths = token_columns.length(tokens, shown.continuation)
+    lengths = token_columns.length(tokens, space.kinds)
     table: dict[str, list[object]] = {
         "id": list(ids),
         "token": list(tokens),

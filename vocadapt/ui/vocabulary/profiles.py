@@ -7,7 +7,6 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
@@ -94,7 +93,7 @@ def _statistics(models: Sequence[Seen]) -> None:
     if len(models) > 1:
         draw_note(f"{count(shared)} single characters begin words in all of them.")
     for seen, one in zip(models, profiles, strict=True):
-        named = [token for token in one.unreachable if not UNUSED.fullmatch(token)]
+        named = one.unreachable_others
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
             draw_note(

@@ -27,10 +27,10 @@ from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lens.view import Seen
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.word_table import Mask
 from vocadapt.vocabulary.growth.gains import ModelSize
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
-from vocadapt.vocabulary.growth.retokenization import Mask
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, min_keep_fraction
 
@@ -182,7 +182,7 @@ def _charts(reducer: Reducer, settings: ReductionSettings, grown: Growth, remove
 def _may_draw_curves(reducer: Reducer) -> bool:
     """Return whether to draw the curves: at once for a small text, after a click for others."""
     requested = st.session_state.setdefault("curves_requested", set())
-    if len(reducer.table.longest) <= AT_ONCE or id(reducer) in requested:
+    if sum(map(len, reducer.counts)) <= AT_ONCE or id(reducer) in requested:
         return True
     with st.container(border=True):
         st.markdown("**Text growth by heuristic and size**, one line per heuristic.")
@@ -273,7 +273,7 @@ def _token(
     markup.tokenization_lines([TokenizationLine(token, note, chips)])
     if _has_embeddings(seen):
         with mistakes.shown():
-            space = seen.model.space
+            space = seen.model.word_space
             found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
             rows = [
                 (space.words[row], float(score))

@@ -13,7 +13,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.forecast import forecast
 from vocadapt.vocabulary.advice.rules import LEAST_ADDED, RULES, TOP, Figures, format_fraction
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.growth.gains import (
     ENOUGH,
     FEW,

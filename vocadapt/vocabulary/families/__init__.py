@@ -1,5 +1,35 @@
-"""Tokenizer families; today WordPiece.
+"""Tokenizer families: how tokens are spelled, how words are tokenized, and how tokenizers are read,
+trained and edited. Everything above these modules asks a Vocabulary or a TokenizerFamily.
 
-Read in this order: `wordpiece` (Vocabulary and how it tokenizes), `vocab_file`, `tokenizer_checks`
-and `tokenizer_trial` (reading files safely), `wordpiece_training` and `merging` (training).
+Read in this order: `vocabulary` and `family` (what a family provides), `wordpiece` (the family of
+BERT), `tokenizer_checks` and `tokenizer_trial` (reading files safely), `tokenizer_json` (editing
+them), `vocab_file`, `wordpiece_training` and `merging`, `word_table` and `longest_match` (fast
+tokenization without some tokens).
 """
+
+from vocadapt.vocabulary.families.family import (
+    FAMILIES,
+    TokenizerFamily,
+    family_of,
+    find_trainer,
+    list_trainers,
+    read_tokenizer,
+    register_family,
+    vocabulary_of,
+)
+from vocadapt.vocabulary.families.vocabulary import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import WordPieceFamily
+
+__all__ = [
+    "FAMILIES",
+    "TokenizerFamily",
+    "Vocabulary",
+    "family_of",
+    "find_trainer",
+    "list_trainers",
+    "read_tokenizer",
+    "register_family",
+    "vocabulary_of",
+]
+
+register_family(WordPieceFamily())

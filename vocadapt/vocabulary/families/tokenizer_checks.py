@@ -4,7 +4,7 @@ They cover types, bounds of ids, and one token per id. The effect of normalizers
 in `trial`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,19 @@ class UnfitError(Exception):
     """A problem in a file; converted to an InputError that names the file."""
 
 
-def check_tokenizer_files(folder: Path) -> dict[str, Any] | None:
+def check_tokenizer_files(
+    folder: Path, check_model: Callable[[Json], dict[str, int] | None]
+) -> dict[str, Any] | None:
     """Read tokenizer.json of a folder, None if there is none; raise InputError if a tokenizer file
     is invalid.
 
     Also checks tokenizer_config.json, special_tokens_map.json and added_tokens.json, which
     transformers reads.
+    check_model: checks the model of a tokenizer.json and returns its ids by token; None if no
+    family can read it: such a file is refused later, with its own message.
     """
-    checks = {
-        TOKENIZER: _check_tokenizer,
+    checks: dict[str, Callable[[Json], None]] = {
+        TOKENIZER: lambda content: _check_tokenizer(content, check_model),
         CONFIG: _check_config,
         SPECIAL_MAP: _check_special,
         ADDED: _check_added,
@@ -58,17 +62,16 @@ def check_tokenizer_files(folder: Path) -> dict[str, Any] | None:
     return found.get(TOKENIZER)
 
 
-def _check_tokenizer(content: Json) -> None:
+def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] | None]) -> None:
     """Check tokenizer.json: the model, the added tokens, and tokens named by other parts."""
     model = content.get("model")
     _demand(isinstance(model, dict), '"model"', model, "an object")
-    assert isinstance(model, dict)
     for part in PARTS:
         value = content.get(part)
         _demand(value is None or isinstance(value, dict), f'"{part}"', value, "an object")
-    if model.get("type", "WordPiece") != "WordPiece":
-        return  # other models are refused later, with their own message
-    ids = _check_vocabulary(model)
+    ids = check_model(content)
+    if ids is None:
+        return
     added = content.get("added_tokens") or []
     _demand(isinstance(added, list), '"added_tokens"', added, "a list")
     for token in added:
@@ -89,8 +92,8 @@ def _check_tokenizer(content: Json) -> None:
     _check_post_processor(content.get("post_processor"), ids)
 
 
-def _check_vocabulary(model: Json) -> dict[str, int]:
-    """Check the vocabulary; return the ids of the wordpieces."""
+def check_vocabulary(model: Json) -> dict[str, int]:
+    """Check a vocabulary that is an object from tokens to ids; return it."""
     vocabulary = model.get("vocab")
     _demand(isinstance(vocabulary, dict), '"vocab"', vocabulary, "an object from tokens to ids")
     assert isinstance(vocabulary, dict)
@@ -101,6 +104,12 @@ def _check_vocabulary(model: Json) -> dict[str, int]:
         raise UnfitError(
             f"the id of {_shown(wrong)} is {_shown(vocabulary[wrong])}, expected {_EXPECTED_ID}"
         )
+    return dict(vocabulary)
+
+
+def check_wordpiece_model(model: Json) -> dict[str, int]:
+    """Check a WordPiece model; return its ids by token."""
+    ids = check_vocabulary(model)
     for key in ("unk_token", "continuing_subword_prefix"):
         _demand(isinstance(model.get(key, ""), str), f'"{key}"', model.get(key), "a text")
     longest = model.get("max_input_chars_per_word", 100)
@@ -110,7 +119,7 @@ def _check_vocabulary(model: Json) -> dict[str, int]:
     _demand(
         bounded, '"max_input_chars_per_word"', longest, f"a whole number from 1 to {MAX_WORD:,}"
     )
-    return dict(vocabulary)
+    return ids
 
 
 def _refuse_shared_ids(ids: Mapping[str, int]) -> None:

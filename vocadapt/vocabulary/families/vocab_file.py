@@ -1,7 +1,7 @@
 """Read a vocab.txt as a list of lines, and find what is wrong with them.
 
 A damaged vocabulary can be inspected (`read_listing`), but no model is made or opened with it
-(`read_tokens` in `vocadapt.vocabulary.families.wordpiece` refuses it): each of these faults gives
+(`read_tokens` in `wordpiece` refuses it): each of these faults gives
 an id another token, or none, and the libraries do not report it.
 """
 
@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LONGEST_WORD = 100  # characters; a longer word is [UNK] in BERT
 MAX_NAMED = 3  # faulty lines that a message names
 
 

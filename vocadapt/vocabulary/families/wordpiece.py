@@ -1,16 +1,19 @@
-"""Read and build WordPiece tokenizers: a model folder or vocab.txt → tokenizer → Vocabulary.
+"""WordPiece: the tokenizers of BERT, DistilBERT and ELECTRA.
 
-Only WordPiece is supported; byte-level BPE and Unigram tokenizers are refused with a message. The
-tokenizer.json of a folder takes precedence over its tokenizer class: transformers 5 rebuilds a
+A word is tokenized from the left, always by the longest token that matches; tokens that continue a
+word are marked by ##: hypertension → hyper ##tension.
+
+The tokenizer.json of a folder takes precedence over its tokenizer class: transformers 5 rebuilds a
 BertTokenizer from the vocabulary and would drop a custom normalizer that the model was trained
 with.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -24,49 +27,116 @@ from tokenizers import (
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
-from vocadapt.text.tokenization import TokenizerErrors
-from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, TOKENIZER, check_tokenizer_files
-from vocadapt.vocabulary.families.tokenizer_trial import try_parts
-from vocadapt.vocabulary.families.vocab_file import (
-    SPECIAL_TOKENS as SPECIAL_TOKENS,  # re-exported
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.family import TokenizerFamily
+from vocadapt.vocabulary.families.longest_match import LongestMatchTable, build_word_table
+from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, Json, check_wordpiece_model
+from vocadapt.vocabulary.families.tokenizer_json import (
+    from_json,
+    list_tokens,
+    renumber_special,
+    split_added_tokens,
+    to_json,
 )
-from vocadapt.vocabulary.families.vocab_file import format_faults, read_listing
+from vocadapt.vocabulary.families.vocab_file import (
+    LONGEST_WORD,
+    SPECIAL_TOKENS,
+    Fault,
+    format_faults,
+    read_listing,
+)
+from vocadapt.vocabulary.families.vocabulary import (
+    NEVER_ONE_WORD,
+    SPACED,
+    SPECIAL,
+    TOO_LONG,
+    Notation,
+    Vocabulary,
+)
+from vocadapt.vocabulary.families.wordpiece_training import (
+    TRAINERS,
+    TrainerSettings,
+    generate_tokens,
+    train_wordpiece,
+)
 
+VOCAB_FILE = "vocab.txt"
 NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
-LONGEST_WORD = 100  # characters; a longer word is [UNK] in BERT
+PLACEHOLDER = re.compile(r"\[unused\d+\]")
+# Word starts to which a continuation is appended in a test; two kinds, because a pre-tokenizer may
+# split letters from digits.
+STEMS = "a0"
+CARRIERS = 8  # word starts that are tried before a continuation counts as unreachable
+EXACT_WORD = {
+    "single_word": True,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Vocabulary:
-    """The tokens of a model by id, and how they tokenize a word.
+class WordPieceVocabulary(Vocabulary):
+    """A WordPiece vocabulary.
 
-    tokens: by id; special: special tokens.
-    whole: exact-word tokens, which only match a whole word; all other tokens are wordpieces.
-    continuation: prefix of tokens that continue a word; unknown: the unknown token.
-    longest_word: characters of the longest word that is tokenized; longer ones are unknown.
+    continuation: prefix of tokens that continue a word.
     """
 
-    tokens: tuple[str, ...]
-    special: frozenset[str]
-    whole: frozenset[str] = frozenset()
-    continuation: str = "##"
-    unknown: str = "[UNK]"
+    family = "wordpiece"
     longest_word: int = LONGEST_WORD
+    unknown: str = "[UNK]"
+    continuation: str = "##"
 
-    def __len__(self) -> int:
-        return len(self.tokens)
+    @property
+    def notation(self) -> Notation:
+        """Continuations are marked."""
+        return Notation(continuation=self.continuation)
 
-    def __contains__(self, token: object) -> bool:
-        return token in self.ids
+    @property
+    def continuation_name(self) -> str:
+        """What continuations are called in a message."""
+        return f"{self.continuation} pieces"
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """Id of each token."""
-        return {token: i for i, token in enumerate(self.tokens)}
+    def continues(self, token: str) -> bool:
+        """Return whether a token is a continuation of a word ("##oma")."""
+        mark = self.continuation
+        if not mark or not token.startswith(mark) or token == mark:
+            return False
+        return token not in self.special and token not in self.whole
+
+    def body(self, token: str) -> str:
+        """Return the text of a token without its mark: "##tension" → "tension"."""
+        if not self.continues(token):
+            return token
+        return token.removeprefix(self.continuation)
+
+    def spell(self, body: str, continues: bool = False) -> str:
+        """Return the token with this text: "tension", as a continuation → "##tension"."""
+        if continues:
+            return self.continuation + body
+        return body
+
+    def is_placeholder(self, token: str) -> bool:
+        """Return whether a token is one of BERT's slots [unused0], [unused1], …"""
+        return PLACEHOLDER.fullmatch(token) is not None
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """BERT's special tokens by role; the unknown token is that of the model."""
+        return {
+            "pad": "[PAD]",
+            "unk": self.unknown,
+            "cls": "[CLS]",
+            "sep": "[SEP]",
+            "mask": "[MASK]",
+        }
 
     @cached_property
     def _wordpiece(self) -> models.WordPiece:
@@ -78,13 +148,6 @@ class Vocabulary:
             continuing_subword_prefix=self.continuation,
         )
 
-    def continues(self, token: str) -> bool:
-        """Return whether a token is a continuation of a word ("##oma")."""
-        mark = self.continuation
-        if not mark or not token.startswith(mark) or token == mark:
-            return False
-        return token not in self.special and token not in self.whole
-
     def tokenize(self, word: str) -> tuple[str, ...]:
         """Return the wordpieces of one normalized word: "hypertension" → ("hyper", "##tension")."""
         if word in self.whole:
@@ -92,12 +155,7 @@ class Vocabulary:
         return tuple(token.value for token in self._wordpiece.tokenize(word))
 
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
-        """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a").
-
-        A continuation is tokenized as a continuation, never as the start of a word.
-        without: leave the token itself out, to see its wordpieces before it was added.
-        Returns ("[UNK]",) if no wordpieces spell the token.
-        """
+        """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a")."""
         if token in self.whole and not without:
             return (token,)
         if not token:  # the empty token of a faulty published vocabulary: no wordpiece spells it
@@ -124,75 +182,225 @@ class Vocabulary:
                 return piece
         return None
 
-    def without(self, tokens: Collection[str]) -> "Vocabulary":
-        """Return the vocabulary without some tokens; the ids after them move up."""
-        left = tuple(token for token in self.tokens if token not in tokens)
-        return replace(
-            self,
-            tokens=left,
-            special=self.special.intersection(left),
-            whole=self.whole.intersection(left),
+    def build_word_table(
+        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
+    ) -> LongestMatchTable:
+        """Prepare words and their counts for many tokenizations without some of the tokens."""
+        return build_word_table(self, counts, continuations)
+
+    def explain_unreachable(
+        self, token: str, splitter: Splitter, exact: bool = False
+    ) -> str | None:
+        """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if
+        it can.
+
+        A continuation can be emitted if a word can contain it after its first character: "##oma"
+        can, "##-" cannot in BERT.
+        exact: the token would be an exact-word token; CJK characters can only be WordPiece entries.
+        """
+        if token in self.special:
+            return SPECIAL
+        body = token.removeprefix(self.continuation)
+        stems = STEMS if body != token else ("",)
+        if not body:
+            return NEVER_ONE_WORD
+        if len(body) + len(stems[0]) > self.longest_word:
+            return TOO_LONG
+        if not any(splitter.yields(stem + body) for stem in stems):
+            return NEVER_ONE_WORD
+        return SPACED if exact and not splitter.keeps(token) else None
+
+    def find_unreachable(
+        self, splitter: Splitter, tokens: Iterable[str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the tokens that no text can produce, given normalizer, pre-tokenizer and longest
+        match.
+
+        tokens: the tokens to examine (None: all). Special tokens always count as reachable.
+
+        - A word start is reachable if the splitter keeps it as one word.
+        - A continuation is reachable if the splitter keeps a carrier followed by it as one word. A
+          carrier is a word start that is no prefix of a longer one, so longest match takes it
+          first; the rest is the continuation, and is taken as a whole.
+        - A token longer than `longest_word` is never reachable.
+
+        Example: "##oma" behind the carrier "tachy": tachyoma → tachy ##oma.
+        """
+        carriers = self._find_carriers(splitter)
+        examined = self.tokens if tokens is None else tokens
+        return tuple(
+            token for token in examined if not self._is_reachable(token, splitter, carriers)
         )
 
-    def find_words_with(self, piece: str, words: Iterable[str]) -> list[str]:
-        """Return the words whose wordpieces include `piece`: "##chy" → ["tachycardia"]."""
-        body = piece.removeprefix(self.continuation)
-        return [word for word in words if body in word and piece in self.tokenize(word)]
+    def _is_reachable(self, token: str, splitter: Splitter, carriers: tuple[str, ...]) -> bool:
+        place = self.position(token)
+        if place == "special":
+            return True
+        if place == "whole word":
+            return splitter.keeps(token)
+        words = [token]
+        if place == "continuation":
+            words = [carrier + self.body(token) for carrier in carriers]
+        return any(len(word) <= self.longest_word and splitter.yields(word) for word in words)
+
+    def _find_carriers(self, splitter: Splitter) -> tuple[str, ...]:
+        """Return up to CARRIERS word starts of letters and digits that no longer word start begins
+        with: ASCII ones first, then the shortest.
+        """
+        starts = sorted(token for token in self.tokens if self.position(token) == "word start")
+        ends = (
+            one
+            for one, following in zip(starts, [*starts[1:], ""], strict=False)
+            if not following.startswith(one)
+        )
+        kept = (token for token in ends if token.isalnum() and splitter.yields(token))
+        return tuple(
+            sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS]
+        )
+
+    def is_irreplaceable(self, token: str) -> bool:
+        """Return whether no single-character tokens, which are never removed, spell the token."""
+        continues = self.continues(token)
+        for character in self.body(token):
+            if self.spell(character, continues) not in self.ids:
+                return True
+            continues = True
+        return False
 
 
-def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer:
-    """Read the fast tokenizer of a model folder, or build one from a vocab.txt.
+class WordPieceFamily(TokenizerFamily):
+    """The WordPiece tokenizers."""
 
-    Stored truncation and padding are switched off.
-    lowercase: casing of a vocab.txt; None to infer it from the tokens. A folder stores its casing.
-    Raises InputError if there is no vocabulary, or if the tokenizer is not WordPiece.
-    """
-    path = Path(path)
-    if path.is_dir():
-        if lowercase is not None:
+    name = "wordpiece"
+    title = "WordPiece (BERT-type)"
+    trainers = TRAINERS
+
+    def recognizes(self, content: Json) -> bool:
+        """Return whether the model of a tokenizer is WordPiece, which is the default type."""
+        return bool(content["model"].get("type", "WordPiece") == "WordPiece")
+
+    def check_model(self, model: Json) -> dict[str, int]:
+        """Check the model of a tokenizer.json; return its ids by token."""
+        return check_wordpiece_model(model)
+
+    def read_vocabulary(self, tokenizer: Tokenizer) -> WordPieceVocabulary:
+        """Return the vocabulary of a tokenizer; added tokens that are not special match whole
+        words.
+        """
+        special, whole = split_added_tokens(tokenizer)
+        return WordPieceVocabulary(
+            list_tokens(tokenizer),
+            special=special,
+            whole=whole,
+            continuation=tokenizer.model.continuing_subword_prefix,
+            unknown=tokenizer.model.unk_token,
+            longest_word=tokenizer.model.max_input_chars_per_word,
+        )
+
+    def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
+        """Return why no model can be used with a tokenizer: it lacks its unknown token."""
+        unknown = tokenizer.model.unk_token
+        if tokenizer.token_to_id(unknown) is None:
+            return f"its vocabulary lacks {unknown}, its unknown token"
+        return None
+
+    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+        """Build BERT's tokenizer from the vocab.txt of a folder; None if it has none."""
+        if not (folder / VOCAB_FILE).is_file():
+            return None
+        return build_tokenizer(read_tokens(folder / VOCAB_FILE), **_read_flags(folder))
+
+    def build_from_file(self, path: Path, lowercase: bool | None = None) -> Tokenizer:
+        """Build BERT's tokenizer from a vocab.txt."""
+        return build_tokenizer(read_tokens(path), lowercase)
+
+    def inspect_file(
+        self, path: Path, lowercase: bool | None = None
+    ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
+        """Read a vocab.txt as it is, with its faults."""
+        listing = read_listing(path)
+        if lowercase is None:
+            lowercase = is_lowercase(listing.tokens)
+        special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
+        vocabulary = WordPieceVocabulary(listing.tokens, special)
+        return vocabulary, Splitter.bert(lowercase), listing.faults
+
+    def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
+        """Return the kinds of words that may be wordpieces: ##continuations and [unused] slots."""
+        return WordPieceVocabulary((), frozenset()).find_kinds(words, words)
+
+    def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
+        """Return a copy in which each of `tokens`, as a whole word, is one token with the next
+        free id: an added token that matches single words.
+        """
+        changed = from_json(_fill_gaps(tokenizer))
+        changed.add_tokens(
+            [AddedToken(token, single_word=True, normalized=True) for token in tokens]
+        )
+        return changed
+
+    def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
+        """Return a copy whose WordPiece vocabulary also has `tokens`, with the next free ids.
+
+        Raises InputError if there are exact-word tokens: their ids must follow all wordpieces.
+        """
+        content, vocabulary = _fill_gaps(tokenizer), self.read_vocabulary(tokenizer)
+        if vocabulary.whole:
             raise InputError(
-                f"{path} stores its own casing.", "Give the casing of a vocab.txt only."
+                f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot"
+                " be inserted after them.",
+                'Add words with tokenizer = "exact-word" in the recipe, or start from the model'
+                " without exact-word tokens.",
             )
-        tokenizer = _read_folder(path)
-    else:
-        tokenizer = build_tokenizer(read_tokens(path), lowercase)
-    _check_kind(path, type(tokenizer.model).__name__)
-    if tokenizer.token_to_id(tokenizer.model.unk_token) is None:
-        raise InputError(
-            f"{path}: its vocabulary lacks {tokenizer.model.unk_token}, its unknown token.",
-            "Correct the files: no model can be made from them.",
-        )
-    tokenizer.no_truncation()  # a stored limit (128 in MiniLM) would silently truncate long text
-    tokenizer.no_padding()
-    return tokenizer
+        first = len(vocabulary)
+        content["model"]["vocab"].update({token: first + i for i, token in enumerate(tokens)})
+        return from_json(content)
 
+    def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
+        """Return a copy with other tokens and ids; normalizer and template are kept.
 
-def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    """Return the Vocabulary of a WordPiece tokenizer, with its added tokens.
+        Exact-word tokens that are kept stay such; those of a vocabulary taken over become such.
+        """
+        content = to_json(tokenizer)
+        ids, whole = vocabulary.ids, vocabulary.whole
+        before = self.read_vocabulary(tokenizer).whole
+        content["model"]["vocab"] = {token: i for token, i in ids.items() if token not in whole}
+        added = [
+            token
+            for token in content["added_tokens"]
+            if token["content"] in ids and token["content"] not in before - whole
+        ]
+        added += [{"content": token, **EXACT_WORD} for token in whole - before]
+        numbered = ({**token, "id": ids[token["content"]]} for token in added)
+        content["added_tokens"] = sorted(numbered, key=lambda token: int(token["id"]))
+        renumber_special(content["post_processor"], ids)
+        return from_json(content)
 
-    An id without a token is named `[no token 7]`.
-    """
-    model = tokenizer.model
-    ids = tokenizer.get_vocab(with_added_tokens=True)
-    tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
-    for token, i in ids.items():
-        tokens[i] = token
-    pieces = tokenizer.get_vocab(with_added_tokens=False)
-    special: set[str] = set()
-    whole: set[str] = set()
-    for added in tokenizer.get_added_tokens_decoder().values():
-        if added.special:
-            special.add(added.content)
-        elif added.content not in pieces:
-            whole.add(added.content)
-    return Vocabulary(
-        tuple(tokens),
-        special=frozenset(special),
-        whole=frozenset(whole),
-        continuation=model.continuing_subword_prefix,
-        unknown=model.unk_token,
-        longest_word=model.max_input_chars_per_word,
-    )
+    def generate_tokens(
+        self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
+    ) -> Iterator[str]:
+        """Generate the alphabet, then the tokens of the merges."""
+        mark = vocabulary.notation.continuation
+        return generate_tokens(counts, TrainerSettings(trainer), mark)
+
+    def train(
+        self, counts: Mapping[str, int], size: int, trainer: str, progress: Progress = silent
+    ) -> tuple[str, ...]:
+        """Train a vocabulary of at most `size` tokens."""
+        return train_wordpiece(counts, size, TrainerSettings(trainer), progress)
+
+    def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
+        """Build BERT's tokenizer over trained tokens."""
+        return build_tokenizer(tokens, lowercase)
+
+    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
+        """Write BERT's tokenizer over trained tokens into a model folder."""
+        from transformers import BertTokenizer
+
+        ids = {token: i for i, token in enumerate(tokens)}
+        tokenizer = BertTokenizer(vocab=ids, do_lower_case=lowercase)
+        tokenizer.model_max_length = max_length
+        tokenizer.save_pretrained(folder)
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
@@ -249,42 +457,7 @@ def is_lowercase(tokens: tuple[str, ...]) -> bool:
     return not any(token != token.lower() for token in tokens if not token.startswith("["))
 
 
-def _read_folder(folder: Path) -> Tokenizer:
-    """Read the tokenizer.json of a folder, or build BERT's tokenizer from its vocab.txt."""
-    content = check_tokenizer_files(folder)
-    if content is not None:
-        _check_kind(folder, str(content["model"].get("type", "WordPiece")))
-        try_parts(content)
-        with TokenizerErrors(
-            f"{folder / TOKENIZER} cannot be read", "Download or save the model again."
-        ):
-            return Tokenizer.from_file(str(folder / TOKENIZER))
-    if (folder / "vocab.txt").is_file():
-        return build_tokenizer(read_tokens(folder / "vocab.txt"), **_stored_flags(folder))
-    kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
-    if (folder / "vocab.json").is_file() or kinds[".model"]:
-        raise InputError(
-            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt supports only"
-            " WordPiece (BERT-type) models.",
-            "Choose a BERT-type model, such as bert-base-uncased.",
-        )
-    raise InputError(
-        f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
-        "A model needs its vocabulary: copy the tokenizer's files into the folder of the weights.",
-    )
-
-
-def _check_kind(path: Path, kind: str) -> None:
-    """Raise InputError unless the model of a tokenizer is WordPiece."""
-    if kind != "WordPiece":
-        raise InputError(
-            f"{path}: its tokenizer is {kind[:40]}, but vocadapt supports only WordPiece"
-            " (BERT-type) models.",
-            "Choose a BERT-type model, such as bert-base-uncased.",
-        )
-
-
-def _stored_flags(folder: Path) -> dict[str, bool]:
+def _read_flags(folder: Path) -> dict[str, bool]:
     """Return the settings of BERT's normalizer in tokenizer_config.json, under the normalizer's own
     keys.
     """
@@ -295,3 +468,14 @@ def _stored_flags(folder: Path) -> dict[str, bool]:
         for key, name in NORMALIZER_FLAGS.items()
         if isinstance(stored.get(key), bool)
     }
+
+
+def _fill_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find
+    the next free id.
+    """
+    content = to_json(tokenizer)
+    known = tokenizer.get_vocab(with_added_tokens=True)
+    named = enumerate(list_tokens(tokenizer))
+    content["model"]["vocab"].update({token: i for i, token in named if token not in known})
+    return content

@@ -8,13 +8,12 @@ token that is smaller as text, so the same counts give the same vocabulary in an
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.vocabulary.families.merging import Pieces, Score, merge_best_pairs
-from vocadapt.vocabulary.families.wordpiece import LONGEST_WORD, SPECIAL_TOKENS
+from vocadapt.vocabulary.families.vocab_file import LONGEST_WORD, SPECIAL_TOKENS
 
 ALPHABET = 1000  # characters that are kept, the most frequent ones; words with others become [UNK]
 MIN_COUNT = 2  # a pair that occurs once is no evidence for a token
@@ -134,16 +133,6 @@ def generate_tokens(
         if token not in seen:
             seen.add(token)
             yield token
-
-
-def count_sentences(sentences: Path) -> Counter[str]:
-    """Count the words of a file of space-separated words, one sentence per line."""
-    counts: Counter[str] = Counter()
-    with sentences.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            counts.update(line.rstrip("\n").split(" "))
-    del counts[""]
-    return counts
 
 
 def _keep_alphabet(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:

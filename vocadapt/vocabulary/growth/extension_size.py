@@ -14,7 +14,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.vocabulary.growth.retokenization import Ints, build_word_table
+from vocadapt.vocabulary.families.word_table import Ints
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 STEPS = 9  # default number of sizes above 0; each is half of the next
@@ -87,7 +87,7 @@ def measure_extension_curve(
             f" {max(sizes)}."
         )
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
-    table, n_old = build_word_table(plan.after, counts), len(plan.base)
+    table, n_old = plan.after.build_word_table(counts), len(plan.base)
     n_words = sum(counts.values())
     curve: list[ExtensionSize] = []
     occurrences = np.zeros(total, dtype=np.int64)

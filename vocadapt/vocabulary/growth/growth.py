@@ -12,14 +12,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.growth.retokenization import (
-    Ints,
-    Mask,
-    Tokenization,
-    WordTable,
-    build_word_table,
-)
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, count_removed, rank_removable
 
@@ -60,7 +54,7 @@ class Reducer:
     @cached_property
     def table(self) -> WordTable:
         """The words of the text, prepared for tokenization."""
-        return build_word_table(self.vocabulary, self.counts)
+        return self.vocabulary.build_word_table(self.counts)
 
     @cached_property
     def tokenization(self) -> Tokenization:
@@ -77,7 +71,8 @@ class Reducer:
         """Occurrences of each token in the text, by id, (V,) int64; [UNK] included."""
         counts = self.table.count_occurrences(self.tokenization).astype(np.int64)
         unknown_words = int(self.table.counts[self.tokenization.unknown].sum())
-        counts[self.vocabulary.ids[self.vocabulary.unknown]] += unknown_words
+        if unknown_words:
+            counts[self.vocabulary.ids[self.vocabulary.unknown]] += unknown_words
         return counts
 
     @cached_property

@@ -5,7 +5,7 @@ counts.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 
 MOST_PIECES = 6  # last class of the profile: this many wordpieces or more
 

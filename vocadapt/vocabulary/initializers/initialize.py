@@ -27,7 +27,6 @@ from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.initializers.simple import SIMPLE
 from vocadapt.vocabulary.initializers.sparse import SPARSE
 from vocadapt.vocabulary.initializers.transfer import TRANSFER
-from vocadapt.vocabulary.overlap import position
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 __all__ = [
@@ -101,4 +100,4 @@ def _find_continuations(
     plan: VocabularyPlan, tokens: tuple[str, ...] | list[str]
 ) -> NDArray[np.bool_]:
     """Return which tokens are continuations, (tokens,) bool."""
-    return np.array([position(token, plan.base) == "continuation" for token in tokens], dtype=bool)
+    return np.array([plan.base.position(token) == "continuation" for token in tokens], dtype=bool)

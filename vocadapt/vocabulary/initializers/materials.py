@@ -16,7 +16,6 @@ from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.settings import DistilSettings
-from vocadapt.vocabulary.overlap import position
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 NO_VECTOR = "without a vector in the target space"
@@ -101,7 +100,7 @@ class Materials:
 
     plan: vocabulary plan; its `new_embeddings` are the tokens to initialize.
     model: wordpiece embeddings of the model.
-    domain: word vectors of the domain.
+    domain: word vectors of the domain, by token (see `Vocabulary.spell_words`).
     alignment: fitted from the domain (or from the target, without a domain) to the model.
     target: embeddings of a target model, or vectors trained on a text tokenized by its vocabulary.
     distiller: trains embeddings on a text; slow, so it reports its progress.
@@ -212,7 +211,7 @@ def list_trained_tokens(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str
     return [
         token
         for token in base.tokens
-        if token in model and position(token, base) not in ("special", "unused")
+        if token in model and base.position(token) not in ("special", "unused")
     ]
 
 

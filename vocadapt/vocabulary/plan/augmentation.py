@@ -8,19 +8,13 @@ takes candidates from the front until there are enough.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.families.wordpiece_training import (
-    TRAINERS,
-    TrainerSettings,
-    generate_tokens,
-)
-from vocadapt.vocabulary.growth.retokenization import build_word_table
-from vocadapt.vocabulary.plan.reachable import SPECIAL, explain_unreachable
+from vocadapt.vocabulary.families import FAMILIES, Vocabulary, list_trainers
+from vocadapt.vocabulary.families.vocabulary import SPECIAL
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     Reduction,
@@ -57,8 +51,7 @@ class AugmentationMaterials:
         if self.kept is None:
             return self.base
         stays = self.kept | self.base.special | {self.base.unknown}
-        tokens = tuple(token for token in self.base.tokens if token in stays)
-        return replace(self.base, tokens=tokens, whole=self.base.whole & stays)
+        return self.base.with_tokens(token for token in self.base.tokens if token in stays)
 
     @cached_property
     def words(self) -> tuple[tuple[str, int], ...]:
@@ -66,7 +59,7 @@ class AugmentationMaterials:
         return tuple(sorted((self.counts or {}).items(), key=lambda item: (-item[1], item[0])))
 
 
-Candidates = Iterable[str]  # best first, with the continuation mark of the base
+Candidates = Iterable[str]  # tokens as the base spells them, best first
 
 
 @dataclass(frozen=True)
@@ -159,9 +152,9 @@ def _explain_skipped(
         return SPECIAL
     if token in materials.staying:
         return SPECIAL if token in materials.base.special else IN_VOCABULARY
-    if chosen.makes_words and token.startswith(materials.base.continuation):
+    if chosen.makes_words and materials.base.continues(token):
         return LIKE_A_CONTINUATION
-    return explain_unreachable(token, materials.base, materials.splitter, materials.exact)
+    return materials.base.explain_unreachable(token, materials.splitter, materials.exact)
 
 
 def _rank_target(materials: AugmentationMaterials) -> Candidates:
@@ -188,36 +181,39 @@ def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
 def _rank_reversed(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
     target, counted = materials.target, REDUCTIONS[settings.heuristic].needs_counts
     assert target is not None
-    table = build_word_table(target, materials.counts or {}) if counted else None
+    table = target.build_word_table(materials.counts or {}) if counted else None
     leaving = [target.tokens[i] for i in rank_removable(target, settings, table)]
     leaves = frozenset(leaving)
     return [*(token for token in target.tokens if token not in leaves), *reversed(leaving)]
 
 
 def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iterator[str]:
-    """Return tokens of the target with the continuation mark of the base."""
-    assert materials.target is not None
-    theirs, ours = materials.target.continuation, materials.base.continuation
-    return (
-        ours + token.removeprefix(theirs) if token.startswith(theirs) else token for token in tokens
-    )
+    """Yield tokens of the target as the base spells them."""
+    target, base = materials.target, materials.base
+    assert target is not None
+    for token in tokens:
+        if target.position(token) in ("continuation", "word start"):
+            yield base.spell(target.body(token), target.continues(token))
+        else:
+            yield token
 
 
 def _rank_words(materials: AugmentationMaterials) -> Candidates:
-    return (word for word, _ in materials.words)
+    return (materials.base.spell(word) for word, _ in materials.words)
 
 
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
     tokenize = materials.staying.tokenize
     saved = {word: count * (len(tokenize(word)) - 1) for word, count in materials.words}
-    return sorted(saved, key=lambda word: -saved[word])
+    ranked = sorted(saved, key=lambda word: -saved[word])
+    return (materials.base.spell(word) for word in ranked)
 
 
 def _train(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
     """Return a ranking by wordpieces trained on the text: the alphabet, then merge by merge."""
-    return lambda materials: generate_tokens(
-        materials.counts or {}, TrainerSettings(trainer), materials.base.continuation
+    return lambda materials: FAMILIES[materials.base.family].generate_tokens(
+        materials.base, materials.counts or {}, trainer
     )
 
 
@@ -253,6 +249,6 @@ AUGMENTATIONS: dict[str, Augmentation] = {
             trainer.source,
             ("counts",),
         )
-        for name, trainer in TRAINERS.items()
+        for name, trainer in list_trainers().items()
     },
 }

@@ -6,14 +6,14 @@ the old model, or new.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
@@ -138,8 +138,7 @@ class VocabularyPlan:
     @cached_property
     def after(self) -> Vocabulary:
         """The vocabulary after the plan, with the new tokens as wordpieces."""
-        whole = self.base.whole.intersection(self.tokens) if self.whole is None else self.whole
-        return replace(self.base, tokens=self.tokens, whole=whole)
+        return self.base.with_tokens(self.tokens, self.whole)
 
     @cached_property
     def added_tokens(self) -> tuple[str, ...]:
@@ -193,5 +192,5 @@ class VocabularyPlan:
             "replaced_tokens": list(self.replaced),
             "dropped_tokens": list(self.dropped),
             "silent_tokens": list(self.unreachable),
-            "continuation": self.base.continuation,
+            **asdict(self.base.notation),
         }

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.overlap import find_unreachable
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     AugmentationMaterials,
@@ -21,7 +21,6 @@ from vocadapt.vocabulary.plan.augmentation import (
     propose,
 )
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.plan.reachable import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
@@ -56,20 +55,20 @@ def plan_vocabulary(
     """Make the plan that the settings describe; raises InputError if a source is missing."""
     settings = settings or PlanSettings()
     if sources.target is not None:
-        _check_mark(vocabulary, sources.target)
+        _check_notation(vocabulary, sources.target)
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
     return renew_all(plan) if settings.renew else plan
 
 
-def _check_mark(vocabulary: Vocabulary, target: Vocabulary) -> None:
-    """Raise InputError if the target marks continuations differently: they could never match."""
-    if target.continuation != vocabulary.continuation:
-        ours, theirs = repr(vocabulary.continuation), repr(target.continuation)
-        raise InputError(
-            f"The target marks the continuation of a word by {theirs}, the model by {ours}: its"
-            " tokens could never be produced.",
-            f"Give a target whose continuations begin with {ours}.",
-        )
+def _check_notation(vocabulary: Vocabulary, target: Vocabulary) -> None:
+    """Raise InputError if the target marks tokens differently: they could never match."""
+    if target.notation == vocabulary.notation:
+        return
+    raise InputError(
+        f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"
+        " could never be produced.",
+        "Give a target that marks tokens as the model does.",
+    )
 
 
 def plan_needs(settings: PlanSettings) -> frozenset[str]:
@@ -110,13 +109,14 @@ def plan_from_words(
     if settings.kind == "replace":
         shared = tuple(
             token
-            for token in vocabulary.tokens
-            if token in domain and token not in vocabulary.special
+            for token, name in zip(vocabulary.tokens, vocabulary.names, strict=True)
+            if name in domain and token not in vocabulary.special
         )
     return VocabularyPlan(
         vocabulary,
         tuple(
-            AddedWord(word, vocabulary.tokenize(word), _get_count(domain, word)) for word in chosen
+            AddedWord(vocabulary.spell(word), vocabulary.tokenize(word), _get_count(domain, word))
+            for word in chosen
         ),
         shared,
         {reason: words for reason, words in left_out.items() if words},
@@ -135,7 +135,7 @@ def split_addable_words(
     reachable = list[str]()
     cannot: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
-        if word in vocabulary:
+        if vocabulary.spell(word) in vocabulary:
             continue
         if len(word) > vocabulary.longest_word:
             cannot[TOO_LONG].append(word)
@@ -297,7 +297,10 @@ def _propose(
 
 
 def _describe_added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
-    count = None if sources.counts is None else sources.counts.get(token, 0)
+    count = None
+    if sources.counts is not None:
+        is_word = vocabulary.spell(vocabulary.body(token)) == token
+        count = sources.counts.get(vocabulary.body(token), 0) if is_word else 0
     return AddedWord(token, vocabulary.tokenize_token(token), count)
 
 
@@ -326,7 +329,7 @@ def _plan_order(
     )
     whole = sources.target.whole.intersection(order) if sources.target else None
     plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
-    return replace(plan, unreachable=find_unreachable(plan.after, splitter, plan.added_tokens))
+    return replace(plan, unreachable=plan.after.find_unreachable(splitter, plan.added_tokens))
 
 
 def _get_count(space: EmbeddingSpace, word: str) -> int | None:

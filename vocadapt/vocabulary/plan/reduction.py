@@ -36,9 +36,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-from vocadapt.vocabulary.growth.retokenization import Ints, WordTable, build_word_table
-from vocadapt.vocabulary.overlap import body, position
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.families.word_table import Ints, WordTable
 
 MIN_LENGTH = 4  # characters of a token that may be removed
 FAST_2023 = "Fast 2023, section 4.4.4"
@@ -99,7 +98,7 @@ def select_removed_tokens(
         return ()
     table = None
     if counts and REDUCTIONS[settings.heuristic].needs_counts:
-        table = build_word_table(vocabulary, counts)
+        table = vocabulary.build_word_table(counts)
     ranked = rank_removable(vocabulary, settings, table)
     return tuple(vocabulary.tokens[i] for i in np.sort(ranked[:n_removed]))
 
@@ -162,25 +161,15 @@ def group_protected_tokens(
     """Return the tokens that are never removed, by reason; a token has the first that applies."""
     reasons: dict[str, list[str]] = {SPECIAL: [], SHORT: [], NEEDED: []}
     for token in vocabulary.tokens:
-        place, text = position(token, vocabulary), body(token, vocabulary)
-        counted = token if count_marks else text
+        place = vocabulary.position(token)
+        counted = token if count_marks else vocabulary.body(token)
         if place == "special":
             reasons[SPECIAL].append(token)
         elif len(counted) < MIN_LENGTH:
             reasons[SHORT].append(token)
-        elif place != "unused" and not _is_spelled(text, place == "continuation", vocabulary):
+        elif place != "unused" and vocabulary.is_irreplaceable(token):
             reasons[NEEDED].append(token)
     return {reason: tuple(tokens) for reason, tokens in reasons.items()}
-
-
-def _is_spelled(text: str, continues: bool, vocabulary: Vocabulary) -> bool:
-    """Return whether single-character tokens, which are never removed, spell a text."""
-    marks = [vocabulary.continuation] * len(text)
-    if not continues:
-        marks[0] = ""
-    return all(
-        mark + character in vocabulary.ids for mark, character in zip(marks, text, strict=True)
-    )
 
 
 def _sort_last(
@@ -194,7 +183,7 @@ def _sort_longest(
 ) -> Ints:
     tokens = [vocabulary.tokens[i] for i in ids]
     if not settings.count_marks:
-        tokens = [body(token, vocabulary) for token in tokens]
+        tokens = [vocabulary.body(token) for token in tokens]
     return _sort_by(ids, [-len(token) for token in tokens])
 
 
@@ -289,17 +278,17 @@ def _damp_counts(table: WordTable, power: float) -> WordTable:
 def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float, zipf: float) -> WordTable:
     """Build a text of `size` words that contains each of the tokens alone, without placeholders."""
     tokens = [vocabulary.tokens[i] for i in ids]
-    tokens = [token for token in tokens if position(token, vocabulary) != "unused"]
+    tokens = [token for token in tokens if vocabulary.position(token) != "unused"]
     weights = np.arange(1, len(tokens) + 1) ** -zipf
     weights = weights * size / max(weights.sum(), 1e-9)
     starts: dict[str, float] = {}
     continuations: dict[str, float] = {}
     for token, weight in zip(tokens, weights.tolist(), strict=True):
-        if position(token, vocabulary) == "continuation":
-            continuations[body(token, vocabulary)] = weight
+        if vocabulary.position(token) == "continuation":
+            continuations[vocabulary.body(token)] = weight
         else:
-            starts[token] = weight
-    return build_word_table(vocabulary, starts, continuations)
+            starts[vocabulary.body(token)] = weight
+    return vocabulary.build_word_table(starts, continuations)
 
 
 def _sort_by(ids: Ints, keys: object) -> Ints:

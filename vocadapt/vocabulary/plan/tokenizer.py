@@ -6,101 +6,19 @@ code of Poerner et al.): the words enter the WordPiece vocabulary, so they also 
 beginning of longer words. *replacement* (Fast 2023): the vocabulary is a new one.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.tokenization import encode_batch
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.wordpiece import Vocabulary, vocabulary_of
+from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
-
-EXACT_WORD = {
-    "single_word": True,
-    "lstrip": False,
-    "rstrip": False,
-    "normalized": True,
-    "special": False,
-}
-
-
-def add_exact_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """Return a copy in which each of `words`, as a whole word, is one token with the next free id."""
-    changed = Tokenizer.from_str(json.dumps(_spec_without_gaps(tokenizer)))
-    changed.add_tokens([AddedToken(word, single_word=True, normalized=True) for word in words])
-    return changed
-
-
-def insert_wordpieces(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """Return a copy whose WordPiece vocabulary also has `words`, with the next free ids.
-
-    Raises InputError if there are exact-word tokens: their ids must follow all wordpieces.
-    """
-    spec, vocabulary = _spec_without_gaps(tokenizer), vocabulary_of(tokenizer)
-    if vocabulary.whole:
-        raise InputError(
-            f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot be"
-            " inserted after them.",
-            'Add words with tokenizer = "exact-word" in the recipe, or start from the model without'
-            " exact-word tokens.",
-        )
-    first = len(vocabulary)
-    spec["model"]["vocab"].update({word: first + i for i, word in enumerate(words)})
-    return Tokenizer.from_str(json.dumps(spec))
-
-
-def _spec_without_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find the
-    next free id.
-    """
-    spec: dict[str, Any] = json.loads(tokenizer.to_str())
-    known = tokenizer.get_vocab(with_added_tokens=True)
-    spec["model"]["vocab"].update(
-        {token: i for i, token in enumerate(vocabulary_of(tokenizer).tokens) if token not in known}
-    )
-    return spec
-
-
-def replace_vocabulary(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
-    """Return a copy with the plan's vocabulary and ids; normalizer and template are kept.
-
-    Exact-word tokens that are kept stay such; those of a vocabulary taken over become such.
-    """
-    spec: dict[str, Any] = json.loads(tokenizer.to_str())
-    whole, before = plan.after.whole, plan.base.whole
-    spec["model"]["vocab"] = {token: i for token, i in plan.ids.items() if token not in whole}
-    known = [
-        token
-        for token in spec["added_tokens"]
-        if token["content"] in plan.ids and token["content"] not in before - whole
-    ]
-    known += [{"content": token, **EXACT_WORD} for token in whole - before]
-    spec["added_tokens"] = sorted(
-        ({**token, "id": plan.ids[token["content"]]} for token in known),
-        key=lambda token: int(token["id"]),
-    )
-    _renumber(spec["post_processor"], plan.ids)
-    return Tokenizer.from_str(json.dumps(spec))
-
-
-def _renumber(part: Any, ids: Mapping[str, int]) -> None:
-    """Update the ids of the special tokens in a post-processor, at any depth."""
-    if not isinstance(part, dict):
-        return
-    for name in ("sep", "cls"):  # BertProcessing, RobertaProcessing
-        if name in part:
-            part[name] = [part[name][0], ids[part[name][0]]]
-    for special in part.get("special_tokens", {}).values():  # TemplateProcessing
-        special["ids"] = [ids[token] for token in special["tokens"]]
-    for inner in part.get("processors", ()):  # Sequence
-        _renumber(inner, ids)
 
 
 @dataclass(frozen=True)
@@ -117,15 +35,15 @@ class TokenizerMode:
 
 TOKENIZER_MODES = {
     "exact-word": TokenizerMode(
-        lambda tokenizer, plan: add_exact_words(tokenizer, plan.added_tokens),
+        lambda tokenizer, plan: family_of(tokenizer).add_exact_words(tokenizer, plan.added_tokens),
         "a whole word of the added list is one token; every other word is tokenized as before",
     ),
     "insertion": TokenizerMode(
-        lambda tokenizer, plan: insert_wordpieces(tokenizer, plan.added_tokens),
+        lambda tokenizer, plan: family_of(tokenizer).insert_tokens(tokenizer, plan.added_tokens),
         "the words join the WordPiece vocabulary and also match as the start of longer words",
     ),
     "replacement": TokenizerMode(
-        replace_vocabulary,
+        lambda tokenizer, plan: family_of(tokenizer).replace_vocabulary(tokenizer, plan.after),
         "the WordPiece vocabulary is replaced: tokens may be removed and moved",
         True,
     ),
@@ -149,8 +67,7 @@ def adapt_tokenizer(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
         )
-    prefix = plan.base.continuation
-    within = [token for token in plan.added_tokens if token.startswith(prefix)]
+    within = [token for token in plan.added_tokens if plan.base.continues(token)]
     if within and mode == "exact-word":
         raise InputError(
             f"{len(within):,} of {len(plan.added):,} new tokens are continuations, {within[0]!r} first:"

@@ -5,11 +5,11 @@ WordPiece takes, at each place of a word, the longest token that matches there. 
 match at one place are prefixes of one another, so two tables that do not depend on what is removed
 are enough:
 
-1. `WordTable.longest`: at each place of each word, the longest token of the whole vocabulary.
-2. `WordTable.shorter`: for each token, the next shorter token that is a prefix of it.
+1. `LongestMatchTable.longest`: at each place of each word, the longest token of the whole vocabulary.
+2. `LongestMatchTable.shorter`: for each token, the next shorter token that is a prefix of it.
 
 If some tokens are removed, the token taken at a place is the first one on the chain longest →
-shorter → shorter … that is still there (`WordTable.replace_removed`).
+shorter → shorter … that is still there (`replace_removed`).
 
 Example: "hypertension" with the tokens hyper, h, ##y, ##per, ##tension, ##ten, ##sion.
 
@@ -25,41 +25,22 @@ is accepted: the library reads a word that begins with ## as a continuation; BER
 splits at #, so no such word occurs.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.wordpiece import Vocabulary
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from vocadapt.vocabulary.families.vocabulary import Vocabulary
+from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable, sum_by_id
 
 UNREADABLE = 10**6  # number of pieces of a rest of a word that cannot be tokenized
 WORD_START, CONTINUATION = 0, 1  # root nodes of the two prefix trees
 
 
 @dataclass(frozen=True, eq=False)
-class Tokenization:
-    """The wordpieces of all words of a WordTable.
-
-    pieces: (words,) int64, number of wordpieces of each word; 1 for an unknown word ([UNK]).
-    unknown: (words,) bool, whether a word becomes [UNK].
-    places, tokens, words: (all wordpieces,) int64, the place in the table at which each wordpiece
-        begins, its token id, and the index of its word. Unknown words have none.
-    """
-
-    pieces: Ints
-    unknown: Mask
-    places: Ints
-    tokens: Ints
-    words: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class WordTable:
+class LongestMatchTable(WordTable):
     """Distinct words with their counts, written one after the other: one place for each character,
     and one for the end of each word.
 
@@ -74,7 +55,6 @@ class WordTable:
     readable: (words,) bool, False if the word is longer than the model reads.
     """
 
-    counts: NDArray[np.float64]
     longest: Ints
     shorter: Ints
     length: Ints
@@ -134,18 +114,6 @@ class WordTable:
         known = ~unknown[words]
         return Tokenization(pieces, unknown, places[known], tokens[known], words[known])
 
-    def count_tokens(self, removed: Mask | None = None) -> int:
-        """Count the wordpieces of the whole text without the tokens in `removed` (V,); an unknown
-        word is one.
-        """
-        return round(float(self.counts @ self.tokenize(removed).pieces))
-
-    def count_occurrences(self, tokenization: Tokenization) -> NDArray[np.float64]:
-        """Count how often each token occurs in the text, by id, (V,) float64; [UNK] is not
-        counted.
-        """
-        return _sum_by_id(tokenization.tokens, self.counts[tokenization.words], self.size)
-
     def count_pieces_from(self, match: Ints) -> Ints:
         """Count the wordpieces of the rest of the word from each place on, (places,) int64;
         UNREADABLE or more if it cannot be tokenized.
@@ -171,7 +139,7 @@ class WordTable:
         places = tokenization.places
         additional = 1 + rest[places + shorter_length] - rest[places]
         weights = self.counts[tokenization.words] * additional
-        return _sum_by_id(tokenization.tokens, weights, self.size)
+        return sum_by_id(tokenization.tokens, weights, self.size)
 
     @cached_property
     def _places_by_distance(self) -> list[Ints]:
@@ -190,12 +158,8 @@ def build_word_table(
     vocabulary: Vocabulary,
     counts: Mapping[str, float],
     continuations: Mapping[str, float] | None = None,
-) -> WordTable:
-    """Build the table of some words and their counts for a vocabulary.
-
-    continuations: texts of continuation tokens without their mark, each with a weight. They are
-    tokenized as continuations, and follow the words in the table.
-    """
+) -> LongestMatchTable:
+    """Build the table of some words and their counts; see `Vocabulary.build_word_table`."""
     words, rests = list(counts), list(continuations or ())
     texts = words + rests
     # 1. One place for each character, and one behind each word.
@@ -214,7 +178,7 @@ def build_word_table(
         if word in vocabulary.whole:
             whole[i] = vocabulary.ids[word]
     weights = [*counts.values(), *(continuations or {}).values()]
-    return WordTable(
+    return LongestMatchTable(
         np.array(weights, dtype=np.float64),
         longest,
         trees.shorter,
@@ -226,18 +190,6 @@ def build_word_table(
     )
 
 
-def _sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Sum the weights of each id, (size,) float64; ids of `size` and above are ignored."""
-    return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
-
-
-def token_mask(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
-    """Return a mask over the ids of a vocabulary, (V,) bool, that is True for `tokens`."""
-    mask = np.zeros(len(vocabulary), dtype=np.bool_)
-    mask[[vocabulary.ids[token] for token in tokens]] = True
-    return mask
-
-
 @dataclass(frozen=True, eq=False)
 class _PrefixTrees:
     """The tokens of a vocabulary as two prefix trees (tries): of word starts, and of continuations.
@@ -246,7 +198,7 @@ class _PrefixTrees:
     edges: (edges,) int64, parent node · number of letters + letter, sorted.
     children: (edges,) int64, the node to which each edge leads.
     token: (nodes,) int64, id of the longest token on the path from the root to a node, or V.
-    shorter, length: as in WordTable.
+    shorter, length: as in LongestMatchTable.
     """
 
     alphabet: Ints
@@ -334,26 +286,10 @@ def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
 
 def _list_token_bodies(vocabulary: Vocabulary) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield id, tree and text (without its mark) of each token that longest match can take."""
-    mark = vocabulary.continuation
     for i, token in enumerate(vocabulary.tokens):
         if token in vocabulary.whole:
             continue
-        if token.startswith(mark) and token != mark:
-            yield i, (CONTINUATION, token.removeprefix(mark))
+        if vocabulary.continues(token):
+            yield i, (CONTINUATION, vocabulary.body(token))
         elif token:
             yield i, (WORD_START, token)
-
-
-def group_tokens_by_word(
-    words: Sequence[str], tokenization: Tokenization, vocabulary: Vocabulary
-) -> dict[str, tuple[str, ...]]:
-    """Return the tokens of each word as text, for display and for tests."""
-    order = np.lexsort((tokenization.places, tokenization.words))
-    by_word: dict[str, list[str]] = {word: [] for word in words}
-    word_of_piece = tokenization.words[order].tolist()
-    token_of_piece = tokenization.tokens[order].tolist()
-    for word, token in zip(word_of_piece, token_of_piece, strict=True):
-        by_word[words[word]].append(vocabulary.tokens[token])
-    for word in np.flatnonzero(tokenization.unknown).tolist():
-        by_word[words[word]] = [vocabulary.unknown]
-    return {word: tuple(pieces) for word, pieces in by_word.items()}

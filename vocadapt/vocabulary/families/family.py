@@ -1,0 +1,292 @@
+"""TokenizerFamily: what differs between kinds of tokenizers, and the registry of the families.
+
+A family reads, builds, trains and edits the tokenizers of one kind; its Vocabulary spells tokens
+and tokenizes words. To add one: derive both classes in a file of its own, and call
+`register_family`. Nothing else names a family.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.extensions import register
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.tokenization import TokenizerErrors
+from vocadapt.vocabulary.families.tokenizer_checks import TOKENIZER, Json, check_tokenizer_files
+from vocadapt.vocabulary.families.tokenizer_trial import try_parts
+from vocadapt.vocabulary.families.vocab_file import Fault
+from vocadapt.vocabulary.families.vocabulary import Vocabulary
+
+DEFAULT = "wordpiece"  # family of a bare vocabulary file, and of words without a model
+REMEDY = "Choose a BERT-type model, such as bert-base-uncased."
+
+
+class Trainer(Protocol):
+    """What is told about a way to train a vocabulary."""
+
+    @property
+    def about(self) -> str:
+        """Explanation, for menus and help."""
+
+    @property
+    def source(self) -> str:
+        """Who published it."""
+
+
+class TokenizerFamily(ABC):
+    """A kind of tokenizer.
+
+    name: in FAMILIES; title: in messages.
+    trainers: ways to train a vocabulary, by name; empty if the family has none.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    trainers: Mapping[str, Trainer] = {}
+
+    # Recognize and read
+
+    @abstractmethod
+    def recognizes(self, content: Json) -> bool:
+        """Return whether a tokenizer is of this family, from its tokenizer.json.
+
+        content: normalizer, pre-tokenizer and decoder; of the model the type at least.
+        """
+
+    @abstractmethod
+    def check_model(self, model: Json) -> dict[str, int]:
+        """Check the model of a tokenizer.json before a library reads it; return its ids by token.
+
+        Raises UnfitError (of `tokenizer_checks`) with the problem.
+        """
+
+    @abstractmethod
+    def read_vocabulary(self, tokenizer: Tokenizer) -> Vocabulary:
+        """Return the vocabulary of a tokenizer, with its added tokens."""
+
+    def make_splitter(self, tokenizer: Tokenizer) -> Splitter:
+        """Return what splits a text into the words of a tokenizer, without any marks."""
+        return Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
+
+    def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
+        """Return why no model can be used with a tokenizer; None if it can."""
+        return None
+
+    def build_from_folder(self, folder: Path) -> Tokenizer | None:
+        """Build the tokenizer of a folder without a tokenizer.json; None if the family's own files
+        are not there.
+        """
+        return None
+
+    def build_from_file(self, path: Path, lowercase: bool | None = None) -> Tokenizer:
+        """Build a tokenizer from a bare vocabulary file; raises InputError for another file."""
+        raise InputError(f"{path}: {self.title} has no vocabulary file.", "Give a model folder.")
+
+    def inspect_file(
+        self, path: Path, lowercase: bool | None = None
+    ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
+        """Read a bare vocabulary file as it is, with its faults, to show it."""
+        raise InputError(f"{path}: {self.title} has no vocabulary file.", "Give a model folder.")
+
+    def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
+        """Return the kinds of words that may be tokens of this family."""
+        return NO_KINDS
+
+    # Edit
+
+    @abstractmethod
+    def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
+        """Return a copy in which each of `tokens`, as a whole word, is one token with the next
+        free id, and every other word is tokenized as before.
+        """
+
+    @abstractmethod
+    def insert_tokens(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
+        """Return a copy whose vocabulary also has `tokens`, with the next free ids.
+
+        They may also match in longer words. Raises InputError if the tokenizer cannot take them.
+        """
+
+    @abstractmethod
+    def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
+        """Return a copy with other tokens and ids; normalizer and template are kept."""
+
+    # Train
+
+    def generate_tokens(
+        self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
+    ) -> Iterator[str]:
+        """Generate tokens trained on the words of a text, best first, without special tokens.
+
+        vocabulary: of this family; the tokens are spelled as its own.
+        """
+        raise InputError(
+            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another way."
+        )
+
+    def train(
+        self, counts: Mapping[str, int], size: int, trainer: str, progress: Progress = silent
+    ) -> tuple[str, ...]:
+        """Train a vocabulary of at most `size` tokens, special tokens included."""
+        raise InputError(
+            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another way."
+        )
+
+    def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
+        """Build a tokenizer over trained tokens."""
+        raise InputError(f"{self.title} tokenizers are not built from tokens.")
+
+    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
+        """Write a tokenizer over trained tokens into a model folder, for transformers."""
+        raise InputError(f"{self.title} tokenizers are not built from tokens.")
+
+
+FAMILIES: dict[str, TokenizerFamily] = {}
+
+
+def register_family(family: TokenizerFamily) -> None:
+    """Add a family; raises InputError for a name that is taken or invalid.
+
+    A tokenizer that two families recognize is of the one that was registered later.
+    """
+    register(FAMILIES, "a tokenizer family", family.name, family)
+
+
+def family_of(tokenizer: Tokenizer) -> TokenizerFamily:
+    """Return the family of a tokenizer; raises InputError if there is none."""
+    found = find_family(_describe(tokenizer))
+    if found is None:
+        raise _unsupported("The tokenizer", type(tokenizer.model).__name__)
+    return found
+
+
+def find_family(content: Json) -> TokenizerFamily | None:
+    """Return the family of a parsed tokenizer.json; None if there is none."""
+    for family in reversed(FAMILIES.values()):
+        if family.recognizes(content):
+            return family
+    return None
+
+
+def find_trainer(trainer: str) -> TokenizerFamily:
+    """Return the family that a trainer belongs to; raises InputError for an unknown trainer."""
+    for family in FAMILIES.values():
+        if trainer in family.trainers:
+            return family
+    raise InputError(
+        f"Unknown trainer {trainer!r}.", f"Choose one of: {', '.join(list_trainers())}."
+    )
+
+
+def list_trainers() -> dict[str, Trainer]:
+    """Return the trainers of all families, by name."""
+    trainers: dict[str, Trainer] = {}
+    for family in FAMILIES.values():
+        trainers.update(family.trainers)
+    return trainers
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    """Return the vocabulary of a tokenizer, with its added tokens."""
+    return family_of(tokenizer).read_vocabulary(tokenizer)
+
+
+def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer:
+    """Read the fast tokenizer of a model folder, or build one from a bare vocabulary file.
+
+    Stored truncation and padding are switched off.
+    lowercase: casing of a bare file; None to infer it from the tokens. A folder stores its casing.
+    Raises InputError if there is no vocabulary, or if its family is not supported.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        tokenizer = FAMILIES[DEFAULT].build_from_file(path, lowercase)
+    elif lowercase is None:
+        tokenizer = _read_folder(path)
+    else:
+        raise InputError(f"{path} stores its own casing.", "Give the casing of a vocab.txt only.")
+    problem = family_of(tokenizer).explain_unusable(tokenizer)
+    if problem is not None:
+        raise InputError(
+            f"{path}: {problem}.", "Correct the files: no model can be made from them."
+        )
+    tokenizer.no_truncation()  # a stored limit (128 in MiniLM) would silently truncate long text
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def find_word_kinds(words: Sequence[str]) -> TokenKinds:
+    """Return the kinds of the words of a space without a model, which may hold tokens."""
+    return FAMILIES[DEFAULT].find_word_kinds(words)
+
+
+def inspect_file(
+    path: Path, lowercase: bool | None = None
+) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
+    """Read a bare vocabulary file as it is, with its faults."""
+    return FAMILIES[DEFAULT].inspect_file(path, lowercase)
+
+
+def _read_folder(folder: Path) -> Tokenizer:
+    """Read the tokenizer.json of a folder, or build a tokenizer from other files of a family."""
+    content = check_tokenizer_files(folder, _check_model)
+    if content is not None:
+        if find_family(content) is None:
+            raise _unsupported(f"{folder}: its tokenizer", str(content["model"].get("type")))
+        try_parts(content)
+        with TokenizerErrors(
+            f"{folder / TOKENIZER} cannot be read", "Download or save the model again."
+        ):
+            return Tokenizer.from_file(str(folder / TOKENIZER))
+    for family in FAMILIES.values():
+        tokenizer = family.build_from_folder(folder)
+        if tokenizer is not None:
+            return tokenizer
+    kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
+    if (folder / "vocab.json").is_file() or kinds[".model"]:
+        raise InputError(
+            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt supports"
+            f" only {_list_titles()} models.",
+            REMEDY,
+        )
+    raise InputError(
+        f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
+        "A model needs its vocabulary: copy the tokenizer's files into the folder of the weights.",
+    )
+
+
+def _check_model(content: Json) -> dict[str, int] | None:
+    """Check the model of a tokenizer.json by its family; None if it has none, and is refused."""
+    family = find_family(content)
+    if family is None:
+        return None
+    return family.check_model(content["model"])
+
+
+def _describe(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return a tokenizer as in tokenizer.json, without the vocabulary, which takes long to write."""
+    content: dict[str, Any] = {"model": {"type": type(tokenizer.model).__name__}}
+    for part in ("normalizer", "pre_tokenizer", "decoder"):
+        value = getattr(tokenizer, part)
+        content[part] = None
+        if value is not None:
+            content[part] = json.loads(value.__getstate__())
+    return content
+
+
+def _unsupported(what: str, kind: str) -> InputError:
+    return InputError(
+        f"{what} is {kind[:40]}, but vocadapt supports only {_list_titles()} models.", REMEDY
+    )
+
+
+def _list_titles() -> str:
+    return " and ".join(family.title for family in FAMILIES.values())

@@ -1,0 +1,52 @@
+"""Edit a tokenizer as the JSON of its tokenizer.json: what families have in common."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tokenizers import Tokenizer
+
+
+def to_json(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return a tokenizer as parsed tokenizer.json."""
+    content: dict[str, Any] = json.loads(tokenizer.to_str())
+    return content
+
+
+def from_json(content: Mapping[str, Any]) -> Tokenizer:
+    """Build the tokenizer of a parsed tokenizer.json."""
+    return Tokenizer.from_str(json.dumps(content))
+
+
+def list_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return the tokens by id; an id without a token is named `[no token 7]`."""
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
+    for token, i in ids.items():
+        tokens[i] = token
+    return tuple(tokens)
+
+
+def split_added_tokens(tokenizer: Tokenizer) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the special tokens, and the other added tokens that the vocabulary lacks."""
+    entries = tokenizer.get_vocab(with_added_tokens=False)
+    special, others = set[str](), set[str]()
+    for added in tokenizer.get_added_tokens_decoder().values():
+        if added.special:
+            special.add(added.content)
+        elif added.content not in entries:
+            others.add(added.content)
+    return frozenset(special), frozenset(others)
+
+
+def renumber_special(part: Any, ids: Mapping[str, int]) -> None:
+    """Update the ids of the special tokens in a post-processor, at any depth."""
+    if not isinstance(part, dict):
+        return
+    for name in ("sep", "cls"):  # BertProcessing, RobertaProcessing
+        if name in part:
+            part[name] = [part[name][0], ids[part[name][0]]]
+    for special in part.get("special_tokens", {}).values():  # TemplateProcessing
+        special["ids"] = [ids[token] for token in special["tokens"]]
+    for inner in part.get("processors", ()):  # Sequence
+        renumber_special(inner, ids)

@@ -1,0 +1,292 @@
+"""Vocabulary: the tokens of a model, how they are spelled, and how they tokenize a word.
+
+What differs between tokenizer families is abstract here. A family marks either the tokens that
+continue a word (WordPiece: hyper ##tension) or those that start one (byte-level BPE: Ġhyper
+tension; Unigram: ▁hyper tension). Everything above asks `continues`, `body` and `spell`, and never
+looks at a mark:
+
+                       continues   body
+    ##tension          True        tension     spell("tension", continues=True)  → ##tension
+    Ġhyper             False       hyper       spell("hyper", continues=False)   → Ġhyper
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
+
+# Roles of special tokens, named as in transformers.
+ROLES = ("pad", "unk", "cls", "sep", "mask")
+POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
+# Why a token cannot be produced.
+SPECIAL = "a special token"
+NEVER_ONE_WORD = "the model's own normalizer and pre-tokenizer never yield it as one word"
+SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
+TOO_LONG = "longer than any word the model tokenizes"
+
+
+@dataclass(frozen=True)
+class Notation:
+    """The mark before tokens that start a word, or before those that continue one; the other is
+    empty.
+    """
+
+    word_start: str = ""
+    continuation: str = ""
+
+    def __str__(self) -> str:
+        if self.word_start:
+            return f"the start of a word by {self.word_start!r}"
+        return f"the continuation of a word by {self.continuation!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary(ABC):
+    """The tokens of a model by id, and how they tokenize a word.
+
+    family: name of its tokenizer family, in FAMILIES.
+    tokens: by id; special: special tokens.
+    whole: exact-word tokens, which only match a whole word.
+    longest_word: characters of the longest word that is tokenized; longer ones are unknown.
+    unknown: the unknown token; "" if the family has none.
+    """
+
+    family: ClassVar[str]
+    tokens: tuple[str, ...]
+    special: frozenset[str]
+    whole: frozenset[str] = frozenset()
+    longest_word: int = sys.maxsize
+    unknown: str = ""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self.ids
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Id of each token."""
+        return {token: i for i, token in enumerate(self.tokens)}
+
+    # Spelling
+
+    @property
+    @abstractmethod
+    def notation(self) -> Notation:
+        """Which tokens are marked, and how."""
+
+    @property
+    def continuation_name(self) -> str:
+        """What continuations are called in a message."""
+        return "continuations"
+
+    @abstractmethod
+    def continues(self, token: str) -> bool:
+        """Return whether a token continues a word; special and exact-word tokens do not."""
+
+    @abstractmethod
+    def body(self, token: str) -> str:
+        """Return the text of a token without its mark; special tokens are returned as they are."""
+
+    @abstractmethod
+    def spell(self, body: str, continues: bool = False) -> str:
+        """Return the token with this text at the start of a word, or as a continuation."""
+
+    def is_placeholder(self, token: str) -> bool:
+        """Return whether a token is an unused slot that no text contains."""
+        return False
+
+    def position(self, token: str) -> str:
+        """Return the position class of a token, one of POSITIONS."""
+        if token in self.special or token == self.unknown:
+            return "special"
+        if token in self.whole:
+            return "whole word"
+        if self.is_placeholder(token):
+            return "unused"
+        return "continuation" if self.continues(token) else "word start"
+
+    @cached_property
+    def is_continuation(self) -> Mask:
+        """Whether each token continues a word, by id, (V,) bool."""
+        return np.array([self.continues(token) for token in self.tokens], dtype=np.bool_)
+
+    @cached_property
+    def is_special(self) -> Mask:
+        """Whether each token is special, by id, (V,) bool."""
+        return np.array([token in self.special for token in self.tokens], dtype=np.bool_)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A distinct name for each token by id. A token that starts a word is named by its text, so
+        that the words of a text find their tokens; other tokens are named as they are spelled.
+
+        Example: Ġhyper, hyper → hyper, -hyper; in WordPiece hyper, ##hyper → hyper, ##hyper.
+        """
+        names: dict[str, str] = {}
+        taken = set[str]()
+        for token in sorted(self.tokens, key=self.continues):  # the starts of words first
+            name = token if self.continues(token) else self.body(token)
+            while name in taken:
+                name = f"-{name}"
+            taken.add(name)
+            names[token] = name
+        return tuple(names[token] for token in self.tokens)
+
+    def find_kinds(self, names: Sequence[str], tokens: Sequence[str]) -> TokenKinds:
+        """Return the kinds of some tokens, as plain values for a space; each token has a name
+        there.
+        """
+        special, continuations, placeholders = set[str](), set[str](), set[str]()
+        bodies: dict[str, str] = {}
+        for name, token in zip(names, tokens, strict=True):
+            if token in self.special:
+                special.add(name)
+            if self.is_placeholder(token):
+                placeholders.add(name)
+            if self.continues(token):
+                continuations.add(name)
+                bodies[name] = self.body(token)
+        return TokenKinds(
+            frozenset(special),
+            frozenset(continuations),
+            frozenset(placeholders),
+            bodies,
+            self.continuation_name,
+        )
+
+    def spell_words(self, space: EmbeddingSpace) -> EmbeddingSpace:
+        """Return word vectors by token: each word as the token that it would be."""
+        return replace(space, words=tuple(self.spell(word) for word in space.words))
+
+    # Special tokens
+
+    @property
+    @abstractmethod
+    def roles(self) -> Mapping[str, str]:
+        """The special token of each role (of ROLES) that the family has.
+
+        The vocabulary may lack the token: see `list_missing`.
+        """
+
+    @cached_property
+    def role_ids(self) -> dict[str, int]:
+        """Id of the special token of each role, without those that the vocabulary lacks."""
+        return {role: self.ids[token] for role, token in self.roles.items() if token in self.ids}
+
+    def list_missing(self, *roles: str) -> list[str]:
+        """Return the special tokens of these roles that the vocabulary lacks, by their usual
+        names.
+        """
+        return [self.roles.get(role, role) for role in roles if role not in self.role_ids]
+
+    # Tokenization
+
+    @abstractmethod
+    def tokenize(self, word: str) -> tuple[str, ...]:
+        """Return the tokens of one normalized word; (unknown,) if they cannot spell it."""
+
+    @abstractmethod
+    def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
+        """Return the tokens that spell a token, in its position.
+
+        A continuation is tokenized as a continuation, never as the start of a word.
+        without: leave the token itself out, to see its pieces before it was added.
+        Returns (unknown,) if no tokens spell it.
+        """
+
+    @abstractmethod
+    def build_word_table(
+        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
+    ) -> WordTable:
+        """Prepare words and their counts for many tokenizations without some of the tokens.
+
+        continuations: texts of tokens that continue a word, each with a weight; they are tokenized
+        as continuations, and follow the words in the table.
+        """
+
+    def find_words_with(self, token: str, words: Iterable[str]) -> list[str]:
+        """Return the words whose tokens include `token`: "##chy" → ["tachycardia"]."""
+        body = self.body(token)
+        return [word for word in words if body in word and token in self.tokenize(word)]
+
+    # Reach and change
+
+    @abstractmethod
+    def explain_unreachable(
+        self, token: str, splitter: Splitter, exact: bool = False
+    ) -> str | None:
+        """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if
+        it can. Whether other tokens take its place is not examined.
+
+        exact: the token would be an exact-word token instead of an entry of the vocabulary.
+        """
+
+    @abstractmethod
+    def find_unreachable(
+        self, splitter: Splitter, tokens: Iterable[str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the tokens that no text can produce; special tokens always count as reachable.
+
+        tokens: the tokens to examine (None: all).
+        """
+
+    def is_irreplaceable(self, token: str) -> bool:
+        """Return whether a text that contains the token could not be spelled without it."""
+        return False
+
+    def order_removal(self, ids: Ints) -> Ints:
+        """Return ids, (n,) int64, in an order in which they can be removed one by one.
+
+        The given order is kept as far as possible. In a family that builds tokens from others (the
+        merges of BPE), no token may go before those that are built from it.
+        """
+        return ids
+
+    def without(self, tokens: Collection[str]) -> Self:
+        """Return the vocabulary without some tokens; the ids after them move up."""
+        return self.with_tokens(token for token in self.tokens if token not in tokens)
+
+    def with_tokens(self, tokens: Iterable[str], whole: frozenset[str] | None = None) -> Self:
+        """Return the vocabulary with other tokens, by id.
+
+        whole: its exact-word tokens; None for those of this vocabulary that it still has.
+        """
+        changed = tuple(tokens)
+        special = self.special.intersection(changed)
+        kept_whole = self.whole.intersection(changed)
+        if whole is not None:
+            kept_whole = whole
+        return replace(self, tokens=changed, special=special, whole=kept_whole)
+
+
+def token_mask(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
+    """Return a mask over the ids of a vocabulary, (V,) bool, that is True for `tokens`."""
+    mask = np.zeros(len(vocabulary), dtype=np.bool_)
+    mask[[vocabulary.ids[token] for token in tokens]] = True
+    return mask
+
+
+def group_tokens_by_word(
+    words: Sequence[str], tokenization: Tokenization, vocabulary: Vocabulary
+) -> dict[str, tuple[str, ...]]:
+    """Return the tokens of each word as text, for display and for tests."""
+    order = np.lexsort((tokenization.places, tokenization.words))
+    by_word: dict[str, list[str]] = {word: [] for word in words}
+    word_of_piece = tokenization.words[order].tolist()
+    token_of_piece = tokenization.tokens[order].tolist()
+    for word, token in zip(word_of_piece, token_of_piece, strict=True):
+        by_word[words[word]].append(vocabulary.tokens[token])
+    for word in np.flatnonzero(tokenization.unknown).tolist():
+        by_word[words[word]] = [vocabulary.unknown]
+    return {word: tuple(pieces) for word, pieces in by_word.items()}
