@@ -22,7 +22,7 @@ left, right = st.columns([1.7, 1], gap="large")
 with right:
     models = view.choose_models(workspace, "lens_models")
 with left:
-    text = view.ask_for_text()
+    text = view.choose_text()
 if not models:
     pickers.nothing_yet(
         "There is no model to compare yet.",
@@ -36,5 +36,5 @@ if not models:
 
 view.compare_tokenizations(models, text)
 st.divider()
-corpus.on_a_corpus(workspace, models)
+corpus.corpus_statistics(workspace, models)
 view.details(workspace, models, text)

@@ -41,25 +41,25 @@ with controls, st.container(horizontal=True):
     )
 model = cache.model_of(name)
 alignments = methods.alignments_of(workspace, vectors, model)
-judged = methods.judged_maps(alignments)
+judged = methods.evaluated_methods(alignments)
 anchors = cache.anchors_of(vectors, name)
-offered = methods.offered(cache.space_of(vectors), model.word_space, anchors, judged)
+offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, judged)
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
-detail = methods.detailed(alignments, settings)
-waiting = methods.slow(settings) and not detail
+detail = methods.find_detailed(alignments, settings)
+waiting = methods.is_slow(settings) and not detail
 spaces = cache.crossing(
     vectors, name, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:
     view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
-        view.without_the_papers_map(first, anchors, spaces.words.dim)
+        view.explain_missing_default(first, anchors, spaces.words.dim)
 pickers.stale_note(vectors, workspace)
 
 
-def judge(which: AlignmentSettings, compare: bool) -> None:
+def evaluate(which: AlignmentSettings, compare: bool) -> None:
     """Start a job that evaluates an alignment method in detail, or with `compare` all methods."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
     name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
@@ -67,7 +67,7 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
 
 
 if waiting:
-    view.not_fitted_yet(settings, judge)
+    view.not_fitted_yet(settings, evaluate)
 else:
     view.neighbors(spaces, model, vectors, workspace)
-view.held_out(judged, spaces, settings, detail, judge)
+view.held_out(judged, spaces, settings, detail, evaluate)

@@ -60,13 +60,15 @@ def test_maps_have_names_for_people(settings, name):
 
 def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
-    offered = methods.offered(space, space, 2, {})
+    offered = methods.list_methods(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
     assert len(set(offered)) == len(offered) and "Identity" in offered
-    assert "Identity" not in methods.offered(
+    assert "Identity" not in methods.list_methods(
         space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {}
     )
-    assert next(iter(methods.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
+    assert next(iter(methods.list_methods(space, space, 1, {}).values())) == AlignmentSettings(
+        "ridge"
+    )
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
@@ -76,7 +78,7 @@ def judged_row(settings=None, anchors=9, folds=10, **more):
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
-    offered = methods.offered(
+    offered = methods.list_methods(
         space,
         space,
         2,
@@ -95,14 +97,14 @@ def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
         "b": judged_row(folds=5),
         "c": judged_row(anchors=8),
     }
-    assert list(methods.comparable(rows)) == ["Least squares", "a"]
-    assert list(methods.comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
-    assert methods.comparable({}) == {}
+    assert list(methods.select_comparable(rows)) == ["Least squares", "a"]
+    assert list(methods.select_comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
+    assert methods.select_comparable({}) == {}
 
 
 def test_the_newest_table_names_the_best():
     rows = {name: methods.Row(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"}
-    assert methods.best(rows) == "b" and methods.best({}) is None
+    assert methods.find_best(rows) == "b" and methods.find_best({}) is None
 
 
 def test_what_a_training_costs_is_counted_from_the_words(tmp_path):

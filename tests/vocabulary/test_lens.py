@@ -61,7 +61,7 @@ def tiny(tokens: tuple[str, ...] = TOKENS, lowercase: bool = True) -> Tokenizer:
     return build_tokenizer(tokens, lowercase)
 
 
-def cutter(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
+def word_tokenizer(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
     return WordTokenizer(
         name, vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
     )
@@ -115,7 +115,7 @@ def test_figures_worked_by_hand() -> None:
     """pain ×3 is one piece, hypertensions ×1 three, 高 ×2 and ! ×1 unknown: 3 + 3 + 3 tokens of 7
     words, four distinct.
     """
-    figures = cutter(tiny()).figures({"pain": 3, "hypertensions": 1, "高": 2, "!": 1})
+    figures = word_tokenizer(tiny()).figures({"pain": 3, "hypertensions": 1, "高": 2, "!": 1})
     assert (
         figures.words,
         figures.distinct,
@@ -132,31 +132,33 @@ def test_figures_worked_by_hand() -> None:
 
 def test_no_words_no_figures() -> None:
     with pytest.raises(InputError, match="no words"):
-        cutter(tiny()).figures({})
+        word_tokenizer(tiny()).figures({})
 
 
 def test_what_changed_is_ranked_by_the_pieces_it_saves() -> None:
     before = tiny()
     after = tiny((*TOKENS, "hypertension", "pains", "##tensions"))
     counts = {"hypertension": 3, "pains": 3, "hypertensions": 2, "pain": 9}
-    found = list_changes(counts, Splitter.bert(), cutter(before), cutter(after))
+    found = list_changes(counts, Splitter.bert(), word_tokenizer(before), word_tokenizer(after))
     assert found == [
         Change("hypertension", 3, ("hyper", "##tension"), ("hypertension",)),
         Change("pains", 3, ("pain", "##s"), ("pains",)),
         Change("hypertensions", 2, ("hyper", "##tension", "##s"), ("hypertension", "##s")),
     ]
     assert [change.saved for change in found] == [3, 3, 2]
-    back = list_changes(counts, Splitter.bert(), cutter(after), cutter(before))
+    back = list_changes(counts, Splitter.bert(), word_tokenizer(after), word_tokenizer(before))
     assert [(change.word, change.saved) for change in back] == [
         ("hypertension", -3),
         ("pains", -3),
         ("hypertensions", -2),
     ]
-    assert list_changes(counts, Splitter.bert(), cutter(before), cutter(before)) == []
+    assert (
+        list_changes(counts, Splitter.bert(), word_tokenizer(before), word_tokenizer(before)) == []
+    )
 
 
 def test_a_word_of_another_splitter_is_split_the_models_own_way() -> None:
-    assert cutter(tiny()).tokenize(
+    assert word_tokenizer(tiny()).tokenize(
         ["PAIN", "Pain\u1fefpain", "\u0301"], Splitter.bert(lowercase=False)
     ) == {
         "PAIN": ("pain",),
@@ -231,7 +233,7 @@ def test_the_sum_over_distinct_words_is_the_cut_of_the_whole_text(tiny_bert: Pat
     vocabulary = [*KNOWN, *NEW, *odd]
     text = "\n".join(" ".join(rng.choices(vocabulary, k=30)).title() for _ in range(200))
     tokens = tokens_of(tokenizer, text)
-    figures = cutter(tokenizer).figures(count_text(text, Splitter.bert()))
+    figures = word_tokenizer(tokenizer).figures(count_text(text, Splitter.bert()))
     assert (figures.pieces, figures.unknown_words) == (len(tokens), tokens.count("[UNK]"))
 
 
@@ -244,7 +246,7 @@ def test_the_sum_over_distinct_words_is_the_cut_of_real_text(shared: Path, name:
     ) as file:
         text = file.read(2_000_000)
     tokenizer = build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt"))
-    one = cutter(tokenizer)
+    one = word_tokenizer(tokenizer)
     tokens = tokens_of(tokenizer, text)
     figures = one.figures(count_text(text, one.splitter))
     assert (figures.pieces, figures.unknown_words) == (len(tokens), tokens.count("[UNK]"))
@@ -267,7 +269,7 @@ def test_table_2_1_of_the_thesis_is_what_the_vocabularies_give(shared: Path) -> 
     printed = printed_table((shared / "papers/fast-2023-thesis.txt").read_text(encoding="utf-8"))
     assert tuple(printed) == TERMS
     bert, pubmed = (
-        cutter(build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt")))
+        word_tokenizer(build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt")))
         for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")
     )
     derived = bert.tokenize(TERMS, Splitter.bert(lowercase=False))
@@ -367,5 +369,5 @@ def test_an_exact_word_tokenizer_is_measured_by_its_rule(tiny_bert: Path) -> Non
     old = read_tokenizer(tiny_bert)
     new = WORDPIECE.add_exact_words(old, ["tachycardia"])
     counts = count_text("Tachycardia, tachycardias", Splitter.bert())
-    found = list_changes(counts, Splitter.bert(), cutter(old), cutter(new))
+    found = list_changes(counts, Splitter.bert(), word_tokenizer(old), word_tokenizer(new))
     assert [(change.word, change.after) for change in found] == [("tachycardia", ("tachycardia",))]

@@ -68,8 +68,10 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         if short
         else {}
     )
-    counted = _count(source, [cutter.splitter for cutter in cutters], progress)
-    figures = [cutter.figures(counted[cutter.splitter]) for cutter in cutters]
+    counted = _count(source, [word_tokenizer.splitter for word_tokenizer in cutters], progress)
+    figures = [
+        word_tokenizer.figures(counted[word_tokenizer.splitter]) for word_tokenizer in cutters
+    ]
     changed = [_list_changes(counted, cutters[0], other, options.top) for other in cutters[1:]]
     answer = {
         "models": list(models),

@@ -264,7 +264,7 @@ def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
     offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
     with mistakes.shown():
-        offered = methods.offered(
+        offered = methods.list_methods(
             cache.space_of(vectors),
             cache.model_of(model).space,
             cache.anchors_of(vectors, model),

@@ -16,14 +16,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.markup import Scores
 from vocadapt.ui.frame.cache import judged_of
 
-COLUMNS = (
-    "cosine",
-    "P@1",
-    "P@5",
-    "P@10",
-    "P@5 · CSLS",
-    "P@5 · all",
-)  # all: among all wordpieces, not only the anchors'
+# all: among all wordpieces, not only the anchors'
+COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
 FOLDS = AlignmentStep().folds
 SECONDS = 3.4e-11  # for one product of two numbers
 BARS = ("P@5", "P@5 · CSLS")
@@ -83,7 +77,7 @@ def label(settings: AlignmentSettings) -> str:
     return " · ".join([settings.method.replace("-", " ").capitalize(), *extras])
 
 
-def offered(
+def list_methods(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, judged: Mapping[str, Row]
 ) -> dict[str, AlignmentSettings]:
     """Return every method that the number of anchors allows, by name; the default first."""
@@ -105,28 +99,27 @@ def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel)
     ]
 
 
-def judged_maps(alignments: list[Artifact]) -> dict[str, Row]:
-    """Return the held-out results by method name: of the newest comparison, otherwise the newest
-    own.
+def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
+    """Return the held-out results by method name: from the newest comparison, otherwise from the
+    newest evaluation of the method.
     """
+    evaluations = [judged_of(found).maps for found in alignments]
+    comparisons_first = sorted(evaluations, key=lambda lines: len(lines) == 1)
     rows: dict[str, Row] = {}
-    for lines in sorted(
-        (judged_of(found).maps for found in alignments), key=lambda lines: len(lines) == 1
-    ):
-        to_paper = settings_from(AlignmentSettings, lines[0]["settings"]) == AlignmentSettings()
+    for lines in comparisons_first:
+        first = settings_from(AlignmentSettings, lines[0]["settings"])
         for line in lines:
             settings = settings_from(AlignmentSettings, line["settings"])
-            best, against = (
-                len(lines) > 1 and line["best"],
-                (line["against_first"] if to_paper else None),
-            )
-            rows.setdefault(
-                label(settings), Row(settings, line["anchors"], line["held_out"], best, against)
-            )
+            best = len(lines) > 1 and line["best"]
+            against = line["against_first"]
+            if first != AlignmentSettings():  # compared with another method than the published one
+                against = None
+            row = Row(settings, line["anchors"], line["held_out"], best, against)
+            rows.setdefault(label(settings), row)
     return rows
 
 
-def detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
+def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings."""
     kept = (
         found for found in alignments if judged_of(found).maps[0]["settings"] == asdict(settings)
@@ -134,12 +127,12 @@ def detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifac
     return next(kept, None)
 
 
-def slow(settings: AlignmentSettings) -> bool:
+def is_slow(settings: AlignmentSettings) -> bool:
     """Return whether fitting takes too long for a page."""
     return METHODS[settings.method].kernel
 
 
-def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
+def list_feasible(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
     """Return the methods that can be evaluated on the available anchors, the default first."""
     cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
     return [
@@ -149,28 +142,35 @@ def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
     ]
 
 
-def judging_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
+def estimate_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
     """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz)."""
-    maps = len(to_judge(spaces, folds))
+    n_methods = len(list_feasible(spaces, folds))
     return (
-        SECONDS * maps * folds * spaces.alignment.anchors * len(spaces.pieces) * spaces.pieces.dim
+        SECONDS
+        * n_methods
+        * folds
+        * spaces.alignment.anchors
+        * len(spaces.pieces)
+        * spaces.pieces.dim
     )
 
 
-def best(rows: Mapping[str, Row]) -> str | None:
+def find_best(rows: Mapping[str, Row]) -> str | None:
     """Return the name of the best method of the newest comparison; None if there is none."""
     return next((name for name, row in rows.items() if row.best), None)
 
 
-def comparable(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The rows of one set of anchors and number of folds: those of the newest table of all, else of
-    the paper's map.
+def select_comparable(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return the rows with one set of anchors and number of folds: those of the newest comparison,
+    else of the published method.
     """
-    leader = rows.get(best(rows) or label(AlignmentSettings()), next(iter(rows.values()), None))
+    leader = rows.get(
+        find_best(rows) or label(AlignmentSettings()), next(iter(rows.values()), None)
+    )
     return {name: row for name, row in rows.items() if leader and row.basis == leader.basis}
 
 
-def table(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
+def build_scores(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
     """Return the table rows of all methods, highest P@5 with CSLS first."""
     ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
     return [Scores(name, rows[name].values, name == chosen) for name in ordered]

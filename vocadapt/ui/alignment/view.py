@@ -23,10 +23,10 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.cache import judged_of
 
 PAPER = methods.label(AlignmentSettings())
-JudgeMaps = Callable[[AlignmentSettings, bool], None]
+StartEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: brackets and "of" are far for another reason
 HELP = {
-    "anchors": ("Number of words in both spaces: the alignment is fitted and evaluated on them."),
+    "anchors": "Number of words in both spaces: the alignment is fitted and evaluated on them.",
     "p@5": (
         "Fraction of held-out anchors whose own wordpiece is among the five nearest, out of"
         " the wordpieces of all anchors."
@@ -49,11 +49,13 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     """Show the number of anchors, held-out P@5 with cosine and with CSLS, and chance level; dashes
     before evaluation.
 
-    Other maps than that of Poerner et al. 2020 are compared with it, P@5 with P@5 and CSLS with
+    Other methods than that of Poerner et al. 2020 are compared with it, P@5 with P@5 and CSLS with
     CSLS.
     """
     row, columns = judged.get(chosen), st.columns(4)
-    paper = _paper_beside(row, judged) if chosen != PAPER else None
+    paper = None
+    if chosen != PAPER:
+        paper = _comparable_paper(row, judged)
     p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
     columns[0].metric("Anchors", count(anchors), help=HELP["anchors"])
     columns[1].metric(
@@ -78,7 +80,7 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
         )
 
 
-def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> None:
+def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
     """Show why the default alignment is not available."""
     st.markdown(
         f":material/info: Showing **{methods.label(first)}**: the default, {PAPER} (Poerner et"
@@ -87,13 +89,13 @@ def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> 
     )
 
 
-def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+def not_fitted_yet(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{methods.label(settings)}** is not fitted yet: its scores and neighbor lists appear here"
         " when it is. It takes minutes to fit, in the background."
     )
-    _judge_one(settings, judge)
+    _evaluate_button(settings, evaluate)
 
 
 @st.fragment
@@ -106,7 +108,10 @@ def neighbors(
     words, options = st.columns([2, 1], gap="large")
     with words:
         word = word_query.ask_for_word(
-            "alignment_word", "Type a word", word_query.telling(spaces, model), spaces.words
+            "alignment_word",
+            "Type a word",
+            word_query.reliable_examples(spaces, model),
+            spaces.words,
         )
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input(
@@ -170,7 +175,7 @@ def held_out(
     spaces: CrossSpace,
     settings: AlignmentSettings,
     detail: Artifact | None,
-    judge: JudgeMaps,
+    evaluate: StartEvaluation,
 ) -> None:
     """Draw the comparison of all methods, true against random pairs, and the anchors of the
     selected method.
@@ -179,7 +184,7 @@ def held_out(
     left, right = st.columns([1.7, 1], gap="large")
     with left:
         st.subheader("Alignment methods compared")
-        _all_maps(judged, spaces, chosen, judge)
+        _comparison(judged, spaces, chosen, evaluate)
     with right:
         st.subheader("Held-out pairs against random pairs")
         if detail:
@@ -188,33 +193,35 @@ def held_out(
             st.markdown(
                 "Run the detailed evaluation of this method to see the cosine of each anchor."
             )
-            if not methods.slow(settings):  # else the button stands further up
-                _judge_one(settings, judge)
+            if not methods.is_slow(settings):  # else the button is above
+                _evaluate_button(settings, evaluate)
     if detail:
         _anchors(judged_of(detail), chosen)
-        anchors, shown = judged_of(detail).anchors, methods.comparable(judged)
+        anchors, shown = judged_of(detail).anchors, methods.select_comparable(judged)
         files = {
-            "held-out-maps.tsv": lambda: _maps_file(shown),
+            "held-out-maps.tsv": lambda: _methods_file(shown),
             "anchors.tsv": lambda: _anchors_file(anchors),
         }
         export.details(detail, files)
 
 
-def _judge_one(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     if st.button(
         f"Evaluate {methods.label(settings)} in detail", key="judge_one", icon=":material/balance:"
     ):
-        judge(settings, False)
+        evaluate(settings, False)
 
 
-def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge: JudgeMaps) -> None:
+def _comparison(
+    judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, evaluate: StartEvaluation
+) -> None:
     """Draw the comparison table and the button that starts it."""
-    shown = methods.comparable(judged)
+    shown = methods.select_comparable(judged)
     if shown:
-        markup.score_table(methods.COLUMNS, methods.table(shown, chosen), methods.BARS)
+        markup.score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _best(shown)
-    if not methods.best(judged):
-        seconds = methods.judging_seconds(spaces)
+    if not methods.find_best(judged):
+        seconds = methods.estimate_seconds(spaces)
         which = "The others are" if shown else "The alignments are"
         st.markdown(
             f"{NOT_JUDGED.format(which)} All of them take about {format_estimate(seconds)}, in the"
@@ -223,7 +230,7 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
         if st.button(
             "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
         ):
-            judge(methods.to_judge(spaces)[0], True)
+            evaluate(methods.list_feasible(spaces)[0], True)
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
     ).items():
@@ -232,12 +239,14 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
 
 def _best(judged: Mapping[str, Row]) -> None:
     """Show the best method, its significance, and the basis of the scores."""
-    name = methods.best(judged)
+    name = methods.find_best(judged)
     if name:
-        against = judged[name].against
-        more = f" :small[{_against(against, len(judged))}]" if against else ""
-        default = f" The default stays {PAPER} (Poerner et al. 2020)." if PAPER in judged else ""
-        st.markdown(f"Best on this data: :green[**{name}**]{more}.{default}")
+        best, against = f"Best on this data: :green[**{name}**]", judged[name].against
+        if against:
+            best += f" :small[{_describe_difference(against, len(judged))}]"
+        if PAPER in judged:
+            best += f". The default remains {PAPER} (Poerner et al. 2020)"
+        st.markdown(f"{best}.")
     row = next(iter(judged.values()))
     held = (
         f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5"
@@ -251,7 +260,7 @@ def _best(judged: Mapping[str, Row]) -> None:
     draw_note(f"{held}. P@k among the anchors' wordpieces, *all*: {wide}, for the same anchors.")
 
 
-def _against(against: Mapping[str, Any], among: int) -> str:
+def _describe_difference(against: Mapping[str, Any], among: int) -> str:
     """Describe the paired difference to Poerner et al. 2020."""
     ahead = f"ahead of it in {against['won']} of {against['folds']} folds"
     picked = f"selected among {among} methods on the same folds, so p is optimistic"
@@ -302,11 +311,12 @@ def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
 def _score(row: Row | None, name: str, csls: bool = False) -> float | None:
     if row is None:
         return None
-    return float((row.held_out["csls"] if csls else row.held_out)[name])
+    scores = row.held_out["csls"] if csls else row.held_out
+    return float(scores[name])
 
 
-def _paper_beside(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
-    """Return the scores of the map of Poerner et al. 2020, if evaluated on the same anchors and
+def _comparable_paper(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
+    """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
     folds as `row`.
     """
     paper = judged.get(PAPER)
@@ -316,7 +326,7 @@ def _paper_beside(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
 
 
 def _delta(value: float | None, base: float | None) -> str | None:
-    """Return the difference to the same score of the map of Poerner et al. 2020."""
+    """Format the difference to the same score of Poerner et al. 2020."""
     if value is None or base is None:
         return None
     return f"{signed(value - base)} vs {PAPER.lower()}"
@@ -326,7 +336,7 @@ def _anchors_file(anchors: Sequence[AnchorScore]) -> str:
     return export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors])
 
 
-def _maps_file(judged: Mapping[str, Row]) -> str:
+def _methods_file(judged: Mapping[str, Row]) -> str:
     return export.tsv(
         ("map", *methods.COLUMNS), [(name, *row.values) for name, row in judged.items()]
     )

@@ -79,7 +79,7 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     return [word for word, _ in zip(fitting, range(n), strict=False)]
 
 
-def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
+def reliable_examples(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
     """Return the frequent words, split by the model, that are aligned most reliably."""
     return spaces.select_best_aligned(examples_of(spaces.words, model, FREQUENT), n)
 

@@ -82,7 +82,7 @@ def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
     return _kept(corpus, model_of(model).splitter, root)
 
 
-def cutter_of(model: str, name: str) -> WordTokenizer:
+def word_tokenizer_of(model: str, name: str) -> WordTokenizer:
     """Return the tokenizer of a model under a display name; raise InputError if it has no
     vocabulary.
     """
@@ -102,13 +102,19 @@ def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
 
 
 def figures_of(
-    corpus: Artifact, cutter: WordTokenizer, model: str, root: Path
+    corpus: Artifact, word_tokenizer: WordTokenizer, model: str, root: Path
 ) -> TokenizationFigures | None:
     """Return the tokenization figures of a model on a corpus; None without matching word counts."""
-    counts = words_of(corpus, cutter.splitter, root)
+    counts = words_of(corpus, word_tokenizer.splitter, root)
     return (
         _figures(
-            str(corpus.folder), corpus.stamp, model, model_stamp(model), cutter.name, cutter, counts
+            str(corpus.folder),
+            corpus.stamp,
+            model,
+            model_stamp(model),
+            word_tokenizer.name,
+            word_tokenizer,
+            counts,
         )
         if counts
         else None
@@ -226,10 +232,10 @@ def _figures(
     model: str,
     model_stamp: str,
     name: str,
-    _cutter: WordTokenizer,
+    _word_tokenizer: WordTokenizer,
     _counts: Counts,
 ) -> TokenizationFigures:
-    return _cutter.figures(_counts)
+    return _word_tokenizer.figures(_counts)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Preparing the words of the text …")

@@ -1,5 +1,5 @@
-"""Parts of the tokenizer lens page: tokenizations of a whole text of the workspace, from the counts
-that it keeps.
+"""Parts of the page Tokenizer lens: tokenizations of a whole text of the workspace, from its word
+counts.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,13 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import Seen, tokenization_line
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
-STARTING = 2.0  # seconds until a job works
-BYTES_A_SECOND = 5e6  # of text that is counted, as it lies on the disk, packed or not
+STARTING = 2.0  # seconds until a job starts to work
+BYTES_PER_SECOND = 5e6  # counted text, by its size on the disk
 SHOWN = 500  # rows of the table of changed words
 
 
-def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
-    """The same figures on a whole text of the workspace, from the counts that it keeps, and the
-    words that changed most.
-    """
+def corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
+    """Draw the figures of each model on a whole text of the workspace, and the most changed words."""
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
     head.subheader("On a corpus")
     corpora = workspace.artifacts("corpora")
@@ -45,14 +43,16 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
         corpus = pickers.pick("Text", corpora, "lens_corpus")
     with mistakes.shown():
         rows = {
-            seen.name: count_cache.figures_of(corpus, seen.cutter, seen.name, workspace.root)
+            seen.name: count_cache.figures_of(
+                corpus, seen.word_tokenizer, seen.name, workspace.root
+            )
             for seen in models
         }
         counted = [row for row in rows.values() if row]
         if counted:
             _table(counted)
-            shares = {row.model: row.shares() for row in counted}
-            draw_figure(figures.plot_wordpieces_per_word(shares), "pieces")
+            fractions = {row.model: row.shares() for row in counted}
+            draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
         not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
@@ -60,8 +60,8 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
 
 @st.fragment
 def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
-    """The words that another model tokenizes differently from the first; the one selected is shown in
-    every model's tokenization.
+    """Draw the words that another model tokenizes differently from the first, and the tokenizations
+    of the selected word.
     """
     others = {seen.label: seen for seen in models[1:]}
     st.subheader("Most changed words")
@@ -71,11 +71,9 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
             st.selectbox(f"Compared with {plain(models[0].label)}", list(others), key="lens_other")
         )
     first, other = models[0], others[label]
-    changed = (
-        count_cache.changes_of(
-            corpus, first.cutter, other.cutter, (first.name, other.name), workspace.root
-        )
-        or []
+    names = (first.name, other.name)
+    changed = count_cache.changes_of(
+        corpus, first.word_tokenizer, other.word_tokenizer, names, workspace.root
     )
     if not changed:
         st.markdown(
@@ -84,19 +82,19 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
         )
         return
     shown = changed[:SHOWN]
-    said = f"{count(len(shown))} of {count(len(changed))} words" + (
-        " (all in the CSV)" if len(shown) < len(changed) else ""
-    )
+    listed = f"{count(len(shown))} of {count(len(changed))} words"
+    if len(shown) < len(changed):
+        listed += " (all in the CSV)"
     st.markdown(
-        f"{said} that **{plain(other.label)}** tokenizes differently from"
+        f"{listed} that **{plain(other.label)}** tokenizes differently from"
         f" **{plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
         " a word to see its tokenizations."
     )
     table, chips = st.columns([1.25, 1], gap="large")
     with table:
-        rows = selected_rows(shown)
+        selected = selected_rows(shown) or [0]
     with chips:
-        word = shown[rows[0] if rows else 0].word
+        word = shown[selected[0]].word
         markup.tokenization_lines([tokenization_line(seen, first, word) for seen in models])
     st.download_button(
         "changed-words.csv",
@@ -110,14 +108,14 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
 
 
 def selected_rows(changed: Sequence[Change]) -> list[int]:
-    """Draw changed words as a table, and give the rows that are selected in it."""
+    """Draw changed words as a table; return the rows selected in it."""
     event = draw_table(
         {
             "word": [change.word for change in changed],
             "occurrences": [change.count for change in changed],
             "before": [" ".join(change.before) for change in changed],
             "after": [" ".join(change.after) for change in changed],
-            "pieces saved": [change.saved for change in changed],
+            "wordpieces saved": [change.saved for change in changed],
         },
         height=330,
         key="changed",
@@ -129,23 +127,22 @@ def selected_rows(changed: Sequence[Change]) -> list[int]:
 
 
 def changed_csv(changed: Sequence[Change]) -> str:
-    """Every changed word with its count, its two tokenizations and the tokens saved, as a CSV file."""
+    """Format every changed word with its count, its two tokenizations and the tokens saved as CSV."""
     lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
     return format_csv([("word", "count", "before", "after", "saved"), *lines])
 
 
 def _table(rows: Sequence[TokenizationFigures]) -> None:
-    """The figures of a whole text, one line a model."""
+    """Draw the figures of a whole text, one row per model."""
     first = rows[0]
+    differences = ["", *(signed(row.fertility - first.fertility) for row in rows[1:])]
     draw_table(
         {
             "model": [row.model for row in rows],
-            "pieces per word": [round(row.fertility, 3) for row in rows],
-            "to the first": [
-                signed(row.fertility - first.fertility) if row is not first else "" for row in rows
-            ],
+            "wordpieces per word": [round(row.fertility, 3) for row in rows],
+            "to the first": differences,
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
-            "one piece": [row.one_piece for row in rows],
+            "whole words": [row.one_piece for row in rows],
             "[UNK]": [fraction(row.unknown) for row in rows],
         },
         key="fertility",
@@ -153,25 +150,26 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
             "model": st.column_config.TextColumn(),
             **{
                 name: st.column_config.NumberColumn(format="%.3f")
-                for name in ("pieces per word", "per distinct word")
+                for name in ("wordpieces per word", "per distinct word")
             },
-            "one piece": st.column_config.ProgressColumn(
+            "whole words": st.column_config.ProgressColumn(
                 format="%.3f", min_value=0, max_value=1, width="small"
             ),
             "[UNK]": st.column_config.TextColumn(width="small"),
         },
     )
+    # Two sizes if some models distinguish capital letters and others do not.
     sizes = dict.fromkeys(
         f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows
     )
-    draw_note(" · ".join(sizes))  # two sizes where some models keep capital letters apart
+    draw_note(" · ".join(sizes))
 
 
 def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
-    """Say which models wait for a count of the text in their own words, and offer to count."""
+    """Name the models whose words of the text are not counted yet, and offer to count them."""
     if not models:
         return
-    seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
+    seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_PER_SECOND
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
         f"This text has no word counts for **{names}** yet (different casing). Counting takes"

@@ -1,4 +1,4 @@
-"""Parts of the tokenizer lens page: the models, the text, and its tokens as rows of chips."""
+"""Parts of the page Tokenizer lens: the models, the text, and its tokens as rows of chips."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from vocadapt.vocabulary.lens import (
 )
 
 KEY = "lens_text"  # key of the text input and query parameter
-LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
+LONGEST_ADDRESS = 600  # characters of a text that is kept in the address
 LONGEST = 20_000  # characters of a text that is drawn as chips
 SMALLEST = 0.0005  # difference that is shown
-BESIDE = 3  # models whose figures stand side by side
+PER_ROW = 3  # models per row of metrics
 EXAMPLES = {
     "A sentence": (
         "The patient with hypertension and nephropathy was given lidocaine; naloxone was not"
@@ -53,23 +53,23 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A model on the page: the label it goes by, where it lies, and its parts."""
+    """A model on the page: its label, its folder, file or hub name, and the opened model."""
 
     label: str
     name: str
     model: LanguageModel
 
     @property
-    def cutter(self) -> WordTokenizer:
+    def word_tokenizer(self) -> WordTokenizer:
         """The part of it that tokenizes words."""
-        return count_cache.cutter_of(self.name, self.label)
+        return count_cache.word_tokenizer_of(self.name, self.label)
 
 
 def choose_models(workspace: Workspace, key: str) -> list[Seen]:
     """Show a picker of models to compare; report those that cannot be opened. key: of the
     picker.
     """
-    picker = st.container()  # stands above the upload, and is drawn after it
+    picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload(workspace)
     offered = models_offered(workspace)
     if uploaded:
@@ -79,16 +79,17 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
         "Models",
         offered,
         key,
-        lambda: _at_hand(workspace, offered),
+        lambda: _default_models(workspace, offered),
         picker,
         help=HELP["models"],
     )
-    return [seen for label, name in chosen.items() if (seen := _seen(label, name))]
+    opened = [_open(label, name) for label, name in chosen.items()]
+    return [seen for seen in opened if seen]
 
 
 def models_offered(workspace: Workspace) -> dict[str, str]:
-    """Label → folder, file or hub name: adapted models before and after, models in use, uploaded
-    vocabularies, common ones.
+    """Return the models to offer, label → folder, file or hub name: adapted models before and after,
+    models in use, uploaded vocabularies, common ones.
     """
     offered: dict[str, str] = {}
     for artifact in adapted_models(workspace):
@@ -105,8 +106,8 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     return offered
 
 
-def ask_for_text() -> str:
-    """The text area with examples under it; a short text stands in the address."""
+def choose_text() -> str:
+    """Show the text field with its examples; a short text is kept in the address."""
     address.settle_text(KEY, EXAMPLES["A sentence"])
     text = st.text_area(
         "Text",
@@ -115,9 +116,8 @@ def ask_for_text() -> str:
         persist_state="session",
         placeholder="Type a text, or click an example.",
     )
-    st.session_state["lens_example"] = next(
-        (name for name, example in EXAMPLES.items() if example == text), None
-    )
+    names = {example: name for name, example in EXAMPLES.items()}
+    st.session_state["lens_example"] = names.get(text)
     st.pills(
         "Examples",
         list(EXAMPLES),
@@ -130,7 +130,7 @@ def ask_for_text() -> str:
 
 
 def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
-    """One row of chips a model, and under them the figures of each against the first."""
+    """Draw the tokens of a text under each model, and its figures compared with the first model."""
     if not text.strip():
         st.markdown("Type a text above, or click an example.")
         return
@@ -147,79 +147,70 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
             " · hover over a wordpiece for its id and position]]"
         )
     with mistakes.shown():
-        _metrics([seen.cutter.figures(count_text(text, seen.model.splitter)) for seen in models])
+        _metrics(
+            [seen.word_tokenizer.figures(count_text(text, seen.model.splitter)) for seen in models]
+        )
 
 
 def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
-    """The tokens of a text under one model, marked against the first model's vocabulary."""
-    pieces = tokenize_text(seen.model.fast_tokenizer, text)
-    known, unknown = first.model.vocabulary, seen.model.vocabulary.unknown
-    chips = [
-        Chip(
-            piece.token,
-            f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}",
-            piece.continues,
-            "unknown" if piece.token == unknown else "" if piece.token in known else "new",
-        )
-        for piece in pieces
-    ]
+    """Return the tokens of a text under one model, marked by the first model's vocabulary."""
+    tokens = tokenize_text(seen.model.fast_tokenizer, text)
+    chips = []
+    for token in tokens:
+        kind = ""
+        if token.token == seen.model.vocabulary.unknown:
+            kind = "unknown"
+        elif token.token not in first.model.vocabulary:
+            kind = "new"
+        title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
+        chips.append(Chip(token.token, title, token.continues, kind))
     casing = "uncased" if seen.model.splitter.lowercase else "cased"
-    here = (
-        f"split into {count(len(pieces))}"
-        if len(pieces) > 1
-        else "in one piece"
-        if pieces
-        else "nothing left of it"
-    )
-    return TokenizationLine(
-        seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {here}", chips
-    )
+    length = f"{count(len(tokens))} wordpiece{'s' * (len(tokens) != 1)}"
+    size = f"{count(len(seen.model.vocabulary))} tokens"
+    return TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
 
 
 def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
-    """Details & export: the same as commands, what the figures mean, and each piece of the typed
-    text as a table.
-    """
+    """Draw the folded block: the commands, the definitions, and the tokens of the text as a table."""
+    texts = []
+    if text.strip():
+        texts.append(text)
+    for artifact in workspace.artifacts("corpora"):
+        if artifact.name == st.session_state.get("lens_corpus"):
+            texts.append(str(artifact.folder))
+    named = [argument for seen in models for argument in ("--model", seen.name)]
     with open_details():
         st.markdown("The same in a terminal")
-        named = [argument for seen in models for argument in ("--model", seen.name)]
-        corpora = {
-            artifact.name: str(artifact.folder) for artifact in workspace.artifacts("corpora")
-        }
-        asked = [text] if text.strip() else []
-        for given in (
-            *asked,
-            *([corpora[name]] if (name := st.session_state.get("lens_corpus")) in corpora else []),
-        ):
+        for given in texts:
             draw_command(shlex.join([*PROGRAM, "lens", given, *named]))
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
-            " each counts once. A word that becomes [UNK] is one token, and not *one piece*. Words"
-            " are counted once per distinct word, by the rule of the vocabulary; beside symbols and"
-            " `_` an exact-word tokenizer departs from it in rare cases."
+            " each counts once. A word that becomes [UNK] is one token, but not *whole*. Words"
+            " are counted once per distinct word, by the rule of the vocabulary; next to symbols"
+            " and `_` an exact-word tokenizer differs from it in rare cases."
         )
         if text.strip():
             draw_downloads({"tokenizations.tsv": lambda: _tokenizations_file(models, text)})
 
 
-def _seen(label: str, name: str) -> Seen | None:
-    """A model that can be opened; a message and None for any other."""
+def _open(label: str, name: str) -> Seen | None:
+    """Open a model; show a message and return None if that fails."""
     found = None
     with mistakes.shown():
         model = cache.model_of(name)
-        if model.vocabulary and model.splitter:  # read now, so that a mistake shows here
+        if model.vocabulary and model.splitter:  # read now, so that an error is shown here
             found = Seen(pickers.shown_model(label), name, model)
     return found
 
 
-def _at_hand(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """What is looked through at first: the newest adapted model before and after, else the first
-    model that can be opened.
+def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+    """Return the models selected by default: the newest adapted model before and after, else the
+    first model that can be opened.
     """
-    if adapted := adapted_models(workspace):
-        return [
-            label for label in offered if label in (f"{adapted[0].name} · before", adapted[0].name)
-        ]
+    adapted = adapted_models(workspace)
+    if adapted:
+        name = adapted[0].name
+        return [label for label in offered if label in (f"{name} · before", name)]
     for label, name in offered.items():
         try:
             if cache.model_of(name).vocabulary:
@@ -230,11 +221,11 @@ def _at_hand(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
 
 
 def _upload(workspace: Workspace) -> str | None:
-    """Take in a vocab.txt; gives the label of a new one."""
+    """Show the upload of a vocab.txt; return the label of a new one."""
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
         given = st.file_uploader(
-            "A WordPiece vocabulary: one token a line", type=["txt"], key=f"vocabulary_{turn}"
+            "A WordPiece vocabulary: one token per line", type=["txt"], key=f"vocabulary_{turn}"
         )
         st.markdown(
             ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
@@ -248,41 +239,41 @@ def _upload(workspace: Workspace) -> str | None:
 
 
 def _take_example() -> None:
-    if chosen := st.session_state.get("lens_example"):
+    chosen = st.session_state.get("lens_example")
+    if chosen:
         st.session_state[KEY] = EXAMPLES[chosen]
 
 
-def delta(difference: float, first: bool) -> str | None:
-    """A difference to the first model; none for that model itself and where there is no difference
-    to show.
-    """
-    return None if first or abs(difference) < SMALLEST else signed(difference)
-
-
 def _metrics(rows: Sequence[TokenizationFigures]) -> None:
-    """Wordpieces per word and one-piece share of each model on the typed text, with the difference
-    to the first.
+    """Draw wordpieces per word and the fraction of whole words for each model, with the difference to
+    the first model.
     """
     first = rows[0]
-    for start in range(0, len(rows), BESIDE):
-        for column, row in zip(st.columns(BESIDE), rows[start : start + BESIDE], strict=False):
+    for start in range(0, len(rows), PER_ROW):
+        for column, row in zip(st.columns(PER_ROW), rows[start : start + PER_ROW], strict=False):
             with column, st.container(border=True):
                 st.markdown(f":small[{plain(row.model)}]")
                 left, right = st.columns(2)
-                less, more = row.fertility - first.fertility, row.one_piece - first.one_piece
                 left.metric(
-                    "Pieces per word",
+                    "Wordpieces per word",
                     fraction(row.fertility, 2),
-                    delta(less, row is first),
+                    _delta(row.fertility, first.fertility),
                     delta_color="inverse",
                     help=HELP["fertility"],
                 )
                 right.metric(
-                    "One piece",
+                    "Whole words",
                     fraction(row.one_piece),
-                    delta(more, row is first),
+                    _delta(row.one_piece, first.one_piece),
                     help=HELP["one piece"],
                 )
+
+
+def _delta(value: float, first: float) -> str | None:
+    """Format the difference to the first model; None if it is too small to show."""
+    if abs(value - first) < SMALLEST:
+        return None
+    return signed(value - first)
 
 
 def _tokenizations_file(models: Sequence[Seen], text: str) -> str:

@@ -251,8 +251,8 @@ def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
     """The number of wordpieces of the text, counted if its words were counted, else estimated
     from its size.
     """
-    cutter = count_cache.cutter_of(wanted.model, wanted.label)
-    counted = count_cache.figures_of(wanted.corpus, cutter, wanted.model, workspace.root)
+    word_tokenizer = count_cache.word_tokenizer_of(wanted.model, wanted.label)
+    counted = count_cache.figures_of(wanted.corpus, word_tokenizer, wanted.model, workspace.root)
     if counted:
         return counted.pieces, f"{count(counted.pieces)} of them"
     guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES
