@@ -247,7 +247,53 @@ def _reads(call: ast.Call) -> bool:
     return method or ((numpy or name in READING) and not checked)
 
 
-CHECKS = [floor_breaks, heavy_at_import, streamlit_outside, unsafe, reads_beside_the_door]
+KIND_NAMES = {"ner", "relations", "classification", "multilabel", "nli", "qa"}
+EXAMPLES = {"Example", "Sentence", "Text", "Question"}
+KINDS_FOLDER = "vocadapt/training/tasks/kinds/"
+
+
+def decides_by_task_kind(source: str, path: str) -> list[str]:
+    """Conditions and tables by the name of a task kind, or by the class of an example: what differs
+    between kinds is a method or attribute of TaskKind.
+    """
+    if path.startswith(KINDS_FOLDER):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        by_name = isinstance(node, ast.Compare) and _constants(node) & KIND_NAMES
+        table = isinstance(node, ast.Dict) and len(_texts(node.keys) & KIND_NAMES) > 1
+        pattern = isinstance(node, ast.MatchValue) and _constants(node) & KIND_NAMES
+        if by_name or table or pattern or _tests_class(node):
+            found.append(f"{path}:{node.lineno} decides by kind of task: ask the kind")
+    return found
+
+
+def _texts(nodes: list[ast.expr | None]) -> set[str]:
+    return {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+
+
+def _constants(node: ast.AST) -> set[str]:
+    return _texts([one for one in ast.walk(node) if isinstance(one, ast.Constant)])
+
+
+def _tests_class(node: ast.AST) -> bool:
+    """Whether a node asks for the class of an example."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in {"isinstance", "issubclass"}:
+        return bool(names & EXAMPLES)
+    if isinstance(node, ast.Compare) and "type" in names:
+        return bool(names & EXAMPLES)
+    return isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in EXAMPLES
+
+
+CHECKS = [
+    floor_breaks,
+    heavy_at_import,
+    streamlit_outside,
+    unsafe,
+    reads_beside_the_door,
+    decides_by_task_kind,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -410,3 +456,44 @@ def test_a_file_read_beside_the_door_is_caught(source):
 )
 def test_a_file_that_is_written_or_checked_passes(source):
     assert not reads_beside_the_door(source, "vocadapt/training/prediction/plain_text.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if kind == 'ner': pass",
+        "if 'qa' != run.kind.name: pass",
+        "x = task.kind in ('ner', 'nli')",
+        "WIDTH = {'ner': 1, 'qa': 2}",
+        "if isinstance(example, Sentence): pass",
+        "x = [isinstance(one, (Text, Question)) for one in examples]",
+        "if type(example) is Question: pass",
+        "match kind:\n    case 'multilabel': pass",
+        "match example:\n    case Text(): pass",
+    ],
+)
+def test_a_decision_by_the_kind_of_task_is_caught(source):
+    assert decides_by_task_kind(source, "vocadapt/analysis/errors/ledger.py")
+    assert not decides_by_task_kind(source, f"{KINDS_FOLDER}qa.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if run.kind.finds_entities: pass",
+        "if one.kind == other.kind: pass",
+        "answer = {'relations': lists}",
+        "if isinstance(value, str): pass",
+        "def count(sentence: Sentence) -> int: ...",
+    ],
+)
+def test_a_question_to_the_kind_of_task_passes(source):
+    assert not decides_by_task_kind(source, "vocadapt/analysis/errors/ledger.py")
+
+
+def test_the_rule_names_every_kind_of_task_and_example():
+    from vocadapt.training.tasks.examples import Example
+    from vocadapt.training.tasks.kinds import TASK_KINDS
+
+    assert set(TASK_KINDS) == KIND_NAMES
+    assert {one.__name__ for one in Example.__subclasses__()} == EXAMPLES - {"Example"}

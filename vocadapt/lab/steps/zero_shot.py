@@ -20,7 +20,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.kinds.qa import QuestionAnswering, read_questions
 from vocadapt.training.tasks.seen_examples import count_seen, seen_in
 
 GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
@@ -60,7 +60,7 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
         check_free(folder / place)
     learn = Spec(
         "finetune",
-        FinetuneStep(settings.finetune, seeds=(settings.seed,), kind="qa"),
+        FinetuneStep(settings.finetune, seeds=(settings.seed,), kind=QuestionAnswering.name),
         {"model": (settings.model,), "train": (str(settings.train),)},
         settings.offline,
     )
