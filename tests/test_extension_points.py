@@ -159,17 +159,49 @@ def draw_page(page: str, workspace: Path, **query: str) -> "AppTest":
 # An initializer, a removal heuristic, an alignment method, a scorer.
 
 
-def check_initializer(model: Path, vectors: Path, out: Path) -> None:
-    assert "constant" in run_command("adapt", "--help")
-    answer = run_command(
-        *("adapt", "--model", model, "--vectors", vectors, "--offline", "--json"),
-        *("--initializer", "constant", "--out", out),
+def check_initializer(model: Path, vectors: Path, workspace: Path) -> None:
+    from vocadapt.lab.steps.command_lines import build_command
+    from vocadapt.lab.steps.spec import Spec
+    from vocadapt.models.language_model import open_model
+
+    # 1. The command adapt, its recipe, manifest and record.
+    for command in ("adapt", "initializers"):
+        assert "constant" in run_command(command, "--help")
+        assert "--constant-value" in run_command(command, "--help")
+    given, out = ("--model", model, "--vectors", vectors, "--offline"), workspace / "models" / "m"
+    chosen = ("--initializer", "constant", "--constant-value", 0.25)
+    answer = json.loads(run_command("adapt", *given, *chosen, "--json", "--out", out))
+    assert answer["numbers"]["certificate"] is True
+    assert "[rows.options.constant]\nvalue = 0.25" in (out / "recipe.toml").read_text()
+    settings = json.loads((out / "manifest.json").read_text())["settings"]
+    assert settings["recipe"]["rows"]["options"] == {"constant": {"value": 0.25}}
+    assert "constant 0.25" in (out / "vocadapt.json").read_text()
+    assert (open_model(out).space["aspirin"] == 0.25).all()
+
+    # 2. The same from the recipe file, and what is refused.
+    again = workspace / "models" / "again"
+    run_command("adapt", *given, "--recipe", out / "recipe.toml", "--out", again)
+    assert (open_model(again).space["aspirin"] == 0.25).all()
+    for wrong in ([*chosen[:2], "--constant-value", 2], ["--constant-value", 0.25]):
+        with pytest.raises(AssertionError, match="exit code 2"):
+            run_command("adapt", *given, *wrong, "--out", workspace / "models" / "wrong")
+
+    # 3. The comparison of initializers, and its command line from its spec.
+    board = workspace / "leaderboards" / "board"
+    compared = ("--methods", "constant", "--held-out", 5, *chosen[2:])
+    answer = json.loads(run_command("initializers", *given, *compared, "--json", "--out", board))
+    assert "constant" in {row["initializer"] for row in answer["rows"]}
+    manifest = json.loads((board / "manifest.json").read_text())
+    assert "--constant-value 0.25" in manifest["command"]
+    inputs = {"model": (str(model),), "vectors": (str(vectors),)}
+    spec = Spec.from_dict(
+        {"step": "leaderboard", "settings": manifest["settings"], "inputs": inputs}
     )
-    assert json.loads(answer)["numbers"]["certificate"] is True
+    assert "--constant-value 0.25" in build_command(spec, board)
 
 
 def test_an_initializer(in_extended_process, tiny_bert, vectors, tmp_path):
-    in_extended_process(check_initializer, tiny_bert, vectors, tmp_path / "adapted")
+    in_extended_process(check_initializer, tiny_bert, vectors, tmp_path / "workspace")
 
 
 def check_heuristic(model: Path, out: Path) -> None:
@@ -304,6 +336,7 @@ def check_menus(workspace: Path) -> None:
     assert "alphabet" in options(page, "vocabulary_heuristic")
     page = draw_page("pages/vocabulary/initializers.py", workspace)
     assert "constant" in options(page, "initializers_methods")
+    assert page.number_input(key="initializers_constant_value").value == 0.5
     page = draw_page("pages/words/alignment.py", workspace)
     assert any("Zero" in name for menu in page.selectbox for name in menu.options)
     page = draw_page("pages/train/errors.py", workspace)

@@ -90,7 +90,7 @@ class LeaderboardSettings:
         label="Norm-matched",
     )
     rows: InitializerSettings = field(
-        default_factory=InitializerSettings, metadata=show_only("neighbors")
+        default_factory=InitializerSettings, metadata=show_only("neighbors", "options")
     )
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings, metadata=show_only())
 

@@ -23,6 +23,10 @@ from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
+from vocadapt.cli.vocabulary.initializer_options import (
+    add_initializer_settings,
+    read_initializer_settings,
+)
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import ModelStep
@@ -139,6 +143,7 @@ def _add_adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--center", action="store_true", help="mean-center both spaces before --method"
     )
+    add_initializer_settings(parser)
     _add_pretraining_options(parser)
     parser.add_argument(
         "--no-certificate",
@@ -296,6 +301,8 @@ def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
                 f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out."
             )
         recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
+    used = [recipe.rows.method] if recipe.makes_embeddings else []
+    recipe = replace(recipe, rows=read_initializer_settings(options, recipe.rows, used))
     if (options.normalize or options.center) and not options.method:
         raise InputError(
             "--normalize and --center apply to an alignment.",

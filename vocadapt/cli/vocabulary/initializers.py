@@ -2,6 +2,7 @@
 
 import time
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
@@ -19,6 +20,10 @@ from vocadapt.cli.options import (
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
+from vocadapt.cli.vocabulary.initializer_options import (
+    add_initializer_settings,
+    read_initializer_settings,
+)
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
     LeaderboardStep,
@@ -97,6 +102,7 @@ def _add_options(parser: Parser) -> None:
         default=default.seed,
         help="random seed of hidden tokens and random embeddings (default 1)",
     )
+    add_initializer_settings(parser)
     add_casing(parser)
     add_text(parser, own_seed=False)
     add_out(parser)
@@ -126,6 +132,8 @@ def _build_spec(options: Namespace) -> Spec:
         norm_matched=options.norm_matched,
         rows=rows,
     )
+    own = read_initializer_settings(options, rows, settings.named)
+    settings = replace(settings, rows=own)
     given = {
         "model": options.model,
         "vectors": options.vectors,

@@ -99,12 +99,12 @@ def _input_arguments(spec: Spec) -> Iterator[str]:
 
 
 def setting_arguments(
-    settings: Any, defaults: Any, names: Collection[str] | None = None
+    settings: Any, defaults: Any, names: Collection[str] | None = None, prefix: str = ""
 ) -> Iterator[str]:
     """Yield the command-line arguments of the settings that are not at their defaults.
 
     names: of the fields to include; None: all. Settings that the instance names as `unused_settings` are
-    left out.
+    left out. prefix: before the name of each flag; a mapping of settings has its names there.
     """
     declared, groups = settings_of(settings), groups_of(settings)
     unused = getattr(settings, "unused_settings", ())
@@ -113,16 +113,20 @@ def setting_arguments(
             continue
         value, default = getattr(settings, field.name), getattr(defaults, field.name)
         if field.name in declared:
-            yield from _arguments_of(declared[field.name], value, default)
+            yield from _arguments_of(declared[field.name], value, default, prefix)
         elif field.name in groups:
-            yield from setting_arguments(value, default, groups[field.name][1])
+            yield from setting_arguments(value, default, groups[field.name][1], prefix)
+        elif isinstance(value, Mapping):
+            for name, own in value.items():
+                yield from setting_arguments(own, type(own)(), prefix=f"{name}-")
 
 
-def _arguments_of(declared: Setting, value: Any, default: Any) -> list[str]:
+def _arguments_of(declared: Setting, value: Any, default: Any, prefix: str = "") -> list[str]:
     """Return the arguments of one setting; none if it is at its default."""
     flag = declared.flag
     if not flag or (value == default and not declared.always):
         return []
+    flag = f"--{prefix}{flag.removeprefix('--')}"
     if declared.kind is bool:
         return [flag]
     if declared.several:

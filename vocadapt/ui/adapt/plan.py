@@ -18,6 +18,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.components.optional_input import optional_number
 from vocadapt.ui.frame import cache, count_cache, mistakes
+from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
@@ -81,6 +82,9 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
             )
             return None
     recipe = _with_options(recipe, vectors, model) if vectors else extension.options(recipe, model)
+    if recipe.makes_embeddings:
+        rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
+        recipe = replace(recipe, rows=rows)
     if recipe.further.stage:
         if view.headless(pickers.shown_model(model), cache.model_of(model)):
             return None

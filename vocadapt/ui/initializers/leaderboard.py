@@ -3,6 +3,7 @@ starts another.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -23,6 +24,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.optional_input import optional_number
 from vocadapt.ui.frame import cache
+from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.initializers.view import Transfer
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
@@ -129,6 +131,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     asked = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
+    asked = replace(asked, rows=draw_own_settings(asked.rows, asked.named, "initializers"))
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(
         "Text for masked loss",

@@ -12,6 +12,7 @@ from vocadapt.vocabulary.initializers.materials import (
     Registered,
 )
 from vocadapt.vocabulary.initializers.mixing import average_pieces
+from vocadapt.vocabulary.initializers.settings import DistilSettings
 
 
 def initialize_distilled(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -21,16 +22,15 @@ def initialize_distilled(materials: Materials, settings: InitializerSettings) ->
             "Distilled embeddings are fitted to a text, and no text was given.",
             "Give a text. A leaderboard includes distilled only if it is named: it takes long.",
         )
+    own: DistilSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
-    embeddings, contexts = materials.distiller(
-        materials.plan, start, settings.distil, materials.progress
-    )
+    embeddings, contexts = materials.distiller(materials.plan, start, own, materials.progress)
     provenance: list[Provenance] = []
     for n_contexts, source in zip(contexts.tolist(), sources, strict=True):
         if n_contexts:
             how = (
                 f"distilled from the mean of its pieces, over {n_contexts} of"
-                f" {settings.distil.contexts} contexts"
+                f" {own.contexts} contexts"
             )
             provenance.append(Provenance(how))
         else:
@@ -47,5 +47,6 @@ DISTILLED: Registered = {
         "argmin Σ ‖h(t) − h(pieces of t)‖²",
         "Token Distillation (2026), here for encoders",
         needs="text",
+        settings=DistilSettings,
     ),
 }

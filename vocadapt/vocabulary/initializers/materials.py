@@ -5,14 +5,21 @@ registry.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import (
+    LARGEST_SEED,
+    SMALLEST,
+    check_settings,
+    setting,
+    settings_from,
+    show_value,
+)
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.settings import DistilSettings
@@ -150,7 +157,11 @@ class Materials:
 
 @dataclass(frozen=True)
 class InitializerSettings:
-    """Settings of the initialization of new embeddings."""
+    """Settings of the initialization of new embeddings.
+
+    options: settings that only one initializer has, by its name: those that are not at their
+    defaults, and those of the method. Plain values become the dataclass that the initializer names.
+    """
 
     method: str = setting(
         "aligned",
@@ -176,10 +187,25 @@ class InitializerSettings:
         "scale every new embedding to the median norm of the old ones of its position class",
         label="Norm-matched",
     )
-    distil: DistilSettings = field(default_factory=DistilSettings)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_settings(self)
+        options = read_options(self.options)
+        own = INITIALIZERS[self.method].settings
+        if own is not None:
+            options.setdefault(self.method, own())
+        kept = {
+            name: settings
+            for name, settings in options.items()
+            if name == self.method or settings != type(settings)()
+        }
+        object.__setattr__(self, "options", kept)
+
+    @property
+    def own(self) -> Any:
+        """The settings that only the method has; None if it has none."""
+        return self.options.get(self.method)
 
 
 @dataclass(frozen=True)
@@ -190,6 +216,7 @@ class Initializer:
     needs_alignment: whether it needs a fitted alignment.
     needs: input beside the model: "" none, "words" word vectors, "target" a target model,
         "similar" one of these, "text" a text.
+    settings: frozen dataclass of the settings that only it has, each declared by `setting`.
     """
 
     make: Callable[[Materials, InitializerSettings], Initialized]
@@ -198,11 +225,37 @@ class Initializer:
     source: str
     needs_alignment: bool = False
     needs: str = ""
+    settings: type[Any] | None = None
 
 
 Registered = Mapping[str, Initializer]
 # All initializers by name; filled by `initialize`, which imports the modules that define them.
 INITIALIZERS: dict[str, Initializer] = {}
+
+
+def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of single initializers, by name, as the dataclasses that they name.
+
+    Raises InputError for a name without such settings, and for wrong values.
+    """
+    if not isinstance(options, Mapping):
+        raise InputError(f"options: expected a table of initializers, got {show_value(options)}.")
+    read: dict[str, Any] = {}
+    for name, values in options.items():
+        kind = INITIALIZERS[name].settings if name in INITIALIZERS else None
+        if kind is None:
+            having = [known for known, one in INITIALIZERS.items() if one.settings is not None]
+            raise InputError(
+                f"options: there is no initializer {name!r} with settings of its own.",
+                f"Initializers with such settings: {', '.join(having)}.",
+            )
+        if isinstance(values, Mapping):
+            read[name] = settings_from(kind, values, f"options: {name}")
+        elif isinstance(values, kind):
+            read[name] = values
+        else:
+            raise InputError(f"options: {name}: expected a table, got {show_value(values)}.")
+    return read
 
 
 def list_trained_tokens(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:

@@ -20,13 +20,16 @@ class DistilSettings:
     contexts: int = setting(12, "number of contexts of each token", low=1, high=100_000)
     passes: int = setting(1, "passes over the contexts", low=1, high=10_000)
     length: int = setting(32, "maximum wordpieces of a context", low=4, high=4096)
-    batch: int = setting(32, "tokens per batch", low=1, high=65_536, label="Batch size")
+    batch: int = setting(
+        32, "tokens per batch", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
     lr: float = setting(
         5e-3,
         "initial learning rate, decreased to 0",
         low=SMALLEST,
         high=LARGEST_RATE,
         label="Learning rate",
+        flag="--learning-rate",
     )
     seed: int = setting(1, "random seed of the contexts and of their order", high=LARGEST_SEED)
 
