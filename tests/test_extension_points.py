@@ -347,3 +347,91 @@ def check_menus(workspace: Path) -> None:
 def test_the_menus_of_the_pages(in_extended_process, tiny_bert, tmp_path):
     workspace = seed_workspace(tmp_path / "trials", tiny_bert)
     in_extended_process(check_menus, workspace.root)
+
+
+# A task kind.
+
+
+def write_reviews(folder: Path) -> Path:
+    """Write reviews in the format of the task kind, and a task file that names them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"{stars} | It is {'very ' * stars}good." for stars in (1, 2, 4)] * 4
+    for split in ("train", "test"):
+        (folder / f"{split}.txt").write_text("\n".join(lines), encoding="utf-8")
+    task = folder / "task.toml"
+    task.write_text('kind = "stars"\n[splits]\ntrain = "train.txt"\ntest = "test.txt"\n')
+    return task
+
+
+def check_task_kind(model: Path, folder: Path) -> None:
+    from vocadapt.training.tasks.task_file import read_task
+
+    # 1. Its name, files and scores are in the help of each command.
+    for command in (["finetune"], ["score"], ["compare"], ["tasks", "list"]):
+        assert "stars" in run_command(*command, "--help")
+    assert "the number of stars and the review on each line" in run_command("finetune", "--help")
+    assert "accuracy" in run_command("score", "--help").rpartition("  stars")[2]
+
+    # 2. A model is fine-tuned on its files, scored by its default scorer, and predicts plain text.
+    task, run = write_reviews(folder / "reviews"), folder / "run"
+    assert read_task(task).labels == ("1", "2", "4")
+    test = task.parent / "test.txt"
+    given = ("--train", task.parent / "train.txt", "--test", test, "--num-epochs", 1)
+    command = ("finetune", "--model", model, "--task", "stars", *given, "--offline", "--json")
+    made = json.loads(run_command(*command, "--out", run))
+    assert made["scorer"] == "accuracy" and "accuracy" in made["mean"]
+    plain, predicted = folder / "plain.txt", folder / "predicted.jsonl"
+    plain.write_text("It is good.\nIt is very good.\n")
+    run_command("predict", "--model", run, "--plain", plain, "--out", predicted)
+    rows = [json.loads(line) for line in predicted.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1"]
+    assert {row["label"] for row in rows} <= {"1", "2", "4"}
+
+    # 3. Error analysis compares predictions for it, and names its own kinds of errors.
+    for name, label in (("low", "1"), ("middle", "2")):
+        rows = (f'{{"id": {place}, "label": "{label}"}}\n' for place in range(12))
+        (folder / f"{name}.jsonl").write_text("".join(rows))
+    sides = (folder / "low.jsonl", folder / "middle.jsonl")
+    answer = run_command("compare", *sides, "--kind", "stars", "--gold", test, "--json")
+    kinds = json.loads(answer)["ledger"]["kinds"]
+    assert kinds == {"nearly": {"first": 4, "second": 4}, "far": {"first": 4, "second": 4}}
+
+
+def test_a_task_kind(in_extended_process, tiny_bert, tmp_path):
+    in_extended_process(check_task_kind, tiny_bert, tmp_path)
+
+
+def check_pages_of_task_kind(model: Path, folder: Path) -> None:
+    from vocadapt.lab.jobs import queue
+    from vocadapt.lab.steps.finetune import FinetuneStep
+    from vocadapt.lab.steps.spec import Spec
+    from vocadapt.lab.workspace.workspace import Workspace
+    from vocadapt.training.finetune.settings import FinetuneSettings
+
+    # 1. Fine-tuned as a job, in another process.
+    workspace, task = Workspace(folder / "trials"), write_reviews(folder / "reviews")
+    settings = FinetuneStep(FinetuneSettings(epochs=1))
+    spec = Spec("finetune", settings, {"model": (str(model),), "task": (str(task),)}, offline=True)
+    job = queue.start(workspace, spec, "mine")
+    assert job.wait(120).state == "done", job.log()
+    assert workspace.artifact("runs", "mine").manifest.numbers["scorer"] == "accuracy"
+
+    # 2. In the menus of own files.
+    page = draw_page("pages/train/finetune.py", workspace.root)
+    assert "stars: the number of stars of a review" in page.selectbox(key="own_kind").options
+    page = draw_page("pages/train/errors.py", workspace.root)
+    assert "stars: the number of stars of a review" in page.selectbox(key="brought_kind").options
+
+    # 3. The page Try it has its input, and shows its prediction; Results its confusion matrix.
+    page = draw_page("pages/train/try_it.py", workspace.root)
+    assert page.text_area(key="try_sentence").label == "Review"
+    page.text_area(key="try_sentence").set_value("It is very good.").run()
+    assert not page.exception, page.exception
+    labels = [table.value["label"].tolist() for table in page.dataframe if "label" in table.value]
+    assert labels == [["1", "2", "4"]]
+    page = draw_page("pages/train/results.py", workspace.root)
+    assert any("texts; rows: gold" in line.value for line in page.markdown)
+
+
+def test_the_pages_of_a_task_kind(in_extended_process, tiny_bert, tmp_path):
+    in_extended_process(check_pages_of_task_kind, tiny_bert, tmp_path)
