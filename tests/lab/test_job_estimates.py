@@ -1,15 +1,20 @@
 """How long a job takes in all: with its start, as the latest jobs of its step took it."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
-from vocadapt.lab.jobs.estimates import START_UP, job_seconds, start_up
+from vocadapt.lab.jobs.estimates import job_seconds, measure_slowness, start_up
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.projection.methods import ProjectionSettings
+from vocadapt.spaces.projection.projection import estimate_seconds
 
 
 def job(workspace, number, **status):
@@ -22,8 +27,8 @@ def job(workspace, number, **status):
 
 
 def test_without_jobs_the_start_is_what_was_measured(tmp_path):
-    assert set(START_UP) < set(STEPS)
-    assert job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + START_UP["finetune"]
+    assert STEPS["finetune"].start_up > 0
+    assert job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
     assert job_seconds(Workspace(tmp_path), "corpus", 3) == 3
 
 
@@ -36,4 +41,38 @@ def test_the_latest_jobs_of_the_step_tell_it(tmp_path):
         workspace, 7, paced=500.0, past=(("canceled", 1.0),)
     )  # resumed: it did not begin at nothing
     assert start_up(workspace, "finetune") == pytest.approx(25.0)
-    assert start_up(workspace, "vectors") == START_UP["vectors"]
+    assert start_up(workspace, "vectors") == STEPS["vectors"].start_up
+
+
+def projection(workspace, name, seconds, shown=4000, step="projection"):
+    """A projection as a manifest tells of it."""
+    folder = workspace.folder("projections", name)
+    folder.mkdir(parents=True)
+    settings = ProjectionStep(projection=ProjectionSettings("umap"))
+    Manifest(
+        kind="projections",
+        name=name,
+        settings=asdict(settings),
+        numbers={"shown": shown},
+        seconds=seconds,
+        step=step,
+    ).save(folder)
+
+
+def test_the_work_of_earlier_results_tells_the_speed(tmp_path):
+    workspace, begin = Workspace(tmp_path), STEPS["projection"].start_up
+    modeled = estimate_seconds(4000, 768, ProjectionSettings("umap"))
+    assert measure_slowness(workspace, "projection") == 1
+    projection(workspace, "short", begin + 1)  # start-up, hardly any work
+    projection(workspace, "other", 900.0, step="count")
+    assert measure_slowness(workspace, "projection", begin) == 1
+    projection(workspace, "slow", begin + 3 * modeled)
+    projection(workspace, "slower", begin + 5 * modeled)
+    assert measure_slowness(workspace, "projection", begin) == pytest.approx(4)
+    assert job_seconds(workspace, "projection", 10) == pytest.approx(begin + 40)
+
+
+def test_results_that_cannot_be_modeled_say_nothing_about_the_speed(tmp_path):
+    workspace = Workspace(tmp_path)
+    projection(workspace, "damaged", 100.0, shown="many")
+    assert measure_slowness(workspace, "projection") == 1

@@ -1,21 +1,23 @@
-"""Estimates of a job's duration: its work, and the start-up time of the latest jobs of its step.
+"""Estimates of a job's duration: start-up and speed of the latest jobs and results of its step;
+constants of one machine (2.5 GHz, two cores) only where there are none.
 
 Estimates assume an idle machine; `scale_to_current_load` adapts them to the current load.
 """
 
 import os
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from statistics import median
 
 from vocadapt.cores import count_cores
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs.queue import each_job
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
-# Seconds until the first progress of a tiny job with the demo's model: processor time of two cores
-# (2.5 GHz), once and a half, since libraries come from the disk. The longest part is importing
-# torch and transformers.
-START_UP = {"vectors": 3.0, "projection": 5.0, "contextual": 11.0, "finetune": 12.0}
-LATEST = 5  # jobs whose start counts
+LATEST = 5  # jobs and results that count
+SHORTEST = 5.0  # seconds of work from which a result says something about the speed
 QUIET = 1.25  # slowdown below which a machine counts as idle
 MOST = 20.0  # highest slowdown assumed
 
@@ -48,17 +50,46 @@ def _read_load_average() -> float:
 
 
 def job_seconds(workspace: Workspace, step: str, work: float) -> float:
-    """Estimate the duration of a job from that of its work, adding start, imports and model
-    loading.
+    """Estimate the duration of a job: its start-up, then its work at the speed of earlier ones.
+
+    work: seconds as modeled from the size of the work and constants of one machine.
     """
-    return start_up(workspace, step) + work
+    begin = start_up(workspace, step)
+    return begin + work * measure_slowness(workspace, step, begin)
 
 
 def start_up(workspace: Workspace, step: str) -> float:
-    """Return the start-up time of a step's jobs: the median of the latest ones, or a measured
-    default.
+    """Return the start-up time of a step's jobs: imports, and loading of a model.
+
+    The median of the latest jobs; the measured time that the step declares if there is none.
     """
     stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
     begun = (status.paced - status.started for status in stands if status.paced and not status.past)
     found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]
-    return median(found) if found else START_UP.get(step, 0.0)
+    return median(found) if found else STEPS[step].start_up
+
+
+def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> float:
+    """Return how many times longer the latest results of a step took than their size suggests.
+
+    1 if there is none to learn from. begin: start-up time that is not work.
+    """
+    taken, expected, count = 0.0, 0.0, 0
+    for artifact in workspace.artifacts(STEPS[step].makes):
+        seconds = artifact.manifest.seconds - begin
+        if artifact.manifest.step != step or seconds < SHORTEST or count == LATEST:
+            continue
+        modeled = _estimate_result(step, artifact.folder, artifact.stamp)
+        if modeled > 0:
+            taken, expected, count = taken + seconds, expected + modeled, count + 1
+    return taken / expected if count else 1.0
+
+
+@lru_cache(maxsize=64)
+def _estimate_result(step: str, folder: Path, stamp: str) -> float:
+    """Return the modeled seconds of the work behind a result; 0 if that is unknown."""
+    estimate = STEPS[step].estimate
+    try:
+        return 0.0 if estimate is None else estimate(open_artifact(folder))
+    except (InputError, KeyError, TypeError, OSError):  # a damaged result, or its model is gone
+        return 0.0

@@ -8,9 +8,16 @@ from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
-from vocadapt.models.contextual.word_vectors import check_layer, vectors_in_context
+from vocadapt.models.contextual.word_vectors import (
+    check_layer,
+    estimate_seconds,
+    vectors_in_context,
+)
+from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
+from vocadapt.settings import settings_from
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_lines
 from vocadapt.text.corpus import CorpusSettings
@@ -70,6 +77,14 @@ def _normalize_word(word: str, task: Task) -> str:
     return words[0] if len(words) == 1 else word
 
 
+def estimate_reading(artifact: Artifact) -> float:
+    """Estimate the seconds of the forward passes behind contextual vectors."""
+    manifest = artifact.manifest
+    settings = settings_from(ContextualStep, manifest.settings, artifact.name)
+    model = open_model(artifact.folder.parents[1] / manifest.inputs["model"].paths[0], True)
+    return estimate_seconds(manifest.numbers["wordpieces_read"], model, settings.contextual)
+
+
 STEP = Step(
     "contextual",
     "Compute contextual vectors",
@@ -88,6 +103,8 @@ STEP = Step(
     command=("vectors", "contextual"),
     page="pages/words/vectors.py",
     selected_by="vectors_vectors",
+    start_up=11.0,
+    estimate=estimate_reading,
     seed="contextual.seed",
     steady=True,
 )

@@ -443,5 +443,6 @@ STEP = Step(
     command=("finetune",),
     page="pages/train/results.py",
     resumes=True,
+    start_up=12.0,
     seed="seeds",
 )

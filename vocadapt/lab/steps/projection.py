@@ -16,12 +16,14 @@ from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import Numbers, Role, Step
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import settings_from
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
     Projection,
+    estimate_seconds,
     measure_movement,
     project,
     project_pair,
@@ -33,6 +35,7 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
+WIDTH = 768  # assumed dimension of a space; it matters little
 
 
 @dataclass(frozen=True)
@@ -290,6 +293,14 @@ def _build_projected_space(
     return ProjectedSpace(projection, ProjectionQuality(**picture["quality"]))
 
 
+def estimate_layout(artifact: Artifact) -> float:
+    """Estimate the seconds of the layout, or of the two, of a projection."""
+    numbers = artifact.manifest.numbers
+    settings = settings_from(ProjectionStep, artifact.manifest.settings, artifact.name)
+    seconds = estimate_seconds(numbers["shown"], WIDTH, settings.projection)
+    return 2 * seconds if "second" in numbers else seconds
+
+
 STEP = Step(
     "projection",
     "Compute a projection",
@@ -302,5 +313,7 @@ STEP = Step(
     command=("project",),
     page="pages/see/projection.py",
     selected_by="projection_view",
+    start_up=5.0,
+    estimate=estimate_layout,
     seed="projection.seed",
 )

@@ -62,6 +62,7 @@ def run_step(
             numbers = STEPS[spec.step].run(task, spec.settings)
         Manifest(
             kind=spec.kind,
+            step=spec.step,
             name=folder.name,
             settings=asdict(spec.settings),
             inputs=inputs,

@@ -9,7 +9,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.workspace import check_name
+from vocadapt.lab.workspace.workspace import Artifact, check_name
 
 Numbers = dict[str, Any]
 
@@ -66,6 +66,10 @@ class Step:
     page: str = ""  # its page; "": a form on the page Jobs, and the result there
     selected_by: str = ""  # query parameter of the page that selects a result by its name
     resumes: bool = False  # it leaves checkpoints in the folder that its Task names
+    start_up: float = (
+        0.0  # seconds until the first progress of a tiny job, measured (see estimates)
+    )
+    estimate: Callable[[Artifact], float] | None = None  # result → expected seconds of its work
     steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 
     @property

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
-from vocadapt.spaces.io.storage import save_space
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.settings import LARGEST_SEED, check_settings, setting, settings_from
+from vocadapt.spaces.io.storage import load_space, save_space
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.words import WordCounts
 from vocadapt.training.domain_vectors import train_domain_vectors
 
 
@@ -41,6 +43,16 @@ def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
     return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
 
 
+def estimate_training(artifact: Artifact) -> float:
+    """Estimate the seconds of the training behind word vectors from their counts and settings."""
+    settings = settings_from(VectorsStep, artifact.manifest.settings, artifact.name)
+    space = load_space(artifact.folder)
+    if space.counts is None:
+        return 0.0
+    counts = dict(zip(space.words, space.counts.tolist(), strict=True))
+    return estimate_seconds(WordCounts(counts, 0, 0), replace(settings.word2vec, dim=space.dim))
+
+
 STEP = Step(
     "vectors",
     "Train word vectors",
@@ -52,5 +64,7 @@ STEP = Step(
     command=("vectors", "train"),
     page="pages/words/vectors.py",
     selected_by="vectors_vectors",
+    start_up=3.0,
+    estimate=estimate_training,
     seed="word2vec.seed",
 )

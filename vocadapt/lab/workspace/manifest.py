@@ -55,7 +55,7 @@ class Input:
 class Manifest:
     """Kind, name, settings, inputs, versions, seed, date and headline figures of an artifact.
 
-    `command`: the step's command line; `files`: the other files that the step wrote; `job`: id of
+    `step`: name of the step; `command`: its command line; `files`: the other files that the step wrote; `job`: id of
     the job ("" without one); `casing`: the casing given for a bare vocab.txt.
     """
 
@@ -74,6 +74,7 @@ class Manifest:
     files: tuple[str, ...] = ()
     job: str = ""
     casing: str = ""
+    step: str = ""
 
     def save(self, folder: Path) -> None:
         """Write manifest.json: the last file of an artifact."""
