@@ -38,7 +38,7 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     """
     about = (
         f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
-        " as it was (Fast 2023, section 4.4.4); lengths include ## (3.3.3)"
+        " as it was (Fast 2023, section 4.4.4); lengths include the marks of continuations (3.3.3)"
     )
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(

@@ -150,7 +150,7 @@ def test_cuts_show_names_and_tokens_as_they_are(text, written):
 def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
     chips = [
         markup.Chip("ta"),
-        markup.Chip("##chy", goes_on=True),
+        markup.Chip("##chy", goes_on=True, mark="##"),
         markup.Chip("[UNK]", kind="unknown"),
         markup.Chip("##", goes_on=True),
     ]

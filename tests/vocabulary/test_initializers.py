@@ -358,6 +358,6 @@ def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
     assert (
         "a character that the model does not know" in about
         and "mean of all" in about
-        and "[UNK]" in about
+        and "the unknown token" in about
     )
     assert INITIALIZERS["syntactic"].about == about

@@ -126,7 +126,7 @@ def test_figures_worked_by_hand() -> None:
     assert figures.by_pieces == {1: 3, 3: 1}
     assert (figures.fertility, figures.fertility_distinct) == (9 / 7, 6 / 4)
     assert (figures.one_piece, figures.unknown) == (3 / 7, 3 / 7)
-    assert figures.shares(3) == {"1": 3 / 7, "2": 0, "3+": 1 / 7, "[UNK]": 3 / 7}
+    assert figures.shares(3) == {"1": 3 / 7, "2": 0, "3+": 1 / 7, "unknown": 3 / 7}
     assert sum(figures.shares().values()) == pytest.approx(1)
 
 

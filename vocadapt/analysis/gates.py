@@ -31,7 +31,7 @@ KINDS = {
     "continuation": "an old token that continues a word",
     "number": "an old token of digits, without a letter",
     "punctuation": "an old token without letter or digit",
-    "special": "[CLS], [SEP] and [UNK]",
+    "special": "a special or unknown token",
 }
 
 

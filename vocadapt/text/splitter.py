@@ -19,13 +19,7 @@ MINIMAL_SPEC: dict[str, object] = {
     "added_tokens": [],
     "post_processor": None,
     "decoder": None,
-    "model": {
-        "type": "WordPiece",
-        "unk_token": "?",
-        "continuing_subword_prefix": "##",
-        "max_input_chars_per_word": 1,
-        "vocab": {},
-    },
+    "model": {"type": "WordLevel", "unk_token": "?", "vocab": {}},
 }
 
 

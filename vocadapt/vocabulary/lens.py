@@ -169,13 +169,13 @@ class TokenizationFigures:
 
     def shares(self, last: int = 6) -> dict[str, float]:
         """Fraction of running words by number of pieces: "1", …, one entry for `last` and more,
-        then "[UNK]".
+        then "unknown".
         """
         bars = {str(size): self.by_pieces.get(size, 0) / self.words for size in range(1, last)}
         bars[f"{last}+"] = (
             sum(count for size, count in self.by_pieces.items() if size >= last) / self.words
         )
-        return bars | {"[UNK]": self.unknown}
+        return bars | {"unknown": self.unknown}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures by name, as JSON values."""

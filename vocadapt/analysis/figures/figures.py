@@ -162,9 +162,9 @@ def plot_leaderboard(
 def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
     """Plot how many tokens of each length vocabularies have, each and in common.
 
-    lengths: vocabulary → characters of a token, without ## → tokens.
+    lengths: vocabulary → characters of a token, without marks → tokens.
     """
-    figure = build_empty_figure("characters of a token, without ##", "tokens", height=300)
+    figure = build_empty_figure("characters of a token, without marks", "tokens", height=300)
     styles = zip(cycle(SERIES), cycle(PATTERNS), strict=False)
     for (name, counts), (color, pattern) in zip(lengths.items(), styles, strict=False):
         label = html.escape(name)

@@ -114,8 +114,8 @@ def _add_adapt_options(parser: Parser) -> None:
         help=f"initializer of new embeddings: {', '.join(INITIALIZERS)}",
     )
     marks = (
-        "count ## in the length of a token, with --remove-by (Fast 2023, section 3.3.3; default: as"
-        " the preset, else not)"
+        "count the mark of a continuation in the length of a token, with --remove-by (Fast 2023,"
+        " section 3.3.3; default: as the preset, else not)"
     )
     parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
     first = "maximum number of added tokens (0: all; --add-by 20,000; exBERT 17,748)"

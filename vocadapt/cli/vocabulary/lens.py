@@ -90,7 +90,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "per word",
         "per distinct word",
         "one piece",
-        "[UNK]",
+        "unknown",
     )
     rows = [
         (

@@ -48,7 +48,7 @@ from vocadapt.vocabulary.overlap import (
 )
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 
-MARKS = "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+MARKS = "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)"
 LISTED = 20  # unreachable tokens that are named
 
 
@@ -273,13 +273,13 @@ def _render_study(found: Study, options: Namespace) -> str:
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
         format_table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
         (
-            f"Shares are of the whole vocabulary; lengths {marks} ##; special tokens and those"
-            " shorter than four characters stay; of equals the higher id leaves first; random over"
+            f"Shares are of the whole vocabulary; lengths {marks} the marks of continuations;"
+            " special tokens and those shorter than four characters stay; of equals the higher id leaves first; random over"
             f" the seeds {', '.join(map(str, options.seeds))}."
         ),
     ]
     unknown = [
-        f"{row.unknown:,} words become [UNK] under {row.heuristic}, {row.keep:g}."
+        f"{row.unknown:,} words become unknown under {row.heuristic}, {row.keep:g}."
         for row in found.rows
         if row.unknown
     ]

@@ -23,7 +23,7 @@ from vocadapt.text.splitter import Splitter
 
 def _add_options(parser: Parser) -> None:
     default = ContextSettings()
-    parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece such as '##chy'")
+    parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece with its mark")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     add_model(
         parser,

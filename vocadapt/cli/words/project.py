@@ -25,7 +25,7 @@ FILE = re.compile(r"\.[A-Za-z]{2,8}")  # suffixes of files, in contrast to folde
 
 CHOICE = {
     "first": "number of tokens to show; 0: all",
-    "min_length": "minimum number of characters, without ##",
+    "min_length": "minimum number of characters, without the mark of a continuation",
     "low": "lower end of the frequency band, a rank or count",
     "high": "upper end of the frequency band; 0: none",
     "nearest": "number of neighbors shown with --around",

@@ -37,7 +37,7 @@ TOKENS = {
         "all tokens of the vocabulary, including special tokens and [unusedN] (as in Fast 2023)"
     ),
     "used": "without special tokens and [unusedN]",
-    "words": "without special tokens, [unusedN] and continuations (##)",
+    "words": "without special tokens, [unusedN] and continuations",
 }
 PERMUTATIONS = PermutationSettings()
 

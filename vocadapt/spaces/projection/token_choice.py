@@ -28,12 +28,12 @@ class TokenChoice:
     )
     min_length: int = setting(
         4,
-        "minimum number of characters, without ##; 4 as in Fast 2023",
+        "minimum number of characters, without the mark of a continuation; 4 as in Fast 2023",
         high=1_000,
         label="Min characters",
     )
     specials: bool = setting(False, "show special tokens, too", label="Special tokens")
-    continuations: bool = setting(False, "show continuations, too", label="Continuations (##)")
+    continuations: bool = setting(False, "show continuations, too", label="Continuations")
     unused: bool = setting(False, "show [unusedN], too", label="[unused]")
     band: str = setting(
         "rank", "meaning of the ends of the frequency band", choices=BANDS, label="Frequency band"

@@ -138,7 +138,7 @@ class Text(Example):
     @property
     def identity(self) -> dict[str, str]:
         """The text with its pair."""
-        return {"text": f"{self.text} [SEP] {self.pair}"}
+        return {"text": f"{self.text}\n{self.pair}"}
 
 
 @dataclass(frozen=True)

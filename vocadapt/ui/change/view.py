@@ -35,7 +35,7 @@ from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.frame import cache, mistakes
 
 AT_ONCE = 3.0  # seconds that a page may take to open
-KINDS = {"special": "special tokens", "continuation": "##continuations", "unused": "[unusedN]"}
+KINDS = {"special": "special tokens", "continuation": "continuations", "unused": "[unusedN]"}
 HELP = {
     "compared": "Number of words in both spaces, without those left out.",
     "mean": (
@@ -53,7 +53,7 @@ HELP = {
     ),
     "without": (
         "Excludes kinds of tokens from queries and neighbors: special tokens,"
-        " ##continuations, [unusedN]."
+        " continuations, [unusedN]."
     ),
     "kept": "Filters words by the number of neighbors kept, in the bars and in the list below.",
 }

@@ -129,7 +129,7 @@ TERMS = {
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
     ),
-    "wordpiece": "A token of a WordPiece vocabulary; one that continues a word begins with `##`.",
+    "wordpiece": "A token of a WordPiece vocabulary; one that continues a word is marked at its beginning.",
     "workspace": "The folder that holds the artifacts and jobs of a project.",
 }
 

@@ -149,13 +149,14 @@ def concordance(lines: Sequence[Line]) -> None:
 @dataclass(frozen=True)
 class Chip:
     """One token of a cut text: its hover text, whether it goes on the word before it, and its kind
-    ("", "new" or "unknown").
+    ("", "new" or "unknown"). `mark`: its beginning, if that only tells where in a word it is.
     """
 
     text: str
     title: str = ""
     goes_on: bool = False
     kind: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -304,10 +305,12 @@ def _flowing(text: str) -> str:
 
 
 def _chip(chip: Chip) -> str:
-    """HTML of one token; the mark of a continuation is dimmed, and there all the same."""
-    shown, style = html.escape(escape_invisible(chip.text)), f"va-{chip.kind}" if chip.kind else ""
-    if chip.goes_on and shown.startswith("##") and len(shown) > 2:
-        shown = f'<span class="va-more">##</span>{shown[2:]}'
+    """HTML of one token; its mark is dimmed, and there all the same."""
+    style = f"va-{chip.kind}" if chip.kind else ""
+    shown = html.escape(escape_invisible(chip.text.removeprefix(chip.mark)))
+    if chip.mark:
+        mark = html.escape(escape_invisible(chip.mark))
+        shown = f'<span class="va-more">{mark}</span>{shown}'
     title = html.escape(escape_invisible(chip.title or chip.text))
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 

@@ -142,8 +142,13 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
             "wordpieces per word": [round(row.fertility, 3) for row in rows],
             "to the first": differences,
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
+<<<<<<< HEAD
             "whole words": [row.one_piece for row in rows],
             "[UNK]": [fraction(row.unknown) for row in rows],
+=======
+            "one piece": [row.one_piece for row in rows],
+            "unknown": [fraction(row.unknown) for row in rows],
+>>>>>>> cfe9426 (No mark and no special token is spelled outside the tokenizer families, held by a test)
         },
         key="fertility",
         column_config={
@@ -155,7 +160,7 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
             "whole words": st.column_config.ProgressColumn(
                 format="%.3f", min_value=0, max_value=1, width="small"
             ),
-            "[UNK]": st.column_config.TextColumn(width="small"),
+            "unknown": st.column_config.TextColumn(width="small"),
         },
     )
     # Two sizes if some models distinguish capital letters and others do not.

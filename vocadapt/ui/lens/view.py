@@ -163,7 +163,8 @@ def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
         elif token.token not in first.model.vocabulary:
             kind = "new"
         title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
-        chips.append(Chip(token.token, title, token.continues, kind))
+        mark = seen.model.vocabulary.mark_of(token.token)
+        chips.append(Chip(token.token, title, token.continues, kind, mark))
     casing = "uncased" if seen.model.splitter.lowercase else "cased"
     length = f"{count(len(tokens))} wordpiece{'s' * (len(tokens) != 1)}"
     size = f"{count(len(seen.model.vocabulary))} tokens"
@@ -185,7 +186,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
             draw_command(shlex.join([*PROGRAM, "lens", given, *named]))
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
-            " each counts once. A word that becomes [UNK] is one token, but not *whole*. Words"
+            " each counts once. A word that becomes unknown is one token, but not *whole*. Words"
             " are counted once per distinct word, by the rule of the vocabulary; next to symbols"
             " and `_` an exact-word tokenizer differs from it in rare cases."
         )

@@ -196,13 +196,13 @@ def _filters() -> dict[str, object]:
         THESIS.min_length,
         key="projection_shortest",
         bind="query-params",
-        help="Minimum token length, without ##. Default 4, as in Fast 2023.",
+        help="Minimum token length, without the mark of a continuation. Default 4, as in Fast 2023.",
     )
     with st.container(horizontal=True):
         return {
             "min_length": int(length),
             "continuations": st.toggle(
-                "Continuations (##)", key="projection_pieces", bind="query-params"
+                "Continuations", key="projection_pieces", bind="query-params"
             ),
             "specials": st.toggle("Special tokens", key="projection_specials", bind="query-params"),
             "unused": st.toggle("[unused]", key="projection_unused", bind="query-params"),

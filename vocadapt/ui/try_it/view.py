@@ -174,6 +174,7 @@ def _tokenization_line(
                 if known.token_to_id(piece.token) is not None
                 else "new"
             ),
+            run.model.vocabulary.mark_of(piece.token),
         )
         for piece in pieces
     ]

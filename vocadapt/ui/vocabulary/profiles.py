@@ -44,7 +44,7 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
     with right:
         st.markdown("**Token length by id**, one dot per token")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
-        figure = figures.plot_against_id(panels, "characters, without ##")
+        figure = figures.plot_against_id(panels, "characters, without marks")
         draw_figure(figure, "length_by_id")
     if corpus is not None:
         _frequencies(workspace, models[:PANELS], _choose_texts(workspace, corpus))

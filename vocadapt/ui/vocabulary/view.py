@@ -77,7 +77,7 @@ def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
             names = [seen.name for seen in models]
             draw_command(shlex.join([*PROGRAM, "vocabulary", "compare", *names]))
         st.markdown(
-            "Fractions are of the whole vocabulary. A token's length is counted without ##."
+            "Fractions are of the whole vocabulary. A token's length is counted without the mark of a continuation."
             " Special tokens and those shorter than four characters are kept, and so is the"
             " only token that spells a character; of ties the higher id is removed first."
         )
@@ -136,7 +136,7 @@ def _metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None
     draw_metric(growth, "Text growth", f"{percent} %", tokens, help)
     _parameters_metric(parameters, seen, n_removed)
     if grown.unknown:
-        st.markdown(f":violet[{count(grown.unknown)} more words of the text become [UNK].]")
+        st.markdown(f":violet[{count(grown.unknown)} more words of the text become unknown.]")
 
 
 def _parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
@@ -269,7 +269,10 @@ def _token(
         if without and without != (vocabulary.unknown,):
             wordpieces = without
             note += " · tokenized without it"
-    chips = [Chip(piece, goes_on=k > 0) for k, piece in enumerate(wordpieces)]
+    chips = [
+        Chip(piece, goes_on=k > 0, mark=vocabulary.mark_of(piece))
+        for k, piece in enumerate(wordpieces)
+    ]
     markup.tokenization_lines([TokenizationLine(token, note, chips)])
     if _has_embeddings(seen):
         with mistakes.shown():

@@ -65,7 +65,7 @@ except (ValueError, OSError):  # macOS takes no such limit; the limit on growth 
     pass
 from tokenizers import Tokenizer
 work = json.load(sys.stdin)
-model = {"type": "WordPiece", "unk_token": "?", "continuing_subword_prefix": "##", "max_input_chars_per_word": 1, "vocab": {}}
+model = {"type": "WordLevel", "unk_token": "?", "vocab": {}}
 for name, kind, part in work["parts"]:
     print(name, flush=True)
     spec = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,

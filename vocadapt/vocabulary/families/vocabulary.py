@@ -102,6 +102,13 @@ class Vocabulary(ABC):
     def spell(self, body: str, continues: bool = False) -> str:
         """Return the token with this text at the start of a word, or as a continuation."""
 
+    def mark_of(self, token: str) -> str:
+        """Return the mark before the text of a token; "" if it has none."""
+        body = self.body(token)
+        if not body or not token.endswith(body):
+            return ""
+        return token.removesuffix(body)
+
     def is_placeholder(self, token: str) -> bool:
         """Return whether a token is an unused slot that no text contains."""
         return False

@@ -172,7 +172,7 @@ SIMPLE: Registered = {
         initialize_syntactic,
         "the mean of the embeddings of its pieces; a token that no pieces"
         " spell, such as one with a character that the model does not know, gets the mean of all"
-        " old embeddings, instead of that of [UNK]",
+        " old embeddings, instead of that of the unknown token",
         "mean of E(pieces of t)",
         "Fast 2023, section 4.4.5",
     ),

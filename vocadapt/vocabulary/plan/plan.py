@@ -87,7 +87,8 @@ class PlanSettings:
     )
     seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
     count_marks: bool = setting(
-        False, "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+        False,
+        "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
     )
 
     def __post_init__(self) -> None:

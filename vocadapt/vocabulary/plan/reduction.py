@@ -58,7 +58,8 @@ class ReductionSettings:
     keep: float = setting(0.5, "fraction of the vocabulary to keep", low=SMALLEST, high=1)
     seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
     count_marks: bool = setting(
-        False, "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+        False,
+        "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
     )
 
     def __post_init__(self) -> None:
@@ -139,7 +140,7 @@ def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
         least = math.ceil(1e4 * min_keep_fraction(vocabulary, settings.count_marks)) / 1e4
         remedy = f"Keep {least} or more"
         if not settings.count_marks:
-            remedy += ", or count the ## in the length of a token"
+            remedy += ", or count the mark of a continuation in the length of a token"
         raise InputError(
             f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and"
             f" {n_protected:,} must stay: {why}.",
@@ -303,7 +304,7 @@ REDUCTIONS: dict[str, Reduction] = {
     ),
     "longest": Reduction(
         "removes the longest tokens first: shorter ones can spell them; table 6.10 of Fast 2023 is"
-        " not reproduced, whether the ## counts in a length or not",
+        " not reproduced, whether the mark of a continuation counts in a length or not",
         FAST_2023,
         _sort_longest,
     ),
