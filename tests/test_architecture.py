@@ -252,7 +252,6 @@ def _reads(call: ast.Call) -> bool:
     return method or ((numpy or name in READING) and not checked)
 
 
-<<<<<<< HEAD
 KIND_NAMES = {"ner", "relations", "classification", "multilabel", "nli", "qa"}
 EXAMPLES = {"Example", "Sentence", "Text", "Question"}
 KINDS_FOLDER = "vocadapt/training/tasks/kinds/"
@@ -292,8 +291,6 @@ def _tests_class(node: ast.AST) -> bool:
     return isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in EXAMPLES
 
 
-CHECKS = [
-=======
 def spelled_tokens(source: str, path: str) -> list[str]:
     """Marks and special tokens in strings: only tokenizer families know how tokens are spelled.
 
@@ -321,16 +318,12 @@ def spelled_tokens(source: str, path: str) -> list[str]:
 
 CHECKS = [
     spelled_tokens,
->>>>>>> cfe9426 (No mark and no special token is spelled outside the tokenizer families, held by a test)
     floor_breaks,
     heavy_at_import,
     streamlit_outside,
     unsafe,
     reads_beside_the_door,
-<<<<<<< HEAD
     decides_by_task_kind,
-=======
->>>>>>> cfe9426 (No mark and no special token is spelled outside the tokenizer families, held by a test)
 ]
 
 

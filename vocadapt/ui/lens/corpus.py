@@ -142,13 +142,8 @@ def _table(rows: Sequence[TokenizationFigures]) -> None:
             "wordpieces per word": [round(row.fertility, 3) for row in rows],
             "to the first": differences,
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
-<<<<<<< HEAD
             "whole words": [row.one_piece for row in rows],
-            "[UNK]": [fraction(row.unknown) for row in rows],
-=======
-            "one piece": [row.one_piece for row in rows],
             "unknown": [fraction(row.unknown) for row in rows],
->>>>>>> cfe9426 (No mark and no special token is spelled outside the tokenizer families, held by a test)
         },
         key="fertility",
         column_config={
