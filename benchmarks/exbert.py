@@ -27,7 +27,7 @@ import torch
 import transformers
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from vocadapt.models.add_extension import extended
+from vocadapt.models.add_extension import add_extension
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset, pack
@@ -79,7 +79,7 @@ def bert(tokens):
 
 def stage_one():
     """An exBERT of that size whose extension alone moves."""
-    network = extended(bert(OLD + NEW), ModuleSettings("s3"), NEW)
+    network = add_extension(bert(OLD + NEW), ModuleSettings("s3"), NEW)
     begin(network, "extension", list(range(OLD, OLD + NEW)))
     return network
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.models.contextual.masked_loss import WindowSettings, masked_word_loss, windows
+from vocadapt.models.contextual.masked_loss import WindowSettings, compute_masked_loss, windows
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.validation import select_evenly
 
@@ -208,7 +208,7 @@ def asked_of(model: Path, articles: list[list[str]], most: int) -> tuple[np.ndar
     for place, cut in enumerate(asked):
         for window in select_evenly(cut, max(1, round(share * len(cut)))):
             if window.hidden.any():
-                lost = masked_word_loss(network, opened.vocabulary, [window])
+                lost = compute_masked_loss(network, opened.vocabulary, [window])
                 nats[place], characters[place] = (
                     nats[place] + lost.nats,
                     characters[place] + lost.characters,

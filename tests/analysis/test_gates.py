@@ -16,7 +16,7 @@ from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.gates import GateSettings, measure_gates_on_text, sample_lines
-from vocadapt.models.add_extension import gates
+from vocadapt.models.add_extension import list_gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.stages import new_ids
@@ -110,7 +110,7 @@ def test_padding_counts_for_nothing(exbert):
 def test_the_gate_weights_berts_own_layer(exbert, bias, share):
     model = open_model(exbert)
     with torch.no_grad():
-        for gate in gates(model.reader):
+        for gate in list_gates(model.reader):
             gate.weight.zero_()
             gate.bias.fill_(bias)
     assert np.allclose(measure_gates(model, [LINE]).means, share, atol=1e-6)

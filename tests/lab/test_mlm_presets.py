@@ -17,7 +17,7 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.models.adapted_model import before_of
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import FOLLOWED, PRESETS, get_preset, is_preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
@@ -64,7 +64,9 @@ def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
     assert told["loss_per_character"]["after"] < told["loss_per_character"]["before"]
     model = open_model(tmp_path / "b")
     new = new_ids(model)
-    assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and before_of(model) is not None
+    assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and open_base_model(
+        model
+    ) is not None
     moved = {name for name in after if not torch.equal(before[name], after[name])} - {
         "cls.predictions.decoder.weight"
     }

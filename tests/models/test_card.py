@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.models.test_adapted_model import adapted_folder
 from vocadapt.models.adapted_model import add_to_record
-from vocadapt.models.card import code, model_card, new_words
+from vocadapt.models.card import code, new_words, render_model_card
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
@@ -95,7 +95,7 @@ def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path)
         (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
     )
     record["plan"]["added_tokens"] = [["'''", [], 1], ["`", [], 1], ["\\\n```", [], 1]]
-    snippet = re.search(r"```python\n(.*?)\n```\n", model_card(record), re.DOTALL)
+    snippet = re.search(r"```python\n(.*?)\n```\n", render_model_card(record), re.DOTALL)
     assert snippet and len(snippet[1].splitlines()) == 5
     compile(snippet[1], "snippet", "exec")
 
@@ -111,12 +111,13 @@ def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(
         "how": [*"abcde"],
         "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)},
     }
-    assert "The new rows: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n" in model_card(
-        record
+    assert (
+        "The new rows: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
+        in render_model_card(record)
     )
     record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
     record["provenance"]["how"] = ["a", "b"]
-    assert "The new rows: a (1 of 2); b (1 of 2).\n" in model_card(record)
+    assert "The new rows: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
 
 
 OTHERS = {

@@ -8,9 +8,9 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.contextual.occurrences import ContextualSettings, draw, find_targets, windows
 from vocadapt.models.contextual.word_vectors import (
+    compute_contextual_vectors,
+    count_most_tokens,
     estimate_seconds,
-    most_tokens,
-    vectors_in_context,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -47,7 +47,7 @@ def made(model, read, lines=LINES, wanted=None, **settings):
     chosen = ContextualSettings(**{"min_count": 1, "length": 64, **settings})
     sentences, counts = read(lines)
     targets = find_targets(counts, model.vocabulary, chosen, wanted)
-    return vectors_in_context(sentences, targets, model, chosen)
+    return compute_contextual_vectors(sentences, targets, model, chosen)
 
 
 def by_hand(model, word, layer, lines=LINES):
@@ -219,9 +219,9 @@ def test_it_can_be_stopped_and_says_its_cost(model, read):
     sentences, counts = read()
     targets = find_targets(counts, model.vocabulary, settings)
     with pytest.raises(Canceled):
-        vectors_in_context(sentences, targets, model, settings, stop)
-    most = most_tokens(counts, targets, model, settings)
-    assert most >= vectors_in_context(sentences, targets, model, settings).tokens - 2 * 4
+        compute_contextual_vectors(sentences, targets, model, settings, stop)
+    most = count_most_tokens(counts, targets, model, settings)
+    assert most >= compute_contextual_vectors(sentences, targets, model, settings).tokens - 2 * 4
     assert (
         0
         < estimate_seconds(most, model, ContextualSettings(layer=1, length=64))

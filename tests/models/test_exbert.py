@@ -12,14 +12,14 @@ import transformers
 
 from tests.material.finetuning import one_thread
 from vocadapt.errors import InputError
-from vocadapt.models.add_extension import extended, gates, open_gates
+from vocadapt.models.add_extension import add_extension, list_gates, open_gates
 from vocadapt.models.exbert import AUTO, HEADS, ExBertConfig, ExBertForMaskedLM, ExBertModel
 from vocadapt.models.extension_size import (
     SIZES,
     ModuleSettings,
     ModuleSize,
-    gate_bias,
-    of_extension,
+    compute_gate_bias,
+    is_extension_tensor,
 )
 from vocadapt.models.loading import align_memory
 
@@ -93,12 +93,14 @@ def test_the_published_sizes_at_the_width_of_bert_base(size, hidden, intermediat
         network = ExBertModel(
             ExBertConfig(extension_hidden_size=hidden, extension_intermediate_size=intermediate)
         )
-    own = sum(value.numel() for name, value in network.named_parameters() if of_extension(name))
+    own = sum(
+        value.numel() for name, value in network.named_parameters() if is_extension_tensor(name)
+    )
     assert own == found.to_dict(12)["parameters"] == 12 * (found.parameters + 769)
     layer = sum(
         v.numel()
         for n, v in network.named_parameters()
-        if ".layer.0." in f".{n}" and not of_extension(n)
+        if ".layer.0." in f".{n}" and not is_extension_tensor(n)
     )
     assert found.share == pytest.approx(found.parameters / layer, abs=1e-12)
 
@@ -130,7 +132,7 @@ def test_with_open_gates_and_no_added_token_it_is_bert_bit_for_bit(head, attenti
     network, given = bert(head), inputs()
     network.set_attn_implementation(attention)
     expected = answers(network, given)
-    made = extended(network, S3)
+    made = add_extension(network, S3)
     assert type(made) is HEADS[head] and made.config._attn_implementation == attention
     with open_gates(made):
         assert same(answers(made, given), expected)
@@ -139,7 +141,7 @@ def test_with_open_gates_and_no_added_token_it_is_bert_bit_for_bit(head, attenti
 
 @pytest.mark.parametrize("head", HEADS)
 def test_saved_and_loaded_it_gives_the_same(head, tmp_path):
-    made, given = extended(bert(head), ModuleSettings("s2", gate=0.9)), inputs()
+    made, given = add_extension(bert(head), ModuleSettings("s2", gate=0.9)), inputs()
     made.save_pretrained(tmp_path)
     auto = next(auto for auto, kind in AUTO.items() if kind is type(made))
     back, report = getattr(transformers, auto).from_pretrained(tmp_path, output_loading_info=True)
@@ -152,7 +154,7 @@ def test_saved_and_loaded_it_gives_the_same(head, tmp_path):
 
 
 def test_a_layer_mixes_what_both_sides_give_by_a_gate_for_each_token():
-    made = extended(bert("BertModel"), S3)
+    made = add_extension(bert("BertModel"), S3)
     layer, hidden = made.encoder.layer[0], torch.randn(2, 5, 24)
     with torch.no_grad():
         gate = 1 / (1 + torch.exp(-(hidden @ layer.gate.weight[0] + layer.gate.bias)))[..., None]
@@ -168,7 +170,7 @@ def test_a_layer_mixes_what_both_sides_give_by_a_gate_for_each_token():
 def _without_extension(layer):
     plain = transformers.models.bert.modeling_bert.BertLayer(SMALL_SDPA).eval()
     plain.load_state_dict(
-        {name: value for name, value in layer.state_dict().items() if not of_extension(name)}
+        {name: value for name, value in layer.state_dict().items() if not is_extension_tensor(name)}
     )
     return plain
 
@@ -202,7 +204,7 @@ def _module_by_hand(module, hidden, heads):
 
 
 def test_what_is_padding_does_not_matter():
-    made, given = extended(bert("BertModel"), S3), inputs()
+    made, given = add_extension(bert("BertModel"), S3), inputs()
     before = answers(made, given)[0][0, :9]
     given["input_ids"][0, 9:] = 7
     assert torch.equal(answers(made, given)[0][0, :9], before)
@@ -210,9 +212,9 @@ def test_what_is_padding_does_not_matter():
 
 @pytest.mark.parametrize("start", [0.5, 0.98])
 def test_the_gates_start_where_they_are_told(start):
-    made = extended(bert("BertModel"), ModuleSettings("s1", gate=start))
-    assert [gate.bias.item() for gate in gates(made)] == pytest.approx(
-        [gate_bias(start)] * 2, abs=1e-6
+    made = add_extension(bert("BertModel"), ModuleSettings("s1", gate=start))
+    assert [gate.bias.item() for gate in list_gates(made)] == pytest.approx(
+        [compute_gate_bias(start)] * 2, abs=1e-6
     )
     made.set_attn_implementation("eager")  # the other does not give its attentions away
     found = made(**inputs(), output_gates=True, output_hidden_states=True, output_attentions=True)
@@ -231,12 +233,12 @@ def test_the_module_is_drawn_by_its_seed_and_nothing_else():
         fresh = bert("BertModel")
         fresh.load_state_dict(network)
         torch.manual_seed(torch.seed())
-        return extended(fresh, ModuleSettings("s3", seed=seed)).state_dict()
+        return add_extension(fresh, ModuleSettings("s3", seed=seed)).state_dict()
 
     first, again, other = drawn(1), drawn(1), drawn(2)
     assert all(torch.equal(first[name], again[name]) for name in first)
     moved = {name for name in first if not torch.equal(first[name], other[name])}
-    assert moved and all(of_extension(name) and name.endswith("weight") for name in moved)
+    assert moved and all(is_extension_tensor(name) and name.endswith("weight") for name in moved)
     weights = torch.cat([first[name].flatten() for name in moved])
     assert abs(weights.std().item() - 0.02) < 0.002
 
@@ -244,24 +246,24 @@ def test_the_module_is_drawn_by_its_seed_and_nothing_else():
 def test_without_a_module_it_is_bert():
     network, given = bert(), inputs()
     expected = answers(network, given)
-    made = extended(network, ModuleSettings(""), added=4)
-    assert same(answers(made, given), expected) and not gates(made)
+    made = add_extension(network, ModuleSettings(""), added=4)
+    assert same(answers(made, given), expected) and not list_gates(made)
     assert made.config.extension_vocab_size == 4
 
 
 def test_a_model_of_half_precision_stays_one():
-    made = extended(bert().half(), S3)
+    made = add_extension(bert().half(), S3)
     assert {value.dtype for value in made.parameters()} == {torch.float16}
 
 
 def test_only_a_bert_that_is_not_extended_yet_can_be():
     with pytest.raises(InputError, match="this is a ExBertForMaskedLM"):
-        extended(extended(bert(), S3), S3)
+        add_extension(add_extension(bert(), S3), S3)
     other = transformers.DistilBertModel(
         transformers.DistilBertConfig(vocab_size=20, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
     )
     with pytest.raises(InputError, match="DistilBertModel"):
-        extended(other, S3)
+        add_extension(other, S3)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_a_config_without_sense_is_refused(wrong):
 
 
 def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path):
-    extended(bert("BertModel"), S3).save_pretrained(tmp_path)
+    add_extension(bert("BertModel"), S3).save_pretrained(tmp_path)
     code = (
         "import transformers;"
         f" print(type(transformers.AutoModel.from_pretrained({str(tmp_path)!r})).__name__)"

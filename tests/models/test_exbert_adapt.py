@@ -18,15 +18,15 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.models.add_extension import gates
+from vocadapt.models.add_extension import list_gates
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
-from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
-from vocadapt.models.contextual.word_vectors import vectors_in_context
-from vocadapt.models.extension_size import ModuleSettings, of_extension
-from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.contextual.word_vectors import compute_contextual_vectors
+from vocadapt.models.extension_size import ModuleSettings, is_extension_tensor
+from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
-from vocadapt.models.layers import input_rows, is_tied
+from vocadapt.models.layers import get_embeddings, is_tied
 from vocadapt.presets import PRESETS, get_preset
 from vocadapt.recipe import Recipe
 from vocadapt.training.finetune.run_files import runs_in
@@ -76,7 +76,7 @@ def test_it_is_made_certified_and_tells_its_size(exbert, tiny_bert):
     assert (
         type(model.network).__name__ == "ExBertForMaskedLM"
         and is_tied(model.network)
-        and len(gates(model.network)) == 2
+        and len(list_gates(model.network)) == 2
     )
     before = len(open_model(tiny_bert).vocabulary)
     assert (
@@ -96,7 +96,7 @@ def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
     added = set(model.vocabulary.tokens) - set(before.vocabulary.tokens)
     assert set(NEW) <= added and any(token.startswith("##") for token in added)
     assert model.vocabulary.tokenize("euthymia") == ("euthymia",) and not model.vocabulary.whole
-    rows = input_rows(model.network)[len(before.vocabulary) :].detach().numpy()
+    rows = get_embeddings(model.network)[len(before.vocabulary) :].detach().numpy()
     assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(
         rows, model.space.matrix[len(before.vocabulary) :]
     )
@@ -161,12 +161,12 @@ def test_a_tensor_that_belongs_to_no_extension_fails_it_too(tiny_bert, tmp_path)
 )
 def test_a_fresh_head_is_put_on_it_and_the_body_stays(head, names, exbert):
     model = open_model(exbert)
-    network = with_fresh_head(model, head, names, seed=1)
+    network = load_with_new_head(model, head, names, seed=1)
     body = {name: value for name, value in model.network.bert.state_dict().items()}
     found = network.bert.state_dict()
     assert (
         all(torch.equal(found[name], value) for name, value in body.items())
-        and len(gates(network)) == 2
+        and len(list_gates(network)) == 2
     )
     ids = torch.tensor([[1, 2, 3]])
     assert network(ids)[0].shape[-1] == (2 if head != "question" else 3)
@@ -180,7 +180,7 @@ def test_vectors_in_context_come_from_the_mixed_layers(exbert, tmp_path):
     targets = find_targets(
         {"the": 3, "aspirin": 3, "was": 3, "high": 3}, model.vocabulary, settings, ["aspirin"]
     )
-    space = vectors_in_context(sentences, targets, model, settings).space
+    space = compute_contextual_vectors(sentences, targets, model, settings).space
     ids = torch.tensor([model.fast_tokenizer.encode("the aspirin was high").ids])
     with torch.no_grad():
         expected = model.network.bert(ids).last_hidden_state[0, 2]
@@ -231,14 +231,17 @@ def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
         if not torch.equal(value, before.bert.state_dict()[name])
     }
     assert moved and all(".layer.1." in name for name in moved)
-    assert any(of_extension(name) for name in moved) and not all(
-        of_extension(name) for name in moved
+    assert any(is_extension_tensor(name) for name in moved) and not all(
+        is_extension_tensor(name) for name in moved
     )
 
 
 def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
     network = open_model(exbert).network
-    assert head_on(network)(torch.zeros(1, 16)).shape == (1, len(open_model(exbert).vocabulary))
+    assert get_masked_head(network)(torch.zeros(1, 16)).shape == (
+        1,
+        len(open_model(exbert).vocabulary),
+    )
 
 
 def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path, capsys):
@@ -266,7 +269,7 @@ def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path
     network = open_model(out).network
     assert (
         network.config.gate_start == 0.98
-        and abs(torch.sigmoid(gates(network)[0].bias).item() - 0.98) < 1e-6
+        and abs(torch.sigmoid(list_gates(network)[0].bias).item() - 0.98) < 1e-6
     )
     made_by = json.loads((out / "manifest.json").read_text())["command"]
     assert "--recipe" in made_by and "recipe.toml" in made_by

@@ -10,9 +10,9 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts
 from tests.models.test_exbert_adapt import made
 from tests.training.test_sentence_pairs import QUICK, documents  # noqa: F401 (a fixture)
-from vocadapt.models.add_extension import gates, open_gates
+from vocadapt.models.add_extension import list_gates, open_gates
 from vocadapt.models.exbert import AUTO
-from vocadapt.models.extension_size import of_extension
+from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import align_memory
 from vocadapt.text.corpus import open_corpus
@@ -94,7 +94,11 @@ def outputs(network, tokens):
 def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_head(auto, pair):
     source, extended, read = pair
     (before, missing), (after, lacking) = loaded(auto, source), loaded(auto, read)
-    assert type(after) is AUTO[auto] and lacking == missing and not any(map(of_extension, lacking))
+    assert (
+        type(after) is AUTO[auto]
+        and lacking == missing
+        and not any(map(is_extension_tensor, lacking))
+    )
     assert differing(before, after) <= missing  # a head that no file holds is random
     assert len(missing) < len(before.state_dict()) / 4
     untrained = loaded(auto, extended)[0].state_dict()
@@ -103,7 +107,9 @@ def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_
         for name, value in after.state_dict().items()
         if not torch.equal(value, untrained[name])
     }
-    assert {name for name in untrained if of_extension(name)} <= moved  # there was a training
+    assert {
+        name for name in untrained if is_extension_tensor(name)
+    } <= moved  # there was a training
 
     drawn = {name: value for name, value in before.state_dict().items() if name in missing}
     after.load_state_dict(drawn, strict=False)
@@ -144,7 +150,7 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     apart.put_together()
     after = network.state_dict()
     moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    own = {name for name in before if of_extension(name)}
+    own = {name for name in before if is_extension_tensor(name)}
     assert moved & own and all(name.endswith(BY_TOKEN) for name in moved - own)
     assert any(name.endswith(ROWS) for name in moved)
     old = network.config.vocab_size - len(new)
@@ -177,9 +183,9 @@ def test_fine_tuning_leaves_what_it_freezes_of_a_read_exbert_to_the_bit(task, fr
     moved = {
         name for name in before.keys() & after.keys() if not torch.equal(before[name], after[name])
     }
-    assert len(gates(run.network)) == 2 and run.frozen > 0
+    assert len(list_gates(run.network)) == 2 and run.frozen > 0
     if frozen == "embeddings":
-        assert any(map(of_extension, moved)) and not any(
+        assert any(map(is_extension_tensor, moved)) and not any(
             name.startswith("embeddings.") for name in moved
         )
         return
@@ -187,7 +193,7 @@ def test_fine_tuning_leaves_what_it_freezes_of_a_read_exbert_to_the_bit(task, fr
         name.startswith(("encoder.layer.1.", "pooler.") if frozen == "top-1" else "pooler.")
         for name in moved
     )
-    assert any(map(of_extension, moved)) == (frozen == "top-1")
+    assert any(map(is_extension_tensor, moved)) == (frozen == "top-1")
     bert = {
         name: value
         for name, value in open_model(source).network.bert.state_dict().items()

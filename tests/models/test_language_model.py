@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
-from vocadapt.models.language_model import name_of, open_model
+from vocadapt.models.language_model import open_model
+from vocadapt.models.model_folder import name_of
 
 
 def test_the_light_parts_need_neither_torch_nor_transformers(tiny_bert: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
-from vocadapt.models.add_extension import extended
-from vocadapt.models.contextual.masked_forward import states_at
+from vocadapt.models.add_extension import add_extension
+from vocadapt.models.contextual.masked_forward import compute_states_at
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.masked.trainer import override_dropout
 
@@ -28,7 +28,9 @@ def network_of(kind, attention="sdpa"):
         transformers.BertConfig(**SIZES, attn_implementation=attention)
     )
     if kind.startswith("exbert"):
-        network = extended(network, ModuleSettings("" if kind == "exbert-no-module" else "s3"), 10)
+        network = add_extension(
+            network, ModuleSettings("" if kind == "exbert-no-module" else "s3"), 10
+        )
     return network.train()
 
 
@@ -58,7 +60,7 @@ def test_it_is_the_whole_layer_at_these_places(kind, attention):
             if value.grad is not None
         }
         network.zero_grad(set_to_none=True)
-        found = states_at(network.base_model, ids, attended, places)
+        found = compute_states_at(network.base_model, ids, attended, places)
         (found * weights).sum().backward()
     torch.testing.assert_close(found, whole, rtol=1e-4, atol=1e-5)
     moved = {
@@ -76,29 +78,34 @@ def test_less_of_the_last_layer_is_worked_out():
     for layer in network.base_model.encoder.layer:
         for part in (layer.intermediate, layer.extension.intermediate):
             part.register_forward_hook(lambda module, given, out: seen.append(out.shape[1]))
-    states_at(network.base_model, ids, attended, places)
+    compute_states_at(network.base_model, ids, attended, places)
     assert seen == [16, 16, *[int(places.sum(dim=1).max())] * 2]
 
 
 def test_no_place_and_another_kind_of_network():
     network, (ids, attended, places) = network_of("bert"), batch(4)
-    assert states_at(network.base_model, ids, attended, torch.zeros_like(places)).shape == (0, 48)
+    assert compute_states_at(network.base_model, ids, attended, torch.zeros_like(places)).shape == (
+        0,
+        48,
+    )
     other = transformers.ElectraForMaskedLM(
         transformers.ElectraConfig(**SIZES, embedding_size=48)
     ).eval()
     whole = other.base_model(ids, attention_mask=attended)[0][places]
-    torch.testing.assert_close(states_at(other.base_model, ids, attended, places), whole)
+    torch.testing.assert_close(compute_states_at(other.base_model, ids, attended, places), whole)
 
 
 def test_a_layer_that_fails_has_its_own_way_again():
     network, (ids, attended, places) = network_of("bert"), batch(4)
     with pytest.raises(IndexError):
-        states_at(network.base_model, ids + 1000, attended, places)
+        compute_states_at(network.base_model, ids + 1000, attended, places)
     assert "forward" not in vars(network.base_model.encoder.layer[-1])
 
 
 def test_dropout_drops_there_too():
     network, (ids, attended, places) = network_of("exbert"), batch(4)
     with override_dropout(network, 0.5):
-        first, second = (states_at(network.base_model, ids, attended, places) for _ in range(2))
+        first, second = (
+            compute_states_at(network.base_model, ids, attended, places) for _ in range(2)
+        )
     assert not torch.allclose(first, second)

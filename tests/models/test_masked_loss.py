@@ -7,8 +7,8 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import (
     Window,
     WindowSettings,
-    masked_word_loss,
-    unigram_loss,
+    compute_masked_loss,
+    compute_unigram_loss,
     windows,
 )
 from vocadapt.models.language_model import open_model
@@ -54,7 +54,7 @@ def test_the_unigram_loss_by_hand():
     counts = np.zeros(9, dtype=np.int64)
     counts[[5, 6]] = 7, 0  # heart 7 times, pain never; one is added to each of nine
     asked = [Window(np.array([2, 5, 6, 3]), np.array([False, True, True, False]), 2, 9)]
-    loss = unigram_loss(counts, asked)
+    loss = compute_unigram_loss(counts, asked)
     assert loss.nats == pytest.approx(-math.log(8 / 16) - math.log(1 / 16))
     assert loss.per_character == pytest.approx(loss.nats / 9)
 
@@ -70,7 +70,7 @@ def test_a_network_that_knows_nothing_loses_the_log_of_its_vocabulary_on_each_pi
     text = ["the patient has heart pain", "hypertension"]
     asked = list(windows(text, model.splitter, model.vocabulary, ALL))
     pieces = sum(int(window.hidden.sum()) for window in asked)
-    loss = masked_word_loss(network.train(), model.vocabulary, asked)
+    loss = compute_masked_loss(network.train(), model.vocabulary, asked)
     assert loss.nats == pytest.approx(pieces * math.log(len(model.vocabulary)), rel=1e-5)
     assert (loss.words, loss.characters, loss.windows) == (6, 34, 2)
     assert network.training  # left as it was
@@ -89,9 +89,9 @@ def test_padding_and_batches_change_nothing(tiny_bert):
         if window.words
     ]
     one_by_one = sum(
-        masked_word_loss(model.network, model.vocabulary, [window]).nats for window in asked
+        compute_masked_loss(model.network, model.vocabulary, [window]).nats for window in asked
     )
-    assert masked_word_loss(model.network, model.vocabulary, asked).nats == pytest.approx(
+    assert compute_masked_loss(model.network, model.vocabulary, asked).nats == pytest.approx(
         one_by_one, rel=1e-4
     )
 
@@ -99,7 +99,7 @@ def test_padding_and_batches_change_nothing(tiny_bert):
 def test_windows_longer_than_the_network_are_left_out_and_counted(tiny_bert):
     model = open_model(tiny_bert)  # 64 positions
     lines = ["heart pain", "xylophonist " * 20]
-    loss = masked_word_loss(
+    loss = compute_masked_loss(
         model.network, model.vocabulary, windows(lines, model.splitter, model.vocabulary, ALL)
     )
     assert (loss.windows, loss.too_long, loss.words) == (1, 1, 2)
@@ -109,9 +109,9 @@ def test_a_network_without_a_head_and_a_text_without_words_are_refused(make_bert
     model = open_model(make_bert(head="BertModel"))
     asked = list(windows(["heart pain"], model.splitter, model.vocabulary, ALL))
     with pytest.raises(InputError, match="no masked-word head"):
-        masked_word_loss(model.network, model.vocabulary, asked)
+        compute_masked_loss(model.network, model.vocabulary, asked)
     whole = open_model(tiny_bert)
     with pytest.raises(InputError, match="No word"):
-        masked_word_loss(
+        compute_masked_loss(
             whole.network, whole.vocabulary, windows(["", " "], whole.splitter, whole.vocabulary)
         )

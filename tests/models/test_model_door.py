@@ -23,7 +23,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models import language_model
 from vocadapt.models.config_checks import check_network, read_config
-from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import convert_library_errors
 from vocadapt.models.weights import read_headers
@@ -425,7 +425,7 @@ def test_a_damaged_folder_is_refused_with_one_sentence_and_nothing_is_left(
 def test_the_same_under_a_fresh_head(folder: Path, damage: Damage, said: str) -> None:
     damage(folder)
     with pytest.raises(InputError):
-        with_fresh_head(open_model(folder), "token", ("O", "B"), 1)
+        load_with_new_head(open_model(folder), "token", ("O", "B"), 1)
 
 
 def test_ten_to_the_nine_layers_cost_milliseconds(folder: Path) -> None:

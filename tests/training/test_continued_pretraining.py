@@ -18,13 +18,13 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.models.adapted_model import before_of
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
-from vocadapt.models.contextual.masked_loss import masked_word_loss, windows
+from vocadapt.models.contextual.masked_loss import compute_masked_loss, windows
 from vocadapt.models.exbert.embedding_rows import Apart
-from vocadapt.models.extension_size import of_extension
+from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
-from vocadapt.models.layers import input_rows
+from vocadapt.models.layers import get_embeddings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import (
     ContinuedSettings,
@@ -87,15 +87,19 @@ def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tm
     source, out = folders["exbert-s3"], tmp_path / "m"
     done = trained(source, long_text, out, "extension")
     names, ids = moved(source, out)
-    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS}
-    assert {name for name in tensors(source) if of_extension(name)} <= names
+    assert {name for name in names if not is_extension_tensor(name)} == {ROWS, BIAS}
+    assert {name for name in tensors(source) if is_extension_tensor(name)} <= names
     new = set(new_ids(open_model(source)))
     assert ids and ids <= new == set(
-        range(len(before_of(open_model(source)).vocabulary), len(open_model(source).vocabulary))
+        range(
+            len(open_base_model(open_model(source)).vocabulary), len(open_model(source).vocabulary)
+        )
     )
     biases = (tensors(source)[BIAS] != tensors(out)[BIAS]).nonzero().flatten().tolist()
     assert set(biases) <= new
-    by_hand = sum(v.numel() for n, v in tensors(source).items() if of_extension(n)) + len(new) * 17
+    by_hand = (
+        sum(v.numel() for n, v in tensors(source).items() if is_extension_tensor(n)) + len(new) * 17
+    )
     assert done.trained.trainable == by_hand
     assert (
         done.trained.trainable + done.trained.frozen == open_model(source).network.num_parameters()
@@ -120,9 +124,10 @@ def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_
     trained(source, long_text, out, "extension", train_heads=True)
     names, ids = moved(source, out)
     heads = {name for name in names if name.startswith("cls.predictions.transform")}
-    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS} | heads and len(
-        heads
-    ) == 4
+    assert {name for name in names if not is_extension_tensor(name)} == {
+        ROWS,
+        BIAS,
+    } | heads and len(heads) == 4
     assert ids <= set(new_ids(open_model(source)))
     assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9
 
@@ -146,7 +151,7 @@ def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
     if stage in ("whole", "continued"):
         assert names == everything and done.trained.frozen == 0
     elif name == "exbert-no-vocabulary":
-        assert names and all(of_extension(n) for n in names) and not ids
+        assert names and all(is_extension_tensor(n) for n in names) and not ids
     else:
         assert names == {ROWS, BIAS}
         assert ids <= set(new_ids(open_model(source)) or range(10**6)) and ids
@@ -159,17 +164,17 @@ def test_rows_apart_give_what_they_gave_and_come_back(folders):
     ids, head = torch.tensor([[2, 60, 120, 121, 3]]), torch.tensor([121, 60])
     with torch.no_grad():
         before = network(ids).logits
-        rows = input_rows(network).detach().clone()
+        rows = get_embeddings(network).detach().clone()
         apart = Apart(network, head)
         apart.take_apart()
         assert torch.allclose(network(ids).logits, before, atol=1e-6)
         apart.rows.weight += 1
         with apart.together():
-            assert torch.equal(input_rows(network)[head], rows[head] + 1)
-            assert network.get_output_embeddings().weight is input_rows(network)
+            assert torch.equal(get_embeddings(network)[head], rows[head] + 1)
+            assert network.get_output_embeddings().weight is get_embeddings(network)
         apart.put_together()
     same = [i for i in range(len(rows)) if i not in (121, 60)]
-    assert torch.equal(input_rows(network)[same], rows[same])
+    assert torch.equal(get_embeddings(network)[same], rows[same])
 
 
 @pytest.mark.parametrize(
@@ -186,12 +191,12 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     parts = open_model(folders["exbert-s3"]).network
     apart = begin(parts, "extension", new)
     parts(ids, labels=ids).loss.backward()
-    assert torch.allclose(apart.rows.weight.grad, input_rows(whole).grad[new], atol=1e-6)
+    assert torch.allclose(apart.rows.weight.grad, get_embeddings(whole).grad[new], atol=1e-6)
     assert torch.allclose(apart.scores.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6)
     assert apart.rows.fixed.grad is None
     moving = {name for name, value in parts.named_parameters() if value.grad is not None}
     assert all(
-        of_extension(name) or name.endswith(("word_embeddings.weight", "decoder.bias"))
+        is_extension_tensor(name) or name.endswith(("word_embeddings.weight", "decoder.bias"))
         for name in moving
     )
 
@@ -291,7 +296,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     }  # what it was fine-tuned on before is not forgotten
     assert (
         model.vocabulary.tokens == open_model(source).vocabulary.tokens
-        and before_of(model) is not None
+        and open_base_model(model) is not None
     )
     record = json.loads((out / "vocadapt.json").read_text())
     assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record[
@@ -321,9 +326,10 @@ def test_the_loss_before_is_that_of_the_model_as_it_was(folders, long_text, tmp_
     assert done.losses.before.words == done.losses.after.words > 0
     lines = [line for line in long_text.read_text().splitlines()[:20]]
     asked = list(windows(lines, model.splitter, model.vocabulary))
-    old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
+    old = compute_masked_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
     assert (
-        masked_word_loss(model.network, model.vocabulary, asked).per_character < old.per_character
+        compute_masked_loss(model.network, model.vocabulary, asked).per_character
+        < old.per_character
     )
 
 

@@ -154,14 +154,14 @@ def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences)
 
 
 def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
-    from vocadapt.models.contextual.word_vectors import network_until
+    from vocadapt.models.contextual.word_vectors import load_until_layer
 
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
     reading = sample_contexts(sentences, ContextTokenizer(model, plan, True, 16), 1, SETTINGS)[0]
     true = model.space.matrix[model.space.rows(["drug"])]
     size = len(model.vocabulary)
-    assert EmbeddingFitter(network_until(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
-    fitting = EmbeddingFitter(network_until(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
+    assert EmbeddingFitter(load_until_layer(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
+    fitting = EmbeddingFitter(load_until_layer(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
     losses = [fitting.step(reading, 0.005) for _ in range(30)]
     assert losses[-1] < 0.5 * losses[0]
 

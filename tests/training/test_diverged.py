@@ -122,7 +122,7 @@ def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, t
 def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch):
     """The report of such a training had no figure to print."""
     losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
-    monkeypatch.setattr(pretrain_module, "masked_word_loss", lambda *given: next(losses))
+    monkeypatch.setattr(pretrain_module, "compute_masked_loss", lambda *given: next(losses))
     settings = replace(SMALL, random_rows=True, training=replace(QUICK, tokens=16 * 8 * 2))
     with pytest.raises(
         InputError, match="held-out loss is nan at step 2, the last: the training diverged"

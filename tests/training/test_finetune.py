@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
 from vocadapt.errors import Canceled, InputError
-from vocadapt.models.heads import begin_at, with_fresh_head
+from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import read_live
 from vocadapt.training.finetune import trainer
@@ -195,7 +195,7 @@ def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
     torch.manual_seed(4)
     state = torch.random.get_rng_state()
     first, again, other = (
-        with_fresh_head(open_model(tiny_bert), "sequence", ("a", "b", "c"), seed)
+        load_with_new_head(open_model(tiny_bert), "sequence", ("a", "b", "c"), seed)
         for seed in (1, 1, 2)
     )
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -216,8 +216,8 @@ def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
 
 
 def test_outputs_begin_at_their_shares(tiny_bert):
-    network = with_fresh_head(open_model(tiny_bert), "sequence", ("a", "b"), 1, several=True)
-    begin_at(network, np.array([0.2, 0.5]))
+    network = load_with_new_head(open_model(tiny_bert), "sequence", ("a", "b"), 1, several=True)
+    initialize_biases(network, np.array([0.2, 0.5]))
     assert network.classifier.bias.tolist() == pytest.approx(
         [-1.3863, 0.0], abs=1e-4
     )  # log(.2 / .8)
@@ -225,12 +225,12 @@ def test_outputs_begin_at_their_shares(tiny_bert):
 
 
 def test_a_head_of_another_task_is_replaced(make_bert):
-    network = with_fresh_head(
+    network = load_with_new_head(
         open_model(make_bert(head="BertForTokenClassification")), "token", ("O", "B", "I"), 1
     )
     assert network.classifier.weight.shape == (3, 16)
     same = open_model(make_bert("same", head="BertForTokenClassification", num_labels=3))
-    fresh = with_fresh_head(same, "token", ("O", "B", "I"), 1)
+    fresh = load_with_new_head(same, "token", ("O", "B", "I"), 1)
     assert torch.equal(fresh.classifier.weight, network.classifier.weight)
 
 
@@ -264,7 +264,7 @@ def test_a_body_without_its_weights_is_refused(make_bert):
         folder / "model.safetensors",
     )
     with pytest.raises(InputError, match="num_hidden_layers is 2, but the weights have 1 layers"):
-        with_fresh_head(open_model(folder), "token", ("O", "B"), 1)
+        load_with_new_head(open_model(folder), "token", ("O", "B"), 1)
 
 
 def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert, monkeypatch):
@@ -505,7 +505,7 @@ def test_presets_are_the_papers():
 
 def test_more_top_layers_than_there_are(adapted):
     with pytest.raises(InputError, match="has 2 layers, not 3"):
-        freeze(with_fresh_head(adapted, "token", ("O", "B"), 1), replace(SHORT, freeze="top-3"))
+        freeze(load_with_new_head(adapted, "token", ("O", "B"), 1), replace(SHORT, freeze="top-3"))
 
 
 def test_the_record_is_strict_json(learned, tmp_path):

@@ -14,8 +14,8 @@ from vocadapt.cli import main
 from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     WindowSettings,
-    masked_word_loss,
-    unigram_loss,
+    compute_masked_loss,
+    compute_unigram_loss,
     windows,
 )
 from vocadapt.models.language_model import open_model
@@ -94,16 +94,18 @@ def test_windows_sum_up_to_the_loss(tiny_bert, long_text):
     lines = long_text.read_text().splitlines()[:40]
     asked = tuple(windows(lines, model.splitter, model.vocabulary, WindowSettings().within(16)))
     for loss in (
-        masked_word_loss(model.network, model.vocabulary, asked),
-        unigram_loss(np.ones(len(model.vocabulary)), asked),
+        compute_masked_loss(model.network, model.vocabulary, asked),
+        compute_unigram_loss(np.ones(len(model.vocabulary)), asked),
     ):
         assert loss.each.shape == (sum(window.hidden.any() for window in asked), 2)
         np.testing.assert_allclose(loss.each.sum(axis=0), (loss.nats, loss.characters), rtol=1e-6)
-    alone = masked_word_loss(
+    alone = compute_masked_loss(
         model.network, model.vocabulary, [one for one in asked if one.hidden.any()][:1]
     )
     np.testing.assert_allclose(
-        alone.each[0], masked_word_loss(model.network, model.vocabulary, asked).each[0], rtol=1e-5
+        alone.each[0],
+        compute_masked_loss(model.network, model.vocabulary, asked).each[0],
+        rtol=1e-5,
     )
 
 
@@ -130,7 +132,7 @@ def test_the_loss_is_that_of_the_float16_model_that_is_saved(half_model, long_te
     )
     drawn = WindowSettings().within(training.length)
     asked = tuple(windows(material.held_out, saved.splitter, saved.vocabulary, drawn))
-    measured = masked_word_loss(saved.network.float(), saved.vocabulary, asked)
+    measured = compute_masked_loss(saved.network.float(), saved.vocabulary, asked)
     assert report["loss_per_character"]["after"] == measured.per_character
     assert report["stored_as"] == "float16"
     assert 0.05 < report["updates_lost_to_rounding"] < 1

@@ -13,8 +13,8 @@ from tests.models.test_exbert_adapt import made
 from tests.training.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
-from vocadapt.models.add_extension import extended
-from vocadapt.models.extension_size import ModuleSettings, of_extension
+from vocadapt.models.add_extension import add_extension
+from vocadapt.models.extension_size import ModuleSettings, is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
@@ -194,7 +194,7 @@ def test_several_files_of_a_document_a_line_stay_a_document_a_line(end, tmp_path
 @pytest.mark.parametrize("kind", ["bert", "exbert"])
 def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path):
     network = open_model(make_bert(head="BertForPreTraining")).network
-    network = extended(network, ModuleSettings("s3")) if kind == "exbert" else network
+    network = add_extension(network, ModuleSettings("s3")) if kind == "exbert" else network
     network.eval()
     pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(4)), length=10)
     reading = MaskedBlockDataset(pairs, 4, 0.5, 1)
@@ -246,9 +246,9 @@ def test_the_stage_extension_on_pairs_moves_no_head_unless_asked(
         for name in before
         if not torch.equal(before[name], after[name]) and "decoder" not in name
     }
-    kept = {name for name in moved if not of_extension(name) and not name.startswith("cls.")}
+    kept = {name for name in moved if not is_extension_tensor(name) and not name.startswith("cls.")}
     assert kept == {"bert.embeddings.word_embeddings.weight"} and any(
-        of_extension(name) for name in moved
+        is_extension_tensor(name) for name in moved
     )
     assert (
         ("cls.seq_relationship.weight" in moved)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled
-from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
+from vocadapt.models.contextual.masked_loss import Window, compute_masked_loss
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked import validation
@@ -118,7 +118,7 @@ def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, 
         expected = sorted({0, steps, *range(0, steps, every)})
         assert [point.step for point in heard.points] == expected
         assert {point.loss for point in heard.points} == {
-            masked_word_loss(model.network, model.vocabulary, asked).per_character
+            compute_masked_loss(model.network, model.vocabulary, asked).per_character
         }
 
 

@@ -1,5 +1,6 @@
-"""Apply a vocabulary plan and new embeddings to a model: the same network with another vocabulary,
-saved as an ordinary model folder.
+"""AdaptedModel: a model after a vocabulary plan and new embeddings were applied to it.
+
+It is the same network with another vocabulary, saved as an ordinary model folder.
 """
 
 import json
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 from tokenizers import Tokenizer
 
 from vocadapt import __version__
-from vocadapt.models.add_extension import extended
-from vocadapt.models.card import model_card
+from vocadapt.models.add_extension import add_extension
+from vocadapt.models.card import render_model_card
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
-from vocadapt.models.language_model import LanguageModel, weight_files
-from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
-from vocadapt.models.loading import load_network, quietly
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
+from vocadapt.models.loading import load_network, run_quietly
+from vocadapt.models.weights import weight_files
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-RECORD = "vocadapt.json"  # what was done to the model, beside its weights
+RECORD = "vocadapt.json"  # the record of what was done to the model
 CARD = "README.md"
 BASE = "base"  # folder of the original tokenizer
-SEEN = "trained_on.txt"  # fingerprints of the examples that a model was fine-tuned on, where it was
+SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-tuned on, if any
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +48,32 @@ class AdaptedModel:
     plan: VocabularyPlan
     rows: NewEmbeddings
     mode: str
-    module: ModuleSize | None = None  # the extension module beside each layer, where there is one
-    unused: tuple[
-        str, ...
-    ] = ()  # stored tensors the network's class does not know; carried over when saved
+    module: ModuleSize | None = None  # size of the extension module of each layer, if any
+    # Names of stored tensors that the network's class does not have; copied when saved.
+    unused: tuple[str, ...] = ()
     domain: EmbeddingSpace | None = None
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
         """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in
-        base/, a record and a card.
+        base/, a record and a card. Returns the folder.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        quietly(lambda: self.network.save_pretrained(folder))
-        carry_over(self.base.path, folder, self.unused)
-        _save_tokenizers(self.base, self.tokenizer, folder)
+
+        # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
+        run_quietly(lambda: self.network.save_pretrained(folder))
+        copy_unused_tensors(self.base.path, folder, self.unused)
+        self.base.tokenizer.save_pretrained(folder)
+        self.base.tokenizer.save_pretrained(folder / BASE)
+        self.tokenizer.save(str(folder / "tokenizer.json"))
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
+
+        # 2. The record and the card.
+        module = None
+        if self.module:
+            module = self.module.to_dict(int(self.base.config["num_hidden_layers"]))
+        new_ids = [self.plan.ids[token] for token in self.rows.tokens]
         record = {
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,
@@ -70,48 +81,35 @@ class AdaptedModel:
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
-            "module": (
-                self.module.to_dict(int(self.base.config["num_hidden_layers"]))
-                if self.module
-                else None
-            ),
-            "provenance": provenance_record(self.rows),
-            "rows": digest_of(
-                input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]
-            ),
+            "module": module,
+            "provenance": build_provenance_record(self.rows),
+            "rows": hash_embeddings(get_embeddings(self.network)[new_ids]),
         }
         write_record(folder, record)
         return folder
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:
-    """Add what is known only after saving (data, quality, departures, certificate) to an adapted
-    folder's record and card.
+    """Add facts that are known only after saving (data, quality, departures, certificate) to the
+    record and card of an adapted folder.
     """
     write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
 
 
-def before_of(model: LanguageModel) -> LanguageModel | None:
-    """The tokenizer of an adapted model before its adaptation, from base/; None for
-    any other model.
-    """
+def open_base_model(model: LanguageModel) -> LanguageModel | None:
+    """Open the original tokenizer of an adapted model, in base/; None for any other model."""
     folder = model.path / BASE
-    return (
-        LanguageModel(folder, f"{model.name}/{BASE}")
-        if (model.path / RECORD).is_file() and folder.is_dir()
-        else None
-    )
+    if not (model.path / RECORD).is_file() or not folder.is_dir():
+        return None
+    return LanguageModel(folder, f"{model.name}/{BASE}")
 
 
-def digest_of(rows: "torch.Tensor") -> str:
-    """A digest of rows as they are stored: by it a record tells whether they are still the same,
-    each in its place.
-    """
+def hash_embeddings(rows: "torch.Tensor") -> str:
+    """Hash embeddings (n, width) bit by bit, in order; the record tells by it whether they changed."""
     import torch
 
-    return blake2b(
-        rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16
-    ).hexdigest()
+    stored = rows.detach().contiguous().view(torch.uint8).numpy().tobytes()
+    return blake2b(stored, digest_size=16).hexdigest()
 
 
 def apply_plan(
@@ -133,19 +131,23 @@ def apply_plan(
         raise AssertionError("the tokenizer gave a token another id than the plan")
     loaded = load_network(model)
     network = loaded.network
-    if plan.order is None:
-        _widen(network, len(plan.tokens))
-    else:
+
+    # 1. A row for each token of the plan: kept tokens move, or keep their ids if some are appended.
+    if plan.order is not None:
         _rename_ids(network, plan)
         _rearrange(network, plan)
-    _write_rows(network, [plan.ids[token] for token in rows.tokens], rows)
+    elif len(plan.tokens) > len(get_embeddings(network)):
+        _resize(network, len(plan.tokens))
+
+    # 2. The embeddings of the new and the replaced tokens, and the biases of the new ones.
+    _write_embeddings(network, [plan.ids[token] for token in rows.tokens], rows)
     _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
+
+    # 3. Extension modules.
     size = None
     if module is not None and module.size:
-        network, size = (
-            extended(network, module, len(plan.added)),
-            ModuleSize.of(module, model.config),
-        )
+        network = add_extension(network, module, len(plan.added))
+        size = ModuleSize.of(module, model.config)
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
@@ -154,135 +156,110 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
     (folder / RECORD).write_text(
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
-    (folder / CARD).write_text(model_card(record), encoding="utf-8")
+    (folder / CARD).write_text(render_model_card(record), encoding="utf-8")
 
 
 def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Move the embeddings and biases of kept tokens to their new ids; the others are
-    written later.
+    """Move the embeddings and biases of kept tokens to their new ids; the others become zero, and
+    are written later.
+
+    Example: tokens a b c -> c a d: moves [0 1] <- [2 0], so the rows [A B C] become [C A 0].
     """
     import torch
 
-    new, old = (torch.from_numpy(ids) for ids in plan.moves)
-    held = [value.detach().clone() for value in _by_token(network)]
+    new, old = map(torch.from_numpy, plan.moves)
+    before = [value.detach().clone() for value in _list_token_parameters(network)]
     _resize(network, len(plan.tokens))
     with torch.no_grad():
-        for value, before in zip(_by_token(network), held, strict=True):
+        for value, stored in zip(_list_token_parameters(network), before, strict=True):
             value.zero_()
-            value[new] = before[old]
+            value[new] = stored[old]
 
 
-def _by_token(network: "transformers.PreTrainedModel") -> "list[torch.nn.Parameter]":
-    """The parameters with an entry for each token: input rows, output rows of their own, output
+def _list_token_parameters(
+    network: "transformers.PreTrainedModel",
+) -> "list[torch.nn.Parameter]":
+    """List the parameters with an entry for each token: embeddings, untied output layer, output
     bias.
     """
-    own = output_layer(network) is not None and not is_tied(network)
-    bias = output_bias(network)
-    return [
-        input_rows(network),
-        *([output_layer(network).weight] if own else []),
-        *([bias] if bias is not None else []),
-    ]
+    found = [get_embeddings(network)]
+    output, bias = get_output_layer(network), get_output_bias(network)
+    if output is not None and not is_tied(network):
+        found.append(output.weight)
+    if bias is not None:
+        found.append(bias)
+    return found
 
 
 def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Ids of special tokens that the config and the embedding layer hold become the ids of the same
-    tokens after the plan.
-    """
-    for owner in (network.config, getattr(network, "generation_config", None)):
-        named = {
-            key: value
-            for key, value in (owner.to_dict() if owner else {}).items()
-            if key.endswith("_token_id")
-        }
-        for key, value in named.items():
-            if isinstance(value, int | list):
-                setattr(owner, key, _renamed(value, plan))
+    """Update the ids of special tokens in the configs and the embedding layer."""
+    for config in (network.config, getattr(network, "generation_config", None)):
+        if config is None:
+            continue
+        for key, value in config.to_dict().items():
+            if key.endswith("_token_id") and isinstance(value, int | list):
+                setattr(config, key, _rename_id(value, plan))
     embeddings: Any = network.get_input_embeddings()
     if embeddings.padding_idx is not None:
         embeddings.padding_idx = plan.ids[plan.base.tokens[embeddings.padding_idx]]
 
 
-def _renamed(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
-    """One id, or several (a generation may end in any of them), after the plan; one that names no
-    token stays as it is.
+def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
+    """Return the new id of a token, or ids (a generation may end in any of several).
+
+    An id that belongs to no token is unchanged; that of a removed token becomes None.
     """
     if isinstance(value, list):
-        return [i for i in (_renamed(one, plan) for one in value) if isinstance(i, int)]
-    return plan.ids.get(plan.base.tokens[value]) if 0 <= value < len(plan.base) else value
-
-
-def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Make room for `tokens` embeddings; a model with more of them keeps them."""
-    if tokens > len(input_rows(network)):
-        _resize(network, tokens)
+        return [new for new in (_rename_id(old, plan) for old in value) if isinstance(new, int)]
+    if not 0 <= value < len(plan.base):
+        return value
+    return plan.ids.get(plan.base.tokens[value])
 
 
 def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Another number of rows; parameters of their own stay such, and the padding row is the one it
-    was.
-    """
-    separate, embeddings = (
-        {name for name, _ in network.named_parameters()},
-        cast(Any, network.get_input_embeddings()),
-    )
-    padding = embeddings.padding_idx
+    """Change the number of embeddings; the padding row and separate parameters stay such."""
+    import torch
+
+    separate = {name for name, _ in network.named_parameters()}
+    padding = cast(Any, network.get_input_embeddings()).padding_idx
     network.resize_token_embeddings(tokens, mean_resizing=False)  # the default would resample means
     cast(Any, network.get_input_embeddings()).padding_idx = padding
+    # Resizing an untied head ties its bias, and saving would then drop it: separate it again.
     for name in separate - {name for name, _ in network.named_parameters()}:
-        _unshare(network, name)
+        parent, _, leaf = name.rpartition(".")
+        module = network.get_submodule(parent)
+        setattr(module, leaf, torch.nn.Parameter(getattr(module, leaf).detach().clone()))
 
 
-def _unshare(network: "transformers.PreTrainedModel", name: str) -> None:
-    """Give a parameter its own storage again: resizing an untied head ties its bias, and saving
-    would then drop it.
-    """
-    import torch
-
-    parent, _, leaf = name.rpartition(".")
-    module = network.get_submodule(parent)
-    setattr(module, leaf, torch.nn.Parameter(getattr(module, leaf).detach().clone()))
-
-
-def _write_rows(
+def _write_embeddings(
     network: "transformers.PreTrainedModel", ids: list[int], rows: NewEmbeddings
 ) -> None:
-    """Set the rows of `ids`, in the output layer too where that has a matrix of its own."""
+    """Set the embeddings of `ids`, in an untied output layer too."""
     import torch
 
-    matrices = [input_rows(network)]
-    output = output_layer(network)
+    matrices = [get_embeddings(network)]
+    output = get_output_layer(network)
     if output is not None and not is_tied(network) and output.weight.shape == matrices[0].shape:
         matrices.append(output.weight)
+    new = torch.from_numpy(rows.matrix.copy())
     with torch.no_grad():
         for matrix in matrices:
-            matrix[torch.tensor(ids, dtype=torch.long)] = torch.from_numpy(rows.matrix.copy()).to(
-                matrix.dtype
-            )
+            matrix[torch.tensor(ids, dtype=torch.long)] = new.to(matrix.dtype)
 
 
 def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:
     """Set the output bias of the added tokens to 0."""
     import torch
 
-    bias = output_bias(network)
+    bias = get_output_bias(network)
     if bias is not None and ids:
         with torch.no_grad():
             bias[torch.tensor(ids)] = 0.0
 
 
-def _save_tokenizers(base: LanguageModel, adapted: Tokenizer, folder: Path) -> None:
-    """The adapted tokenizer at the folder's root under the original's settings, the original one in
-    base/.
-    """
-    base.tokenizer.save_pretrained(folder)
-    base.tokenizer.save_pretrained(folder / BASE)
-    adapted.save(str(folder / "tokenizer.json"))
-
-
-def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
-    """Add tensors that the network's class does not use (a next-sentence head beside a masked-word
-    head) to the saved file.
+def copy_unused_tensors(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
+    """Copy tensors that the network's class does not have (such as a next-sentence head) from the
+    source folder to the saved file.
     """
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file
@@ -297,14 +274,11 @@ def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
     save_file(tensors, target, metadata={"format": "pt"})
 
 
-def provenance_record(rows: NewEmbeddings) -> dict[str, object]:
-    """Provenance as JSON: the distinct ways rows were made, and for each token which way and its
-    donors with weights.
+def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:
+    """Return the provenance as JSON: the distinct ways embeddings were made, and for each token the
+    number of its way and its donors with weights.
     """
     ways = list(dict.fromkeys(source.how for source in rows.provenance))
-    place = {how: i for i, how in enumerate(ways)}
-    tokens = {
-        token: [place[source.how], [list(donor) for donor in source.donors]]
-        for token, source in zip(rows.tokens, rows.provenance, strict=True)
-    }
-    return {"how": ways, "tokens": tokens}
+    number = {how: i for i, how in enumerate(ways)}
+    made = [[number[one.how], list(map(list, one.donors))] for one in rows.provenance]
+    return {"how": ways, "tokens": dict(zip(rows.tokens, made, strict=True))}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
-from vocadapt.models.extension_size import ModuleSettings, ModuleSize, of_extension
+from vocadapt.models.extension_size import ModuleSettings, ModuleSize, is_extension_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -14,56 +14,59 @@ if TYPE_CHECKING:
 OPEN = 100.0  # σ(100) is 1 in every dtype
 
 
-def extended(
+def add_extension(
     network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int = 0
 ) -> "transformers.PreTrainedModel":
-    """Return the network with an extension module beside every layer, initialized by the seed of
-    the settings; its own weights are kept.
+    """Return the network with an extension module in every layer, initialized by the seed of the
+    settings; its own weights are kept.
 
-    `added`: how many of its last rows are those of the extension vocabulary. `network` gives its
-    tensors up to the new one. Raises InputError for a network that is not a BERT, or is extended
-    already.
+    added: number of its last embeddings that belong to the extension vocabulary. The new network
+    takes the tensors of `network`, which must not be used any more. Raises InputError for a network
+    that is not a BERT, or has extension modules already.
     """
     import torch
 
     from vocadapt.models.exbert import HEADS
 
+    # 1. Build a network of the exBERT class with the same head; a BertModel may lack its pooler.
     kind = HEADS[check_extendable(type(network).__name__)]
-    pooler = (
-        {"add_pooling_layer": False} if getattr(network.base_model, "pooler", True) is None else {}
-    )
+    options = {}
+    if kind is HEADS["BertModel"] and getattr(network.base_model, "pooler", True) is None:
+        options = {"add_pooling_layer": False}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        made: Any = kind(
-            _config(network, settings, added), **(pooler if kind is HEADS["BertModel"] else {})
-        )
-    made = made.to(dtype=network.dtype)
-    found = made.load_state_dict(network.state_dict(), strict=False, assign=True)
-    made.tie_weights()
-    strange = [
-        *found.unexpected_keys,
-        *(name for name in found.missing_keys if not of_extension(name)),
-    ]
-    if strange:
-        raise AssertionError(f"extending lost or left out {strange[0]}")
-    made.get_input_embeddings().padding_idx = cast(Any, network.get_input_embeddings()).padding_idx
-    made.train(network.training)
-    return cast("transformers.PreTrainedModel", made)
+        extended: Any = kind(_build_config(network, settings, added), **options)
+    extended = extended.to(dtype=network.dtype)
+
+    # 2. Give it the original's tensors; only those of the extension may be missing.
+    found = extended.load_state_dict(network.state_dict(), strict=False, assign=True)
+    extended.tie_weights()
+    missing = [name for name in found.missing_keys if not is_extension_tensor(name)]
+    if found.unexpected_keys or missing:
+        raise AssertionError(f"extending lost or left out {[*found.unexpected_keys, *missing][0]}")
+
+    # 3. What is not stored in tensors.
+    padding = cast(Any, network.get_input_embeddings()).padding_idx
+    extended.get_input_embeddings().padding_idx = padding
+    extended.train(network.training)
+    return cast("transformers.PreTrainedModel", extended)
 
 
 def check_extendable(kind: str) -> str:
-    """The name of a network's class; raises InputError where it is not one that can be extended."""
+    """Return the name of a network's class; raises InputError if it cannot have extension modules."""
     from vocadapt.models.exbert import HEADS
 
     if kind not in HEADS:
         raise InputError(
-            f"An extension module stands beside the layers of a BERT, and this is a {kind}.",
+            f"Extension modules are added to the layers of a BERT, and this is a {kind}.",
             f"Choose a model of one of these classes: {', '.join(HEADS)}.",
         )
     return kind
 
 
-def _config(network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int) -> Any:
+def _build_config(
+    network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int
+) -> Any:
     """Return the config of the extended network: the network's own, and the sizes of the
     modules.
     """
@@ -71,13 +74,10 @@ def _config(network: "transformers.PreTrainedModel", settings: ModuleSettings, a
 
     own = network.config.to_dict()
     size = ModuleSize.of(settings, own)
-    kept = {
-        key: value
-        for key, value in own.items()
-        if key not in ("model_type", "architectures", "transformers_version")
-    }
+    for key in ("model_type", "architectures", "transformers_version"):
+        own.pop(key, None)
     config = ExBertConfig(
-        **kept,
+        **own,
         extension_hidden_size=size.hidden,
         extension_intermediate_size=size.intermediate,
         extension_vocab_size=added,
@@ -87,13 +87,10 @@ def _config(network: "transformers.PreTrainedModel", settings: ModuleSettings, a
     return config
 
 
-def gates(network: "torch.nn.Module") -> "list[torch.nn.Linear]":
-    """The gates of a network, by layer; none where it has no extension."""
-    return [
-        cast("torch.nn.Linear", part)
-        for name, part in network.named_modules()
-        if name.endswith(".gate")
-    ]
+def list_gates(network: "torch.nn.Module") -> "list[torch.nn.Linear]":
+    """List the gates of a network, by layer; empty if it has no extension modules."""
+    modules = network.named_modules()
+    return [cast("torch.nn.Linear", part) for name, part in modules if name.endswith(".gate")]
 
 
 @contextmanager
@@ -101,17 +98,16 @@ def open_gates(network: "torch.nn.Module") -> Iterator[None]:
     """Let only the original layers contribute within the context: every gate is 1."""
     import torch
 
-    held = [
-        (gate, gate.weight.detach().clone(), gate.bias.detach().clone()) for gate in gates(network)
-    ]
+    gates = list_gates(network)
+    before = [(gate.weight.detach().clone(), gate.bias.detach().clone()) for gate in gates]
     with torch.no_grad():
-        for gate, _, _ in held:
+        for gate in gates:
             gate.weight.zero_()
             gate.bias.fill_(OPEN)
     try:
         yield
     finally:
         with torch.no_grad():
-            for gate, weight, bias in held:
+            for gate, (weight, bias) in zip(gates, before, strict=True):
                 gate.weight.copy_(weight)
                 gate.bias.copy_(bias)

@@ -107,7 +107,7 @@ def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     )
 
 
-def model_card(record: Mapping[str, Any]) -> str:
+def render_model_card(record: Mapping[str, Any]) -> str:
     """Return the text of README.md for a record; unknown parts (data, certificate) are stated as
     such.
     """

@@ -18,20 +18,10 @@ from vocadapt.models.weights import StoredTensor
 CONFIG = "config.json"
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 MAX_SHOWN = 60  # characters of a value in a message
-ATTENTION = (
-    None,
-    "eager",
-    "sdpa",
-)  # the others need kernels of other packages, or fetch them from the hub
-TYPES = (
-    None,
-    "auto",
-    *(
-        prefix + name
-        for prefix in ("", "torch.")
-        for name in ("float32", "float16", "bfloat16", "float64")
-    ),
-)
+# Other attention functions need kernels of other packages, or fetch them from the hub.
+ATTENTION = (None, "eager", "sdpa")
+FLOATS = ("float32", "float16", "bfloat16", "float64")
+TYPES = (None, "auto", *FLOATS, *(f"torch.{name}" for name in FLOATS))
 REMEDY = "Correct the file, or download the model again."
 LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
 
@@ -78,8 +68,9 @@ def _is_texts(value: Any) -> bool:
 
 
 def _is_ids(value: Any) -> bool:
-    ids = value if isinstance(value, list) else [value]
-    return all(item is None or is_whole(item, -1, MAX_TOKENS - 1) for item in ids)
+    if not isinstance(value, list):
+        value = [value]
+    return all(item is None or is_whole(item, -1, MAX_TOKENS - 1) for item in value)
 
 
 MAX_TOKENS = 10_000_000
@@ -153,9 +144,11 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
     config = read_json_object(path, MAX_CONFIG_BYTES)
     for key, value in config.items():
-        rule = RULES.get(key) or (TOKEN_ID if key.endswith("_token_id") else None)
+        rule = RULES.get(key)
+        if rule is None and key.endswith("_token_id"):
+            rule = TOKEN_ID
         if rule is not None and not rule.holds(value):
-            raise _unfit(path, key, value, rule.expected)
+            raise _build_value_error(path, key, value, rule.expected)
     return config
 
 
@@ -171,21 +164,27 @@ def check_network(
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
     key, stated = _first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
-        raise _misfit(folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers")
+        raise _build_mismatch_error(
+            folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
+        )
     for keys, ending, axis in STORED_SIZES:
         (key, size), pattern = _first(config, keys), re.compile(ending + "$")
         stored = next(
             (tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ()
         )
         if key and len(stored) > axis and stored[axis] != size:
-            raise _misfit(folder, f"{key} is {size:,}, but the weights have {stored[axis]:,}")
+            raise _build_mismatch_error(
+                folder, f"{key} is {size:,}, but the weights have {stored[axis]:,}"
+            )
     key, width = _first(config, WIDTHS)
     sides = {side for tensor in tensors.values() for side in tensor.shape}
     if key and width not in sides:
-        raise _misfit(folder, f"{key} is {width:,}, but no tensor has this width")
+        raise _build_mismatch_error(folder, f"{key} is {width:,}, but no tensor has this width")
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
-        raise _misfit(folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings")
+        raise _build_mismatch_error(
+            folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"
+        )
 
 
 def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
@@ -194,7 +193,7 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
     for key in ("hidden_act", "activation"):
         name = config.get(key)
         if name is not None and name not in ACT2FN:
-            raise _unfit(path, key, name, "an activation of transformers, such as gelu")
+            raise _build_value_error(path, key, name, "an activation of transformers, such as gelu")
 
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
@@ -212,12 +211,14 @@ def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
     return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))
 
 
-def _unfit(path: Path, key: str, value: Any, expected: str) -> InputError:
-    shown = repr(value) if len(repr(value)) <= MAX_SHOWN else f"{repr(value)[:MAX_SHOWN]}…"
+def _build_value_error(path: Path, key: str, value: Any, expected: str) -> InputError:
+    shown = repr(value)
+    if len(shown) > MAX_SHOWN:
+        shown = f"{shown[:MAX_SHOWN]}…"
     return InputError(f"{show_path(path)}: {key} is {shown}, expected {expected}.", REMEDY)
 
 
-def _misfit(folder: Path, problem: str) -> InputError:
+def _build_mismatch_error(folder: Path, problem: str) -> InputError:
     return InputError(
         f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY
     )

@@ -1,4 +1,7 @@
-"""A published pytorch_model.bin → safetensors: opt-in, weights only, in a process of its own."""
+"""Conversion of a published pytorch_model.bin to safetensors, in a separate process.
+
+Only on request, because a .bin file is a pickle: weights only, no other objects.
+"""
 
 import shutil
 import subprocess
@@ -39,10 +42,10 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
     """Copy a model folder (or hub model) and convert its .bin weights to model.safetensors;
     return the number of tensors.
 
-    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) become today's. Raises
-    InputError when there is no .bin, or when it holds anything but tensors.
+    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) are replaced by today's. Raises
+    InputError if there is no .bin, or if it holds anything but tensors.
     """
-    folder = _folder(source, offline)
+    folder = _find_folder(source, offline)
     files = sorted(folder.glob(PARTS)) or [folder / BIN]
     if not files[0].is_file():
         raise InputError(
@@ -63,7 +66,7 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
     return int(done.stdout)
 
 
-def _folder(source: str | Path, offline: bool | None) -> Path:
+def _find_folder(source: str | Path, offline: bool | None) -> Path:
     folder = expand_path(source)
     if folder.is_dir():
         return folder

@@ -1,8 +1,7 @@
 """Size of the extension module of an exBERT layer (Tai et al. 2020, section 4.1), and its settings.
-Does not import torch.
 
-Sizes are shares of the layer that the module stands beside. At the width of BERT-base they are the
-published ones, exactly.
+Sizes are fractions of the layer that the module belongs to; at the width of BERT-base they are
+exactly the published ones. Does not import torch.
 """
 
 import math
@@ -12,20 +11,16 @@ from typing import Any
 
 from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
 
-MODEL_TYPE = (  # transformers repeats it where it does not know it: the name says whom to ask
-    "vocadapt-exbert"
-)
-MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
-INSIDE = 8  # units of the feed-forward part come in multiples of so many
-PARTS = (
-    ".extension.",
-    ".gate.",
-)  # what an extension module's tensors are called by, and nothing else is
+# transformers repeats the name in its error if it does not know it, so it says what to install.
+MODEL_TYPE = "vocadapt-exbert"
+MODULE = "vocadapt.models.exbert"  # importing it registers the classes with transformers
+INSIDE = 8  # the units of the feed-forward part are a multiple of this
+PARTS = (".extension.", ".gate.")  # in the names of an extension module's tensors, and no others
 
 
 @dataclass(frozen=True)
 class Size:
-    """Shares of the layer's hidden and intermediate size, as published at 768 and 3,072."""
+    """Fractions of the layer's hidden and intermediate size, as published at 768 and 3,072."""
 
     hidden: float
     intermediate: float
@@ -81,28 +76,26 @@ class ModuleSize:
 
     @classmethod
     def of(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
-        """The module of the settings beside a layer of the model with this config.json.
+        """Compute the size of a module with these settings in a layer of the model of a
+        config.json.
 
-        Rounded so that heads are alike, and the feed-forward part to eights: a product of 341 units
-        takes longer than of 344.
+        Hidden units are rounded to a multiple of the heads, those of the feed-forward part to a
+        multiple of 8: a product of 341 units takes longer than one of 344.
         """
-        hidden, inner, heads = (
-            int(config[key]) for key in ("hidden_size", "intermediate_size", "num_attention_heads")
-        )
+        hidden, inner = int(config["hidden_size"]), int(config["intermediate_size"])
+        heads = int(config["num_attention_heads"])
         if not settings.size:
             return cls(0, 0, hidden, inner)
         size = SIZES[settings.size]
         units = max(1, round(size.hidden * hidden / heads)) * heads
-        inside = (
-            inner
-            if size.intermediate == 1
-            else max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
-        )
+        inside = inner
+        if size.intermediate < 1:
+            inside = max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
         return cls(units, inside, hidden, inner)
 
     @classmethod
     def beside(cls, config: Mapping[str, Any]) -> "ModuleSize":
-        """The module that a model with this config.json has; of 0 units where it has none."""
+        """Read the size of the modules of a model from its config.json; 0 units if it has none."""
         width = int(config.get("hidden_size", 0))
         inner = int(config.get("intermediate_size", 4 * width))
         return cls(
@@ -114,22 +107,24 @@ class ModuleSize:
 
     @property
     def parameters(self) -> int:
-        """Parameters of the module beside one layer, its gate left out."""
-        return _parameters(self.hidden, self.intermediate, self.layer_hidden) if self.hidden else 0
+        """Number of parameters of the module of one layer, without its gate."""
+        if not self.hidden:
+            return 0
+        return _count_parameters(self.hidden, self.intermediate, self.layer_hidden)
 
     @property
     def gate(self) -> int:
-        """Parameters of its gate."""
-        return self.layer_hidden + 1 if self.hidden else 0
+        """Number of parameters of its gate."""
+        return (self.layer_hidden + 1) * bool(self.hidden)
 
     @property
     def share(self) -> float:
-        """Its parameters over those of the layer."""
-        layer = _parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
-        return self.parameters / layer if layer else 0.0
+        """Its parameters as a fraction of those of the layer."""
+        layer = _count_parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
+        return self.parameters / max(layer, 1)
 
     def to_dict(self, layers: int) -> dict[str, Any]:
-        """What was built beside so many layers, in numbers."""
+        """Summarize the modules of `layers` layers as JSON values."""
         total = layers * (self.parameters + self.gate)
         return {
             "hidden": self.hidden,
@@ -139,25 +134,25 @@ class ModuleSize:
         }
 
 
-def _parameters(hidden: int, intermediate: int, width: int) -> int:
-    """Parameters of a transformer layer of `hidden` and `intermediate` units that reads and gives
-    vectors of `width`.
+def _count_parameters(hidden: int, intermediate: int, width: int) -> int:
+    """Count the parameters of a transformer layer of `hidden` and `intermediate` units whose inputs
+    and outputs have `width` units.
     """
     attention = 3 * (width * hidden + hidden) + hidden * width + width
     feed_forward = width * intermediate + intermediate + intermediate * width + width
     return attention + feed_forward + 4 * width  # two norms with weight and bias
 
 
-def gate_bias(gate: float) -> float:
-    """The bias under which a gate without weights gives this share."""
+def compute_gate_bias(gate: float) -> float:
+    """Return the bias of a gate that, with zero weights, has this value: its logit."""
     return math.log(gate / (1 - gate))
 
 
 def is_extended(config: Mapping[str, Any]) -> bool:
-    """Whether a config.json is that of a model with extension modules."""
+    """Return whether a config.json is that of a model with extension modules."""
     return config.get("model_type") == MODEL_TYPE
 
 
-def of_extension(name: str) -> bool:
-    """Whether a tensor belongs to an extension module or its gate, by its name."""
+def is_extension_tensor(name: str) -> bool:
+    """Return whether a tensor belongs to an extension module or its gate, by its name."""
     return any(part in f".{name}." for part in PARTS)

@@ -1,6 +1,4 @@
-"""Put a new task head on a model: the body keeps its stored weights, the head is random by
-a seed.
-"""
+"""Networks with a new task head: the body keeps its stored weights, the head is drawn by a seed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +8,14 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.models.config_checks import check_network
-from vocadapt.models.language_model import LanguageModel, find_rows
-from vocadapt.models.loading import align_memory, auto, convert_library_errors, quietly
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.loading import (
+    align_memory,
+    convert_library_errors,
+    get_auto_class,
+    run_quietly,
+)
+from vocadapt.models.model_folder import find_embeddings
 from vocadapt.models.weights import read_headers
 
 if TYPE_CHECKING:
@@ -26,32 +30,32 @@ HEADS = {
 MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 
 
-def with_fresh_head(
+def load_with_new_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
     """Return a model's network in float32 with a new head, one output for each name.
 
-    A stored head for questions, which is the same for every task, is kept. The new weights (and
-    those of a pooler that the folder lacks) are drawn by the seed; the global random state is left
-    as it was. `several`: any number of outputs may hold at once. Raises InputError where weights of
-    the body are missing.
+    A stored question-answering head, which is the same for every task, is kept. The new weights
+    (and those of a pooler that the folder lacks) are drawn by the seed; the global random state is
+    restored. several: whether the labels are not exclusive (multi-label). Raises InputError if
+    weights of the body are missing.
     """
     import torch
 
-    find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
+    find_embeddings(model)  # raises the error for a folder without a BERT-type model
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(
         f"{show_path(model.path)}: transformers cannot read its config.json"
     ):
-        config = auto(model, "AutoConfig").from_pretrained(
+        config = get_auto_class(model, "AutoConfig").from_pretrained(
             model.path, trust_remote_code=False, local_files_only=True
         )
-    config.id2label, config.label2id = (
-        dict(enumerate(names)),
-        {name: place for place, name in enumerate(names)},
-    )
+    config.id2label = dict(enumerate(names))
+    config.label2id = {name: place for place, name in enumerate(names)}
     if head == SEQUENCE:
-        config.problem_type = MULTILABEL if several else SINGLE
+        config.problem_type = SINGLE
+        if several:
+            config.problem_type = MULTILABEL
     options: dict[str, Any] = {
         "use_safetensors": True,
         "trust_remote_code": False,
@@ -59,8 +63,8 @@ def with_fresh_head(
     }
     with torch.random.fork_rng(devices=[]):
         with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
-            network, report = quietly(
-                lambda: auto(model, HEADS[head]).from_pretrained(
+            network, report = run_quietly(
+                lambda: get_auto_class(model, HEADS[head]).from_pretrained(
                     model.path,
                     config=config,
                     dtype="float32",
@@ -70,17 +74,17 @@ def with_fresh_head(
                 )
             )
         _check_body(model, network, report)
-        _renew(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)
+        _draw_weights(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)
     align_memory(network)
     return network  # type: ignore[no-any-return]
 
 
-def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
-    """Initialize the biases of a new head so that each output starts at its fraction (outputs,) of
-    the examples.
+def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
+    """Initialize the biases of a new head so that each output starts at its fraction of the
+    examples, `shares` (outputs,) float64.
 
-    Where labels are rare, some hundred steps would else go into nothing but making them rare (Lin
-    et al. 2017, Focal loss for dense object detection, section 4.1).
+    If labels are rare, the first hundreds of steps would otherwise only learn that (Lin et al.
+    2017, Focal loss for dense object detection, section 4.1).
     """
     import torch
 
@@ -96,13 +100,14 @@ def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64
 
 
 def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
-    """All that was stored of the body must have been taken over."""
+    """Raise InputError if weights of the body are missing or have another shape."""
     prefix = f"{network.base_model_prefix}."
-    odd = {
-        *report["missing_keys"],
-        *(found[0] if isinstance(found, tuple) else found for found in report["mismatched_keys"]),
-    }
-    body = sorted(name for name in odd if name.startswith(prefix) and ".pooler." not in name)
+    wrong = {*report["missing_keys"]}
+    for found in report["mismatched_keys"]:
+        # transformers reports a name, or a name with both shapes.
+        name, *_ = (found,) if isinstance(found, str) else found
+        wrong.add(name)
+    body = sorted(name for name in wrong if name.startswith(prefix) and ".pooler." not in name)
     if body:
         raise InputError(
             f"{model.path}: {len(body)} tensors of its {type(network).__name__} are not in its"
@@ -111,9 +116,10 @@ def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
         )
 
 
-def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
-    """Initialize the head (with `keep`: unless it is stored), and a pooler that is not stored, with
-    normal weights.
+def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> None:
+    """Initialize the head (with `keep`: only if it is not stored), and a pooler that is not stored.
+
+    Matrices are drawn from a normal distribution, biases are 0, weights of norms 1.
     """
     import torch
 
@@ -125,7 +131,5 @@ def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
                 continue
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)
-            else:
-                value.fill_(
-                    1.0 if name.endswith("weight") else 0.0
-                )  # a weight of one dimension is a norm's
+            else:  # a weight of one dimension belongs to a norm
+                value.fill_(float(name.endswith("weight")))

@@ -1,5 +1,6 @@
-"""Load the transformers network and tokenizer of a model folder, and raise errors for what
-transformers would only warn about.
+"""Loading of the transformers network and tokenizer of a model folder.
+
+Raises errors for what transformers would only warn about.
 """
 
 import json
@@ -12,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.models.config_checks import CONFIG, check_network
 from vocadapt.models.extension_size import is_extended
-from vocadapt.models.language_model import LanguageModel, find_rows
+from vocadapt.models.model_folder import ModelFolder, find_embeddings
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import is_library_error, summarize_error
 
@@ -25,26 +26,24 @@ DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A network, and the names of stored tensors that its class has no use for."""
+    """A network, and the names of stored tensors that its class does not have."""
 
     network: "transformers.PreTrainedModel"
     unused: tuple[str, ...]
 
 
-def load_network(model: LanguageModel) -> Loaded:
+def load_network(model: ModelFolder) -> Loaded:
     """Load the network of the class in the folder's `architectures`, in evaluation mode and its
     stored dtype.
 
-    Raises InputError for an architecture transformers does not have, and when weights of its class
-    are missing from the
-    files: transformers would fill them with random numbers.
+    Raises InputError for an architecture that transformers does not have, and if weights of its
+    class are missing: transformers would initialize them at random.
     """
-    network, report = _load(model)
+    network, report = _load_with_report(model)
     missing = sorted(report["missing_keys"])
-    if missing and all(
-        "pooler." in name for name in missing
-    ):  # saved without a pooler: leave it out again
-        network, report = _load(model, add_pooling_layer=False)
+    # A model that was saved without a pooler is loaded without one.
+    if missing and all("pooler." in name for name in missing):
+        network, report = _load_with_report(model, add_pooling_layer=False)
         missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
@@ -59,29 +58,28 @@ def load_network(model: LanguageModel) -> Loaded:
 
 
 def align_memory(network: "transformers.PreTrainedModel") -> None:
-    """Move every weight to memory that starts where the CPU's kernels like it.
+    """Copy every weight that is not aligned in memory.
 
-    Weights are mapped from their file and start where the file's header leaves them. A product of
-    the same numbers may then take another kernel and differ in its last bit: bit-equality of two
-    models would depend on the length of their headers.
+    Weights are mapped from their file, so their address depends on the length of its header. The
+    CPU chooses kernels by alignment, and their results may differ in the last bit: bit-equality of
+    two models would depend on their headers.
     """
     for parameter in network.parameters():
         if parameter.data_ptr() % ALIGNMENT:
             parameter.data = parameter.data.clone()
 
 
-def _load(
-    model: LanguageModel, **options: Any
+def _load_with_report(
+    model: ModelFolder, **options: Any
 ) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
-    """The network and transformers' report on what was missing or unexpected."""
-    kind = network_class(model)
-    dtype = DTYPES.get(
-        find_rows(model)[2], "auto"
-    )  # what is stored, not what config.json says of it
+    """Load the network, and transformers' report on missing and unexpected tensors."""
+    kind = get_network_class(model)
+    # The dtype that is stored, which may differ from that in config.json.
+    dtype = DTYPES.get(find_embeddings(model)[2], "auto")
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
-        loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
+        loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = run_quietly(
             lambda: kind.from_pretrained(
                 model.path, output_loading_info=True, dtype=dtype, **safe, **options
             )
@@ -110,7 +108,7 @@ def convert_library_errors(problem: str) -> Iterator[None]:
         ) from error
 
 
-def network_class(model: LanguageModel) -> Any:
+def get_network_class(model: ModelFolder) -> Any:
     """Return the transformers class that config.json names; raises InputError for an unknown or
     unsuitable one.
     """
@@ -136,10 +134,8 @@ def network_class(model: LanguageModel) -> Any:
     return kind
 
 
-def _classes_for(model: LanguageModel) -> Any:
-    """Where the class of a model's network is found: in transformers, or beside it where that does
-    not have it.
-    """
+def _classes_for(model: ModelFolder) -> Any:
+    """Return the module with the class of a model's network: transformers, or ours for an exBERT."""
     import transformers
 
     if not is_extended(model.config):
@@ -149,15 +145,15 @@ def _classes_for(model: LanguageModel) -> Any:
     return vocadapt.models.exbert
 
 
-def auto(model: LanguageModel, name: str) -> Any:
-    """The Auto class of that name, which knows the kind of network that the model is."""
+def get_auto_class(model: ModelFolder, name: str) -> Any:
+    """Return the Auto class of that name; it knows the architecture of the model."""
     import transformers
 
     _classes_for(model)
     return getattr(transformers, name)
 
 
-def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFast":
+def load_tokenizer(model: ModelFolder) -> "transformers.PreTrainedTokenizerFast":
     """Load the folder's tokenizer, with its own class if that tokenizes as the stored tokenizer
     does.
     """
@@ -170,16 +166,16 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase
     with convert_library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
-        tokenizer = quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
+        tokenizer = run_quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
     if any(loaded[part] != truth[part] for part in ("normalizer", "pre_tokenizer", "model")):
-        tokenizer = _generic(tokenizer, model.fast_tokenizer)
+        tokenizer = _build_generic_tokenizer(tokenizer, model.fast_tokenizer)
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return tokenizer  # type: ignore[no-any-return]
 
 
-def _generic(tokenizer: Any, backend: Any) -> Any:
+def _build_generic_tokenizer(tokenizer: Any, backend: Any) -> Any:
     """Return a tokenizer that keeps every part of `backend`, for a folder whose own class
     does not.
     """
@@ -193,7 +189,7 @@ def _generic(tokenizer: Any, backend: Any) -> Any:
     )
 
 
-def quietly(work: Any) -> Any:
+def run_quietly(work: Any) -> Any:
     """Run a function of transformers without progress bars and warnings; the caller
     checks what matters.
     """

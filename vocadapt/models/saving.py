@@ -11,14 +11,14 @@ from vocadapt.models.adapted_model import (
     BASE,
     RECORD,
     SEEN,
-    before_of,
-    carry_over,
-    digest_of,
+    copy_unused_tensors,
+    hash_embeddings,
+    open_base_model,
     write_record,
 )
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.layers import input_rows
-from vocadapt.models.loading import Loaded, quietly
+from vocadapt.models.layers import get_embeddings
+from vocadapt.models.loading import Loaded, run_quietly
 
 if TYPE_CHECKING:
     import torch
@@ -31,14 +31,14 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
     """
     model.tokenizer.save_pretrained(folder)
     model.fast_tokenizer.save(str(folder / "tokenizer.json"))
-    before = before_of(model)
+    before = open_base_model(model)
     if before is not None:
         before.tokenizer.save_pretrained(folder / BASE)
         before.fast_tokenizer.save(str(folder / BASE / "tokenizer.json"))
         shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 
-def save_again(
+def save_trained(
     model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]
 ) -> None:
     """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
@@ -49,13 +49,13 @@ def save_again(
     """
     network = loaded.network
     weights = _weights(network, dtype)
-    quietly(lambda: network.save_pretrained(folder, state_dict=weights))
+    run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["dtype"] = str(dtype).removeprefix("torch.")
     (folder / "config.json").write_text(
         json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
     )
-    carry_over(model.path, folder, loaded.unused)
+    copy_unused_tensors(model.path, folder, loaded.unused)
     save_tokenizers(model, folder)
     if (model.path / SEEN).is_file():
         shutil.copyfile(model.path / SEEN, folder / SEEN)
@@ -85,7 +85,9 @@ def _digest(
     record: dict[str, Any], weights: dict[str, Any], network: Any, model: LanguageModel
 ) -> dict[str, str]:
     """The digest of the new rows as they became, in the order of the record."""
-    name = next(name for name, value in network.named_parameters() if value is input_rows(network))
+    name = next(
+        name for name, value in network.named_parameters() if value is get_embeddings(network)
+    )
     plan, ids = record["plan"], model.vocabulary.ids
     tokens = [*plan.get("replaced_tokens", ()), *(word[0] for word in plan["added_tokens"])]
-    return {"rows": digest_of(weights[name][[ids[token] for token in tokens]])}
+    return {"rows": hash_embeddings(weights[name][[ids[token] for token in tokens]])}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.models.contextual.padding import pad_batch
-from vocadapt.models.contextual.word_vectors import SPEED, layers_of, network_until
+from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
@@ -98,7 +98,7 @@ class Distiller:
         n_fitted = int((n_contexts > 0).sum())
         about = duration(self.seconds(n_fitted, settings))
         progress(0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {about}")
-        network = network_until(self.model, layer)
+        network = load_until_layer(self.model, layer)
 
         # 2. and 3. Adam on the embeddings of each batch.
         vocabulary = self.model.vocabulary
@@ -131,7 +131,7 @@ class Distiller:
         """Return the number of the layer to match; raises InputError if the model cannot read the
         contexts or lacks the layer.
         """
-        layers = layers_of(self.model)
+        layers = count_layers(self.model)
         positions = int(self.model.config.get("max_position_embeddings", settings.length))
         if settings.layer > layers:
             raise InputError(

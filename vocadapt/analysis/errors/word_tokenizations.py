@@ -11,7 +11,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.files import read_json_object
-from vocadapt.models.adapted_model import RECORD, before_of
+from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
@@ -151,7 +151,7 @@ def _model_before(first: LanguageModel | None, last: LanguageModel) -> LanguageM
     """Return the first model if its vocabulary differs, else the last one before its adaptation."""
     if first is not None and first.vocabulary.tokens != last.vocabulary.tokens:
         return first
-    return before_of(last) or last
+    return open_base_model(last) or last
 
 
 def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:

@@ -12,8 +12,8 @@ from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     Window,
     WindowSettings,
-    head_on,
-    masked_word_loss,
+    compute_masked_loss,
+    get_masked_head,
     windows,
 )
 from vocadapt.models.language_model import LanguageModel
@@ -62,14 +62,14 @@ class HeldOutLoss:
 
         Raises InputError if the model has no masked-language-model head.
         """
-        head_on(model.reader)
+        get_masked_head(model.reader)
         positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
         return cls(model, plan, lines, WindowSettings().within(positions))
 
     @cached_property
     def before(self) -> MaskedLoss:
         """The loss of the unchanged model."""
-        return masked_word_loss(
+        return compute_masked_loss(
             self.model.reader, self.model.vocabulary, self._build_windows(self.model.vocabulary)
         )
 
@@ -92,6 +92,6 @@ class HeldOutLoss:
 
         def evaluate(rows: NewEmbeddings) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)
-            return masked_word_loss(adapted.network.float(), *self._after).per_character
+            return compute_masked_loss(adapted.network.float(), *self._after).per_character
 
         return evaluate

@@ -14,7 +14,7 @@ from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.tokenize import add_models, open_models, render_tokens, tokens_to_json
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.models.adapted_model import before_of
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress
 from vocadapt.settings import MAX_COUNT
@@ -144,7 +144,7 @@ def _is_path(text: str) -> bool:
 def _add_original(models: dict[str, LanguageModel]) -> dict[str, LanguageModel]:
     """A lone adapted model is compared with what it was before."""
     (name, model), *others = models.items()
-    before = None if others else before_of(model)
+    before = None if others else open_base_model(model)
     return models if before is None else {str(Path(name) / before.path.name): before, **models}
 
 

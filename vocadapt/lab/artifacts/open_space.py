@@ -38,9 +38,9 @@ class OpenedSpace:
         """
         if self.model is None:
             return frozenset()
-        from vocadapt.models.adapted_model import before_of
+        from vocadapt.models.adapted_model import open_base_model
 
-        before = before_of(self.model)
+        before = open_base_model(self.model)
         if before is not None:
             known = frozenset(before.vocabulary.tokens)
             added = [token not in known for token in self.model.vocabulary.tokens]

@@ -10,7 +10,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
-from vocadapt.models.language_model import UNTELLING, name_of
+from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.training.finetune.mixture import choose_main_tokenization
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.counts import Scorer
@@ -72,7 +72,7 @@ class RunSet:
         """
         name = str(self.record.get("model", self.name))
         given = self.artifact.manifest.inputs.get("model") if self.artifact else None
-        return name_of(Path(given.paths[0])) if name in UNTELLING and given else name
+        return name_of(Path(given.paths[0])) if name in GENERIC_NAMES and given else name
 
     @property
     def tokenization(self) -> str:

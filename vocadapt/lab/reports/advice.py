@@ -12,7 +12,8 @@ from vocadapt.files import check_path
 from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.models.language_model import LanguageModel, weight_files
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.weights import weight_files
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.entities import EntityWords, read_entity_words

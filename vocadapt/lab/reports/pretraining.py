@@ -10,7 +10,8 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.language_model import LanguageModel, name_of
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.model_folder import name_of
 from vocadapt.training.masked.stages import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 

@@ -10,7 +10,7 @@ from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED
-from vocadapt.models.contextual.word_vectors import layers_of
+from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import PRESETS, format_recipe_name, is_preset
@@ -69,7 +69,7 @@ def adapt_model(task: Task, settings: ModelStep) -> Numbers:
     # 3. Measure the result, for the manifest and the model card.
     numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
     if adapted.module is not None:
-        numbers["module"] = adapted.module.to_dict(layers_of(task.model))
+        numbers["module"] = adapted.module.to_dict(count_layers(task.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if adapted.domain is not None and vectors is None:

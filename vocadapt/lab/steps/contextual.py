@@ -12,8 +12,8 @@ from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
+    compute_contextual_vectors,
     estimate_seconds,
-    vectors_in_context,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
@@ -46,7 +46,7 @@ def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
             text, task.model.splitter, sentences, part(task.progress, 0.0, 0.05)
         )
         targets = find_targets(counts.counts, task.model.vocabulary, chosen, wanted)
-        made = vectors_in_context(
+        made = compute_contextual_vectors(
             sentences, targets, task.model, chosen, part(task.progress, 0.05, 1.0)
         )
     save_space(made.space, task.draft)

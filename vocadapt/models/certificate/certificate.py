@@ -15,13 +15,14 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models import layers
-from vocadapt.models.adapted_model import digest_of
+from vocadapt.models.adapted_model import hash_embeddings
 from vocadapt.models.add_extension import open_gates
 from vocadapt.models.certificate.edit import LINES, Edit
-from vocadapt.models.certificate.reload_process import reload_elsewhere, tensors_of
-from vocadapt.models.extension_size import of_extension
-from vocadapt.models.language_model import LanguageModel, find_rows
-from vocadapt.models.layers import input_rows
+from vocadapt.models.certificate.reload_process import list_tensors, reload_elsewhere
+from vocadapt.models.extension_size import is_extension_tensor
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import get_embeddings
+from vocadapt.models.model_folder import find_embeddings
 from vocadapt.text.tokenization import encode, encode_batch
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def certify(
             )
         # A folder that is no model, or has unreadable weights, is an error and no failed check.
         _ = model.config
-        find_rows(model)
+        find_embeddings(model)
     edit = Edit(before, after, tuple(lines) if lines else LINES)
     return Certificate(tuple(run_check(name, edit) for name in CHECKS))
 
@@ -99,10 +100,10 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     """Check that every kept token has a bit-identical embedding."""
     import torch
 
-    old = input_rows(edit.before.network)[edit.ids(edit.before, edit.kept)]
-    new = input_rows(edit.after.network)[edit.ids(edit.after, edit.kept)]
+    old = get_embeddings(edit.before.network)[edit.ids(edit.before, edit.kept)]
+    new = get_embeddings(edit.after.network)[edit.ids(edit.after, edit.kept)]
     same = int((_bits(old) == _bits(new)).all(dim=1).sum()) if old.dtype == new.dtype else 0
-    finite = bool(torch.isfinite(input_rows(edit.after.network)).all())
+    finite = bool(torch.isfinite(get_embeddings(edit.after.network)).all())
     detail = (
         f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on"
         " purpose"
@@ -148,12 +149,12 @@ def check_tied_head(edit: Edit) -> tuple[bool, str]:
 
 def check_output_bias(edit: Edit) -> tuple[bool, str]:
     """Check that every kept token has its output bias, and that there is one for each embedding."""
-    old, new = (layers.output_bias(model.network) for model in (edit.before, edit.after))
+    old, new = (layers.get_output_bias(model.network) for model in (edit.before, edit.after))
     if old is None or new is None:
         return old is None and new is None, (
             "no output bias" if new is None else "an output bias appeared"
         )
-    rows, kept = len(input_rows(edit.after.network)), len(edit.kept)
+    rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
     same = int(
         (
             _bits(old[edit.ids(edit.before, edit.kept)])
@@ -168,7 +169,7 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
 
 def check_size(edit: Edit) -> tuple[bool, str]:
     """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
-    rows = input_rows(edit.after.network).shape[0]
+    rows = get_embeddings(edit.after.network).shape[0]
     stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
     return (
         stated == rows and largest < rows,
@@ -184,14 +185,14 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     import torch
 
     old, new = (model.network.state_dict() for model in (edit.before, edit.after))
-    rows = input_rows(edit.before.network).shape[0]
+    rows = get_embeddings(edit.before.network).shape[0]
     names = [name for name, tensor in old.items() if not _by_token(name, tensor, rows)]
     wrong = [
         name
         for name in names
         if name not in new or not torch.equal(_bits(old[name]), _bits(new[name]))
     ]
-    came = {name for name in set(new) - set(old) if edit.extended and of_extension(name)}
+    came = {name for name in set(new) - set(old) if edit.extended and is_extension_tensor(name)}
     gone = sorted(set(old) ^ set(new) - came)
     detail = f"{len(names) - len(wrong)} of {len(names)} other tensors are bit-identical"
     detail += f", {len(came)} came with the extension" if came else ""
@@ -237,7 +238,7 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
                 " the record"
             ),
         )
-    found = digest_of(input_rows(edit.after.network)[edit.ids(edit.after, tokens)])
+    found = hash_embeddings(get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)])
     return (
         found == recorded,
         (
@@ -256,8 +257,8 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     going_on = [token for token in edit.added if after.continues(token)]
-    rows = input_rows(edit.before.network).detach().float().numpy()
-    new = input_rows(edit.after.network).detach().float().numpy()
+    rows = get_embeddings(edit.before.network).detach().float().numpy()
+    new = get_embeddings(edit.after.network).detach().float().numpy()
     wrong = []
     for token in going_on:
         as_start = before.tokenize_token(before.spell(after.body(token)))
@@ -353,7 +354,7 @@ def _padding_token(model: LanguageModel) -> str:
 
 
 def _tie(network: Any) -> str:
-    if layers.output_layer(network) is None:
+    if layers.get_output_layer(network) is None:
         return "none"
     return "shares the input rows" if layers.is_tied(network) else "has rows of its own"
 
@@ -403,12 +404,12 @@ def _equal_outputs(
 
     with torch.inference_mode():
         before, after = (
-            tensors_of(edit.before.network(**old)),
-            tensors_of(edit.after.network(**new)),
+            list_tensors(edit.before.network(**old)),
+            list_tensors(edit.after.network(**new)),
         )
     over_tokens = (
-        len(input_rows(edit.before.network))
-        if layers.output_layer(edit.before.network) is not None
+        len(get_embeddings(edit.before.network))
+        if layers.get_output_layer(edit.before.network) is not None
         else -1
     )
     kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)

@@ -72,7 +72,7 @@ def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, 
     )
 
 
-def tensors_of(output: Any) -> "list[torch.Tensor]":
+def list_tensors(output: Any) -> "list[torch.Tensor]":
     """The tensors of a network's answer, in order; optional hidden states and attentions, which are
     tuples, are left out.
     """
@@ -113,7 +113,7 @@ def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], 
     with torch.inference_mode():
         for row in ids:
             batch = torch.tensor([row])
-            for tensor in tensors_of(
+            for tensor in list_tensors(
                 model.network(input_ids=batch, attention_mask=torch.ones_like(batch))
             ):
                 digest.update(tensor.float().contiguous().numpy().tobytes())

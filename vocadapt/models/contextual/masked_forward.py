@@ -5,7 +5,7 @@ The layers below are needed at every position, because attention reads all of th
 layer only keys and values are; its queries and feed-forward part (and those of an exBERT's
 extension module) are computed only at masked positions, about one in seven.
 
-Warning: `layer.forward` of the last layer is replaced during the call (see `states_at`).
+Warning: `layer.forward` of the last layer is replaced during the call (see `compute_states_at`).
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def states_at(
+def compute_states_at(
     base: Any, ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
 ) -> "torch.Tensor":
     """Return the output of the last layer at the given positions, (positions, width) float32.
@@ -70,11 +70,11 @@ def _forward_at(
     selected = hidden.gather(1, chosen[..., None].expand(-1, -1, hidden.shape[-1]))
     if mask is not None:  # the same for every query
         mask = mask[..., :1, :].expand(-1, -1, selected.shape[1], -1)
-    at = layer.at if hasattr(layer, "at") else partial(bert_layer_at, layer)
+    at = layer.at if hasattr(layer, "at") else partial(run_bert_layer_at, layer)
     return cast("torch.Tensor", at(selected, hidden, mask))
 
 
-def bert_layer_at(
+def run_bert_layer_at(
     layer: Any, selected: "torch.Tensor", hidden: "torch.Tensor", mask: "torch.Tensor | None"
 ) -> "torch.Tensor":
     """Run a BERT layer with queries at some positions only.

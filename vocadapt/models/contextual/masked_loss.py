@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_forward import states_at
-from vocadapt.models.layers import output_layer
+from vocadapt.models.contextual.masked_forward import compute_states_at
+from vocadapt.models.layers import get_output_layer
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
@@ -105,7 +105,7 @@ def windows(
             yield _window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
 
 
-def masked_word_loss(
+def compute_masked_loss(
     network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]
 ) -> MaskedLoss:
     """Hide words, ask the network for their wordpieces, and sum up how surprised it is.
@@ -133,7 +133,7 @@ def masked_word_loss(
     return _summed(nats, fitting, too_long)
 
 
-def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
+def compute_unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
     """The same questions put to a model that knows only how often each wordpiece occurs (`counts`
     by id, one added to each).
     """
@@ -146,14 +146,16 @@ def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
     return _summed(nats, asked, 0)
 
 
-def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"], "torch.Tensor"]:
+def get_masked_head(
+    network: "transformers.PreTrainedModel",
+) -> Callable[["torch.Tensor"], "torch.Tensor"]:
     """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked
     positions are scored.
 
     Raises InputError where the network has none.
     """
     head = getattr(network, "cls", None)
-    if head is None or output_layer(network) is None:
+    if head is None or get_output_layer(network) is None:
         raise InputError(
             f"{type(network).__name__} has no masked-word head.",
             "Choose a model that was saved with one (BertForMaskedLM).",
@@ -161,7 +163,7 @@ def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"
     return cast(Any, getattr(head, "predictions", head))  # type: ignore[no-any-return]
 
 
-def scores_at(
+def compute_scores_at(
     network: "transformers.PreTrainedModel",
     ids: "torch.Tensor",
     attended: "torch.Tensor",
@@ -170,7 +172,7 @@ def scores_at(
     """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is
     true, and nowhere else.
     """
-    return head_on(network)(states_at(network.base_model, ids, attended, places))
+    return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
 
 
 def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
@@ -199,7 +201,9 @@ def _losses_of(
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
     truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
     asked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
-    scores = scores_at(network, asked, (asked != pad).long(), places.to(network.device)).float()
+    scores = compute_scores_at(
+        network, asked, (asked != pad).long(), places.to(network.device)
+    ).float()
     losses = torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="none")
     window_of = np.nonzero(hidden)[0]
     return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]

@@ -50,7 +50,7 @@ class InContext:
     seconds: float
 
 
-def vectors_in_context(
+def compute_contextual_vectors(
     sentences: Path,
     targets: Targets,
     model: LanguageModel,
@@ -67,7 +67,7 @@ def vectors_in_context(
     import torch
 
     layer = check_layer(model, settings)
-    network, start = network_until(model, layer), time.perf_counter()
+    network, start = load_until_layer(model, layer), time.perf_counter()
     sums = torch.zeros(len(targets.names), model.dim)
     size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
     source = windows(sentences, model.vocabulary, targets, settings)
@@ -86,7 +86,13 @@ def vectors_in_context(
     matrix = (sums.numpy() / taken[:, None]).astype(np.float32)
     space = EmbeddingSpace(targets.names, matrix, targets.counts, f"{model.name}, layer {layer}")
     return InContext(
-        space, layer, layers_of(model), int(taken.sum()), total, tokens, time.perf_counter() - start
+        space,
+        layer,
+        count_layers(model),
+        int(taken.sum()),
+        total,
+        tokens,
+        time.perf_counter() - start,
     )
 
 
@@ -94,7 +100,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     """The layer that is asked, −1 resolved; raises InputError for one that the model lacks and for
     too long windows.
     """
-    layers, positions = layers_of(model), int(model.config.get("max_position_embeddings", 0))
+    layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
     if settings.layer > layers:
         raise InputError(
             f"{model.name} has {layers} layers, and layer {settings.layer} was asked for.",
@@ -109,7 +115,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     return layers if settings.layer == LAST else settings.layer
 
 
-def layers_of(model: LanguageModel) -> int:
+def count_layers(model: LanguageModel) -> int:
     """Return the number of layers of a model; raises InputError if config.json does not have it."""
     layers = model.config.get("num_hidden_layers")
     if not isinstance(layers, int) or layers < 1:
@@ -120,7 +126,7 @@ def layers_of(model: LanguageModel) -> int:
     return layers
 
 
-def most_tokens(
+def count_most_tokens(
     counts: Mapping[str, int], targets: Targets, model: LanguageModel, settings: ContextualSettings
 ) -> int:
     """How many wordpieces the network is given at most: those of the whole text, or of a full
@@ -144,7 +150,7 @@ def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSett
     return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
 
 
-def network_until(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
+def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
     """A float32 copy of the model without its head, cut off above `layer` (and the first) where its
     layers are a plain list.
     """

@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn.functional import embedding, linear
 from transformers import PreTrainedModel
 
-from vocadapt.models.contextual.masked_loss import head_on
-from vocadapt.models.layers import is_tied, output_layer
+from vocadapt.models.contextual.masked_loss import get_masked_head
+from vocadapt.models.layers import get_output_layer, is_tied
 
 Tensor = torch.Tensor
 
@@ -93,7 +93,7 @@ class Apart:
     def __init__(self, network: PreTrainedModel, ids: Tensor) -> None:
         self.network, self.ids = network, ids
         self.whole = cast(nn.Embedding, network.get_input_embeddings())
-        self.layer = output_layer(network)
+        self.layer = get_output_layer(network)
         self.rows = ApartRows(self.whole.weight, ids)
         self.scores = None
         if self.layer is not None:
@@ -132,7 +132,7 @@ class Apart:
     def _put(self, rows: nn.Module, scores: Any) -> None:
         self.network.set_input_embeddings(rows)
         if self.layer is not None:
-            cast(Any, head_on(self.network)).decoder = scores
+            cast(Any, get_masked_head(self.network)).decoder = scores
 
 
 def _write(whole: Tensor, rows: Tensor, ids: Tensor) -> None:

@@ -23,7 +23,7 @@ from transformers.models.bert.modeling_bert import (
     eager_attention_forward,
 )
 
-from vocadapt.models.contextual.masked_forward import attend, bert_layer_at
+from vocadapt.models.contextual.masked_forward import attend, run_bert_layer_at
 from vocadapt.models.exbert.config import ExBertConfig
 
 Tensor = torch.Tensor
@@ -127,7 +127,7 @@ class ExBertLayer(BertLayer):
 
     def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """The same at some places alone: (batch, places, width) → the same shape."""
-        own = bert_layer_at(self, asked, hidden, mask)
+        own = run_bert_layer_at(self, asked, hidden, mask)
         return (
             torch.lerp(self.extension.at(asked, hidden, mask), own, self.gate(asked))
             if self.extended

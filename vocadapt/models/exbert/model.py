@@ -25,7 +25,7 @@ from transformers.utils.output_capturing import OutputRecorder
 
 from vocadapt.models.exbert.config import ExBertConfig
 from vocadapt.models.exbert.layers import ExBertEncoder, ExBertLayer, Gate
-from vocadapt.models.extension_size import gate_bias
+from vocadapt.models.extension_size import compute_gate_bias
 
 
 class ExBertPreTrainedModel(BertPreTrainedModel):
@@ -49,7 +49,7 @@ class ExBertPreTrainedModel(BertPreTrainedModel):
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
         if isinstance(module, Gate):
-            init.constant_(module.bias, gate_bias(self.config.gate_start))
+            init.constant_(module.bias, compute_gate_bias(self.config.gate_start))
 
 
 class ExBertModel(ExBertPreTrainedModel, BertModel):

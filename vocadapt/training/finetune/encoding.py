@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.models.adapted_model import before_of
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import check_settings, setting
 from vocadapt.text.tokenization import encode_batch
@@ -90,7 +90,7 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     A vocabulary without some tokens of the original one has no embeddings for them: "adapted" only.
     A model with new embeddings or modules but no new token tokenizes as before: "base" only.
     """
-    before, known = before_of(model), model.vocabulary.ids
+    before, known = open_base_model(model), model.vocabulary.ids
     tokens = before.vocabulary.tokens if before else ()
     if before is None or set(tokens) == set(known):
         return {BASE: _cut(BASE, model, None)}

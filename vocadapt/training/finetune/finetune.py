@@ -10,9 +10,9 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
-from vocadapt.models.heads import begin_at, with_fresh_head
+from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.layers import input_rows
+from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.encoding import (
@@ -205,11 +205,11 @@ def finetune(
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
     several = task.kind.several_labels
-    network = with_fresh_head(prepared.model, task.kind.head, outputs.names, seed, several)
+    network = load_with_new_head(prepared.model, task.kind.head, outputs.names, seed, several)
     if several:
         # Start at the smoothed frequency of each label.
         held = np.concatenate(prepared.targets)
-        begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
+        initialize_biases(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
     frozen = freeze(network, prepared.settings)
     with temporary_folder() as temporary, preserve_random_state():
@@ -349,7 +349,7 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
     """Raise InputError if an id has no embedding: tokenizer and weights may be from different
     models.
     """
-    rows = len(input_rows(network))
+    rows = len(get_embeddings(network))
     found = (prepared.train, prepared.dev, prepared.test)
     most = max(int(view.ids.max()) for encoded in found if encoded for view in _views(encoded))
     if most >= rows:

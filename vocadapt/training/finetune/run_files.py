@@ -20,7 +20,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loading import quietly
+from vocadapt.models.loading import run_quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
@@ -46,7 +46,7 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     """Write a run to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    quietly(lambda: run.network.save_pretrained(folder))
+    run_quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
     write_seen(prepared.seen, folder)
     task = prepared.task

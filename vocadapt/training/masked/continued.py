@@ -19,14 +19,14 @@ from vocadapt.files import temporary_folder
 from vocadapt.models.contextual.masked_loss import (
     Window,
     WindowSettings,
-    head_on,
-    masked_word_loss,
-    unigram_loss,
+    compute_masked_loss,
+    compute_unigram_loss,
+    get_masked_head,
     windows,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
-from vocadapt.models.saving import save_again
+from vocadapt.models.saving import save_trained
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
@@ -126,7 +126,7 @@ class ContinuedModel:
         after a full disk or a kill.
         """
         report = {key: value for key, value in self.to_dict().items() if key not in LONG}
-        save_again(self.model, self.loaded, folder, self.dtype, report)
+        save_trained(self.model, self.loaded, folder, self.dtype, report)
         for place in self.kept:
             shutil.copytree(place, folder / KEPT / place.name, copy_function=_link_or_copy)
 
@@ -150,7 +150,7 @@ def continue_pretraining(
     check_continued(model, settings)
     loaded = load_network(model)
     network, dtype = loaded.network, loaded.network.dtype
-    head_on(network)
+    get_masked_head(network)
     if settings.nsp:
         find_next_sentence_head(network)
     network.float()
@@ -165,7 +165,7 @@ def continue_pretraining(
     held_out = tuple(windows(text.held_out, model.splitter, model.vocabulary, window_settings))
 
     # 3. Train.
-    before = masked_word_loss(network, model.vocabulary, held_out)
+    before = compute_masked_loss(network, model.vocabulary, held_out)
     stored = None if dtype == network.dtype else copy_weights(network, dtype)
     with preserve_random_state():
         trained, curve = _train(
@@ -177,7 +177,7 @@ def continue_pretraining(
     figures: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
     if stored is not None:
         figures |= round_weights(network, dtype, stored).to_dict()
-    after = masked_word_loss(network, model.vocabulary, held_out)
+    after = compute_masked_loss(network, model.vocabulary, held_out)
     check_finite(after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is")
     digest = json.dumps([asdict(window_settings), text.held_out]).encode()
     return ContinuedModel(
@@ -186,7 +186,7 @@ def continue_pretraining(
         dtype=dtype,
         settings=settings,
         trained=trained,
-        losses=Losses(unigram_loss(blocks.counts, held_out), before, after),
+        losses=Losses(compute_unigram_loss(blocks.counts, held_out), before, after),
         curve=curve,
         kept=list_intermediate_models(folder),
         packed=figures,
@@ -285,10 +285,10 @@ class IntermediateSaver:
         tokens = step * self.settings.training.batch * self.settings.training.length
         report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
         if self.apart is None:
-            save_again(self.model, self.loaded, draft, self.dtype, report)
+            save_trained(self.model, self.loaded, draft, self.dtype, report)
         else:
             with self.apart.together():
-                save_again(self.model, self.loaded, draft, self.dtype, report)
+                save_trained(self.model, self.loaded, draft, self.dtype, report)
         draft.rename(place)
         self.last = time.monotonic()
 

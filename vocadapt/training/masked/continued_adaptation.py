@@ -9,10 +9,10 @@ from typing import Any
 from vocadapt.files import keep_temporary_folder
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.add_extension import check_extendable
-from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.models.extension_size import ModuleSettings, is_extended
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loading import network_class
+from vocadapt.models.loading import get_network_class
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.masked.continued import (
@@ -64,13 +64,13 @@ def check_adaptable(
     """Raise InputError, before any long work, for a model that cannot be loaded, extended by the
     module, or trained as the settings say.
     """
-    kind = network_class(model)
+    kind = get_network_class(model)
     if module.size:
         check_extendable(kind.__name__)
     if not settings.stage:
         return
     check_continued(model, settings, is_extended(model.config) or bool(module.size))
-    head_on(model.network)
+    get_masked_head(model.network)
     if settings.nsp:
         find_next_sentence_head(model.network)
 

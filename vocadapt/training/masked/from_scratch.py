@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
-    masked_word_loss,
-    unigram_loss,
+    compute_masked_loss,
+    compute_unigram_loss,
     windows,
 )
-from vocadapt.models.layers import input_rows
+from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace
@@ -93,7 +93,7 @@ class ScratchModel:
 
     def save(self, folder: Path, half: bool = False) -> None:
         """Write an ordinary model folder; with `half` in float16."""
-        from vocadapt.models.loading import quietly
+        from vocadapt.models.loading import run_quietly
 
         (folder / "vocab.txt").write_text(
             "".join(f"{token}\n" for token in self.tokens), encoding="utf-8"
@@ -101,7 +101,7 @@ class ScratchModel:
         family, length = find_trainer(self.settings.trainer), self.settings.training.length
         family.save(self.tokens, not self.settings.cased, length, folder)
         network = self.network.half() if half else self.network
-        quietly(lambda: network.save_pretrained(folder))
+        run_quietly(lambda: network.save_pretrained(folder))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -140,7 +140,7 @@ def pretrain_from_scratch(
 
         # 2. A network with random weights, and word vectors as its embeddings.
         network = build_network(vocabulary.role_ids["pad"], len(vocabulary), settings)
-        untrained = masked_word_loss(network, vocabulary, held_out)
+        untrained = compute_masked_loss(network, vocabulary, held_out)
         # A checkpoint contains the embeddings already.
         if not settings.random_rows and not find_checkpoint(folder):
             vectors = _train_embeddings(text, blocks, settings, folder, part(progress, 0.07, 0.12))
@@ -163,10 +163,10 @@ def pretrain_from_scratch(
         progress(0.98, "measuring the held-out loss")
         if half:
             round_weights(network, torch.float16)
-        after = masked_word_loss(network, vocabulary, held_out)
+        after = compute_masked_loss(network, vocabulary, held_out)
         last = f"step {trained.steps:,}, the last"
         check_finite(after.nats, last, how.lr, "The held-out loss is")
-        losses = Losses(unigram_loss(blocks.counts, held_out), untrained, after)
+        losses = Losses(compute_unigram_loss(blocks.counts, held_out), untrained, after)
         return ScratchModel(network, tokens, settings, trained, losses)
 
 
@@ -243,4 +243,4 @@ def _set_embeddings(
 
     ids = torch.tensor([vocabulary.ids[token] for token in vectors.words])
     with torch.no_grad():
-        input_rows(network)[ids] = torch.from_numpy(vectors.matrix.copy())
+        get_embeddings(network)[ids] = torch.from_numpy(vectors.matrix.copy())

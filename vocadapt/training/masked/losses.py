@@ -5,7 +5,7 @@ for pairs of sentences.
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_loss import head_on, scores_at
+from vocadapt.models.contextual.masked_loss import compute_scores_at, get_masked_head
 from vocadapt.training.labels import IGNORE_INDEX
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def masked_loss(
     import torch
 
     masked = labels != IGNORE_INDEX
-    scores = scores_at(network, ids, torch.ones_like(ids), masked)
+    scores = compute_scores_at(network, ids, torch.ones_like(ids), masked)
     return _mean_cross_entropy(scores, labels[masked])
 
 
@@ -37,7 +37,7 @@ def pair_losses(
     segments = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
     hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **segments)[:2]
     following = find_next_sentence_head(network)(pooled)
-    scores = head_on(network)(hidden[masked])
+    scores = get_masked_head(network)(hidden[masked])
     return (
         _mean_cross_entropy(scores, inputs["labels"][masked]),
         torch.nn.functional.cross_entropy(following.float(), inputs["next"]),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
-from vocadapt.models.adapted_model import RECORD, before_of
-from vocadapt.models.extension_size import is_extended, of_extension
+from vocadapt.models.adapted_model import RECORD, open_base_model
+from vocadapt.models.extension_size import is_extended, is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.layers import input_rows, output_bias, output_layer
+from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
 from vocadapt.training.masked.trainer import MaskedSettings
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def new_ids(model: LanguageModel) -> list[int]:
     """Return the ids of the tokens that got embeddings when the model was adapted, as its folder
     records; empty if it was not adapted.
     """
-    before = before_of(model)
+    before = open_base_model(model)
     if before is None:
         return []
     plan = read_json_object(model.path / RECORD).get("plan", {})
@@ -122,7 +122,9 @@ def begin(
         apart = _separate_new_embeddings(network, new, stage)
     if stage == "extension":
         for name, value in network.named_parameters():
-            if of_extension(name) or (train_heads and _is_head_parameter(name, apart is not None)):
+            if is_extension_tensor(name) or (
+                train_heads and _is_head_parameter(name, apart is not None)
+            ):
                 value.requires_grad = True
     if not any(value.requires_grad for value in network.parameters()):
         raise InputError(
@@ -155,9 +157,9 @@ def _separate_new_embeddings(
         return apart
     if stage == "embeddings":
         parts = [
-            input_rows(network),
-            output_bias(network),
-            getattr(output_layer(network), "weight", None),
+            get_embeddings(network),
+            get_output_bias(network),
+            getattr(get_output_layer(network), "weight", None),
         ]
         for value in parts:
             if value is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import (
     LARGEST_RATE,
@@ -189,7 +189,7 @@ def train_masked(
     step. Raises InputError for a network without a masked-language-model head, and if the training
     diverges.
     """
-    head_on(network)
+    get_masked_head(network)
     start = time.perf_counter()
     with override_dropout(network, settings.dropout):
         steps = count_steps(network, blocks, settings, folder, progress)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
+from vocadapt.models.contextual.masked_loss import Window, compute_masked_loss
 from vocadapt.training.callbacks import find_checkpoint, write_atomically
 from vocadapt.vocabulary.families import Vocabulary
 
@@ -185,7 +185,7 @@ class HeldOutValidator:
     def evaluate(self) -> None:
         """Add the held-out loss after the current step to the curve."""
         began = time.monotonic()
-        loss = masked_word_loss(self.network, self.vocabulary, self.windows).per_character
+        loss = compute_masked_loss(self.network, self.vocabulary, self.windows).per_character
         tokens = self.step * self.tokens_per_step
         self.points.append(Point(self.step, tokens, self.seconds, loss))
         if self.began:

@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis.figures.extension import plot_token_frequency, plot_wordpieces_by_size
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.contextual.word_vectors import layers_of
+from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION
 from vocadapt.recipe import Recipe
@@ -62,7 +62,7 @@ def module_line(recipe: Recipe, model: str) -> None:
     """Show the size of the module of each layer."""
     found = cache.model_of(model)
     size = ModuleSize.of(recipe.module, found.config)
-    parameters = size.to_dict(layers_of(found))["parameters"]
+    parameters = size.to_dict(count_layers(found))["parameters"]
     st.markdown(
         f":small[Each layer gets a module with {count(size.hidden)} hidden and"
         f" {count(size.intermediate)} intermediate units: **{100 * size.share:.1f} %** of the"

@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace, adapted_models
-from vocadapt.models.adapted_model import before_of
+from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import export, intake, markup, pickers
@@ -93,7 +93,7 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     """
     offered: dict[str, str] = {}
     for artifact in adapted_models(workspace):
-        before = before_of(LanguageModel(artifact.folder, artifact.name))
+        before = open_base_model(LanguageModel(artifact.folder, artifact.name))
         if before:
             offered[f"{artifact.name} · before"] = str(before.path)
         offered[artifact.name] = str(artifact.folder)

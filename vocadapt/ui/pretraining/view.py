@@ -13,7 +13,8 @@ from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
-from vocadapt.models.language_model import LanguageModel, name_of
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.model_folder import name_of
 from vocadapt.settings import limits
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace

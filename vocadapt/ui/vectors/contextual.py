@@ -10,9 +10,9 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
+    count_layers,
+    count_most_tokens,
     estimate_seconds,
-    layers_of,
-    most_tokens,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import limits
@@ -86,7 +86,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
 
 
 def _settings(model: LanguageModel) -> ContextualSettings:
-    default, layers = ContextualSettings(), layers_of(model)
+    default, layers = ContextualSettings(), count_layers(model)
     least, highest = limits(default, "length")
     positions = min(int(model.config.get("max_position_embeddings", 512)), highest)
     first, second = st.container(horizontal=True), st.container(horizontal=True)
@@ -144,7 +144,7 @@ def _foreseen(
     return (
         f"**{count(len(targets.names))}** {settings.unit} ·"
         f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
-        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers"
+        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {count_layers(found)} layers"
         f" · at most about {format_estimate_bold(seconds)}"
     )
 
@@ -157,4 +157,4 @@ def _plan(
         targets = find_targets(_counts, _model.vocabulary, settings)
     except InputError:
         return None, 0
-    return targets, most_tokens(_counts, targets, _model, settings)
+    return targets, count_most_tokens(_counts, targets, _model, settings)
