@@ -2,21 +2,17 @@
 progress.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import Matrix
 
 BLOCK = 1000  # rows searched between two progress reports
 
 
 def find_exact_neighbors(
-    rows: "Matrix", k: int, progress: Progress = silent
+    rows: Matrix, k: int, progress: Progress = silent
 ) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
     """Find the k < n nearest other rows of each row (n, dim); return indices and distances (n, k),
     nearest first.

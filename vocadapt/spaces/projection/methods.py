@@ -1,89 +1,35 @@
-"""Projection methods: their settings, and the registry METHODS that page and command line read.
-
-A method is one function from vectors to 2-D coordinates.
+"""Projection methods, registered in METHODS. A method is one function from vectors to 2-D
+coordinates.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.spaces.projection.settings import (
+    METHODS,
+    METRICS,
+    Layout,
+    Method,
+    ProjectionSettings,
+)
 from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
 from vocadapt.spaces.projection.umap_method import FEW, fit_umap
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
-METRICS = ("cosine", "euclidean")
+__all__ = [
+    "METHODS",
+    "METRICS",
+    "Layout",
+    "ProjectionSettings",
+    "compute_principal_components",
+    "prepare_rows",
+]
+
 MIN_TOKENS = 3
 ROUNDING = 1e-9  # fraction of the mean squared norm below which a variance is a rounding error
-
-
-@dataclass(frozen=True)
-class ProjectionSettings:
-    """Settings of a projection; the metric cosine normalizes the vectors first."""
-
-    method: str = setting(
-        "pca", "projection method", choices=lambda: METHODS, label="Projection method"
-    )
-    perplexity: float = setting(
-        30.0, "perplexity of t-SNE: about the number of effective neighbors", low=2, high=10_000
-    )
-    exaggeration: float = setting(
-        12.0, "early exaggeration of t-SNE", low=1, high=1000, label="Early exaggeration"
-    )
-    iterations: int = setting(
-        0, "iterations of t-SNE, epochs of UMAP", high=100_000, empty="method's default"
-    )
-    learning_rate: float = setting(
-        0.0,
-        "learning rate of t-SNE, in scikit-learn's units",
-        high=1e6,
-        empty="by the number of tokens",
-    )
-    neighbors: int = setting(15, "number of neighbors of UMAP", low=2, high=10_000)
-    min_dist: float = setting(
-        0.1, "minimum distance of points of UMAP", high=1, label="Min distance"
-    )
-    metric: str = setting("cosine", "distance measure", choices=METRICS)
-    pca: int = setting(
-        50,
-        "dimensions kept by PCA before t-SNE and UMAP",
-        high=100_000,
-        label="PCA components first",
-        empty="all dimensions",
-    )
-    seed: int = setting(1, "random seed of the projection", high=LARGEST_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Coordinates (n, 2) float32, the library that computed them, and all libraries involved.
-
-    explained: for PCA the fraction of the variance that the plane explains, else None.
-    """
-
-    xy: Matrix
-    engine: str
-    libraries: tuple[str, ...]
-    explained: float | None = None
-
-
-@dataclass(frozen=True)
-class Method:
-    """A projection method: its function, a sentence about it and its source.
-
-    quick: it takes no more than a second, so it needs no background job.
-    """
-
-    run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
-    about: str
-    source: str
-    quick: bool = False
 
 
 def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
@@ -193,7 +139,7 @@ def _umap(
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
 
 
-METHODS: dict[str, Method] = {
+METHODS |= {
     "pca": Method(
         _pca,
         "the plane of the largest variance: fast, and distances are interpretable",

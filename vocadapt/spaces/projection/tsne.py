@@ -1,15 +1,11 @@
 """t-SNE by openTSNE, with exact neighbors; it reports and can be stopped every 50 iterations."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
-
-if TYPE_CHECKING:
-    from vocadapt.spaces.projection.methods import ProjectionSettings
-    from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.projection.settings import ProjectionSettings
+from vocadapt.spaces.space import Matrix
 
 # Rows above which the gradient is interpolated by FFT instead of summed over a Barnes-Hut tree. The
 # FFT costs seconds for any number of rows, the tree grows with the rows.
@@ -22,14 +18,14 @@ GRID = 2
 INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, if nothing else is known
 
 
-def count_iterations(settings: "ProjectionSettings") -> int:
+def count_iterations(settings: ProjectionSettings) -> int:
     """Return the total number of iterations, at least those with early exaggeration."""
     return max(settings.iterations or ITERATIONS, EXAGGERATED_ITERATIONS)
 
 
 def fit_tsne(
-    rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress = silent
-) -> "Matrix":
+    rows: Matrix, settings: ProjectionSettings, start: Matrix, progress: Progress = silent
+) -> Matrix:
     """Lay rows (n, dim) float32 out in the plane; return coordinates (n, 2) float32.
 
     start: (n, 2), the initial coordinates.

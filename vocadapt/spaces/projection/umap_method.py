@@ -11,17 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
-
-if TYPE_CHECKING:
-    from vocadapt.spaces.projection.methods import ProjectionSettings
-    from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.projection.settings import ProjectionSettings
+from vocadapt.spaces.space import Matrix
 
 SPAN = 10.0  # half the width that UMAP's own starts have
 # rows below which a layout begins at the principal components: UMAP's spectral start fails on
@@ -31,11 +28,11 @@ COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
 def fit_umap(
-    rows: "Matrix",
-    settings: "ProjectionSettings",
+    rows: Matrix,
+    settings: ProjectionSettings,
     start: "Matrix | None",
     progress: Progress = silent,
-) -> "Matrix":
+) -> Matrix:
     """Lay rows (n, dim) float32 out in the plane; return coordinates (n, 2) float32.
 
     start: initial coordinates (n, 2) of standard deviation 1; None: UMAP's spectral initialization.
