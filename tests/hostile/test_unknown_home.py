@@ -14,7 +14,6 @@ from vocadapt.lab.reports.noise_baselines import open_vectors_artifact
 from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.disk_space import estimate_bytes
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import open_model
 from vocadapt.ui.frame.names import label_of
@@ -58,4 +57,4 @@ def test_a_link_that_leads_nowhere_takes_no_room(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "pytorch_model.bin").symlink_to(tmp_path / "blobs" / "gone")
     (folder / "model.safetensors").write_bytes(bytes(1000))
-    assert estimate_bytes(Spec("convert", ConvertStep(), {"model": str(folder)})) >= 1000
+    assert Spec("convert", ConvertStep(), {"model": str(folder)}).estimate_bytes() >= 1000

@@ -20,7 +20,7 @@ from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
@@ -51,21 +51,23 @@ def test_what_a_step_writes(tiny_bert, tmp_path):
     weights = (tiny_bert / "model.safetensors").stat().st_size
     given = {"text": str(text), "model": str(tiny_bert)}
     assert (
-        estimate_bytes(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
+        Spec("corpus", CorpusStep(copy=True), {"text": str(text)}).estimate_bytes() == FLOOR + 1_500
     )
-    assert estimate_bytes(Spec("corpus", CorpusStep(), {"text": str(text)})) == FLOOR
+    assert Spec("corpus", CorpusStep(), {"text": str(text)}).estimate_bytes() == FLOOR
     assert (
-        estimate_bytes(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
+        Spec("convert", ConvertStep(), {"model": str(tiny_bert)}).estimate_bytes()
+        == FLOOR + weights
     )
-    assert estimate_bytes(Spec("model", ModelStep(), {"model": "a/hub-name"})) == FLOOR
+    assert Spec("model", ModelStep(), {"model": "a/hub-name"}).estimate_bytes() == FLOOR
     runs = Spec("finetune", FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
-    assert estimate_bytes(runs) == FLOOR + 3 * weights
+    assert runs.estimate_bytes() == FLOOR + 3 * weights
     vectors = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
-    assert estimate_bytes(vectors) == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
+    assert vectors.estimate_bytes() == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
     assert (
-        estimate_bytes(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
+        Spec("import", ImportStep(), {"file": str(text / "a.txt")}).estimate_bytes()
+        == FLOOR + 1_000
     )
-    assert estimate_bytes(Spec("projection", ProjectionStep(), {"space": "x"})) == FLOOR
+    assert Spec("projection", ProjectionStep(), {"space": "x"}).estimate_bytes() == FLOOR
 
 
 def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):

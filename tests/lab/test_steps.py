@@ -3,13 +3,14 @@ import shlex
 from argparse import Namespace
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import find, load_command
+from vocadapt.cli.run import COMMANDS, find, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.alignments import load_evaluation
@@ -55,6 +56,13 @@ def test_a_step_is_registered_once_under_its_own_name():
     assert all(step.name == name for name, step in STEPS.items())
     with pytest.raises(InputError, match="already a step"):
         register_step(STEPS["corpus"])
+
+
+def test_a_step_names_a_command_and_a_page_that_there_are():
+    root = Path(__file__).parents[2]
+    for step in STEPS.values():
+        assert " ".join(step.command) in COMMANDS
+        assert (root / step.page).is_file() and step.page
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):

@@ -26,7 +26,7 @@ from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.locks import alone, held, take
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
@@ -47,7 +47,7 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
         "target": f"{spec.kind}/{name}",
         "overwrite": overwrite,
     }
-    check_disk_space(target, estimate_bytes(spec))
+    check_disk_space(target, spec.estimate_bytes())
     with _gate(workspace):
         _check_target(workspace, target, overwrite)
         folder = _new_folder(workspace, spec.step)

@@ -6,6 +6,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
@@ -247,6 +248,7 @@ STEP = Step(
     makes="models",
     needs=(MODEL,),
     takes=(VECTORS, TEXT, TARGET),
+    writes=measure_model,
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
     command=("adapt",),
     page="pages/vocabulary/adapt.py",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -34,6 +35,7 @@ STEP = Step(
     continue_pretraining,
     makes="models",
     needs=(MODEL, TEXT),
+    writes=measure_model,
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     command=("pretrain",),
     page="pages/train/pretraining.py",

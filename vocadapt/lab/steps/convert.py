@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Step
 from vocadapt.models.convert import convert
 
@@ -27,5 +28,6 @@ STEP = Step(
     command=("convert",),
     page="pages/vocabulary/lens.py",
     selected_by="lens_models",
+    writes=measure_model,
     libraries=("torch", "safetensors"),
 )

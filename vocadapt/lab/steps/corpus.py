@@ -7,6 +7,7 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, wri
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.settings import setting
 from vocadapt.text.corpus import CorpusSettings
 
@@ -49,6 +50,11 @@ def express_as_count(spec: Spec, folder: Path) -> Spec | None:
     return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
 
 
+def measure_copies(spec: Spec) -> int:
+    """Return the bytes of the copied files."""
+    return measure_files(spec.inputs["text"]) if spec.settings.copy else 0
+
+
 STEP = Step(
     "corpus",
     "Import text",
@@ -57,6 +63,8 @@ STEP = Step(
     makes="corpora",
     needs=(replace(TEXT, flag=""),),
     takes=(replace(MODEL, bare=True),),
+    writes=measure_copies,
+    keeps_inputs=lambda settings: settings.copy,
     command=("words", "count"),
     page="pages/words/vectors.py",
     selected_by="vectors_corpus",

@@ -13,6 +13,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import Spec, measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import LARGEST_SEED, check_settings, setting
@@ -426,6 +427,11 @@ def _predict_split(run: SavedRun, split: Split, progress: Progress) -> dict[str,
     }
 
 
+def measure_runs(spec: Spec) -> int:
+    """Return the bytes of the networks: one for each seed."""
+    return len(spec.settings.seeds) * measure_model(spec)
+
+
 STEP = Step(
     "finetune",
     "Fine-tune a model",
@@ -440,6 +446,7 @@ STEP = Step(
         Role("test", "--test", "Test examples"),
     ),
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    writes=measure_runs,
     command=("finetune",),
     page="pages/train/results.py",
     resumes=True,

@@ -8,6 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import parts
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
@@ -103,6 +104,8 @@ STEP = Step(
     makes="vectors",
     needs=(FILE,),
     takes=(MATRIX_WORDS, replace(MODEL, bare=True), ONLY),
+    writes=lambda spec: measure_files(spec.inputs["file"]),
+    keeps_inputs=lambda settings: True,
     command=("vectors", "import"),
     page="pages/words/vectors.py",
     selected_by="vectors_vectors",

@@ -16,7 +16,7 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
-from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.manifest import Manifest, versions_of
 from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, writing
 from vocadapt.progress import Progress, silent
@@ -42,7 +42,7 @@ def run_step(
     start = time.perf_counter()
     folder = Path(folder)
     _check_output_outside_inputs(spec, folder)
-    check_disk_space(folder, estimate_bytes(spec))
+    check_disk_space(folder, spec.estimate_bytes())
     with writing(folder, overwrite) as draft:
         root = (
             folder.absolute().parent.parent

@@ -10,6 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.steps.step import STEPS, Step, find_step
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
 from vocadapt.settings import settings_from
 
 CASINGS = ("", "cased", "uncased")
@@ -66,6 +67,19 @@ class Spec:
         """The casing as `open_model` takes it; None if inferred."""
         return self.casing == "uncased" if self.casing else None
 
+    def estimate_bytes(self) -> int:
+        """Estimate the bytes that the step writes, from below, so that no step is refused that
+        would fit.
+        """
+        writes = STEPS[self.step].writes
+        return FLOOR if writes is None else FLOOR + writes(self)
+
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether the artifact holds a copy of all its inputs."""
+        keeps = STEPS[self.step].keeps_inputs
+        return keeps is not None and keeps(self.settings)
+
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""
         return self.inputs[role][0] if role in self.inputs else None
@@ -109,6 +123,11 @@ class Spec:
     def from_json(cls, text: str, where: str = "spec") -> "Spec":
         """Read what `to_json` wrote."""
         return cls.from_dict(strict_json.loads(text, where), where)
+
+
+def measure_model(spec: Spec) -> int:
+    """Return the bytes of the weights of the model, for steps that write a changed copy of it."""
+    return measure_weights(spec.inputs["model"][0])
 
 
 def _check_roles(step: Step, inputs: Mapping[str, tuple[str, ...]]) -> None:

@@ -66,6 +66,8 @@ class Step:
     page: str = ""  # its page; "": a form on the page Jobs, and the result there
     selected_by: str = ""  # query parameter of the page that selects a result by its name
     resumes: bool = False  # it leaves checkpoints in the folder that its Task names
+    writes: Callable[[Any], int] | None = None  # spec → bytes it writes, or somewhat fewer
+    keeps_inputs: Callable[[Any], bool] | None = None  # settings → does its result hold a copy?
     start_up: float = (
         0.0  # seconds until the first progress of a tiny job, measured (see estimates)
     )

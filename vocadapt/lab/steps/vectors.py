@@ -1,10 +1,13 @@
 """The step that trains word vectors on a text."""
 
+import math
 from dataclasses import dataclass, field, replace
 
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import LARGEST_SEED, check_settings, setting, settings_from
 from vocadapt.spaces.io.storage import load_space, save_space
@@ -12,6 +15,11 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.training.domain_vectors import train_domain_vectors
+
+FLOAT = 4  # bytes
+WIDTH = 768  # dimension of vectors trained for a model
+BYTES_PER_WORD = 6  # of running text
+HEAPS = 30.0  # Heaps' law: distinct words ≈ HEAPS · √words
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,12 @@ def estimate_training(artifact: Artifact) -> float:
     return estimate_seconds(WordCounts(counts, 0, 0), replace(settings.word2vec, dim=space.dim))
 
 
+def measure_vectors(spec: Spec) -> int:
+    """Return the bytes of the vectors, with the number of words estimated from the size of the text."""
+    words = measure_files(spec.inputs["text"]) / BYTES_PER_WORD
+    return int(HEAPS * math.sqrt(words)) * (spec.settings.word2vec.dim or WIDTH) * FLOAT
+
+
 STEP = Step(
     "vectors",
     "Train word vectors",
@@ -61,6 +75,7 @@ STEP = Step(
     makes="vectors",
     needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
     libraries=("numpy", "tokenizers", "gensim", "safetensors"),
+    writes=measure_vectors,
     command=("vectors", "train"),
     page="pages/words/vectors.py",
     selected_by="vectors_vectors",

@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 
 from vocadapt.lab.jobs.queue import list_jobs
-from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import ARTIFACTS, UPLOADS, Workspace
 
@@ -29,16 +27,9 @@ def as_uploaded(message: str, workspace: Workspace) -> str:
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
-def takes_in(spec: Spec) -> bool:
-    """Whether the artifact of a step keeps a copy of all its inputs."""
-    return isinstance(spec.settings, ImportStep) or (
-        isinstance(spec.settings, CorpusStep) and spec.settings.copy
-    )
-
-
 def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
     """Remove the uploads that a finished step has taken in; every other file stays."""
-    if takes_in(spec):
+    if spec.keeps_inputs:
         for path in (Path(path) for paths in spec.inputs.values() for path in paths):
             if is_upload(path, workspace):
                 path.unlink(missing_ok=True)
