@@ -240,8 +240,8 @@ def groups_of(settings: Any) -> dict[str, tuple[type, tuple[str, ...] | None]]:
 def walk_settings(
     settings: Any, names: Collection[str] | None = None
 ) -> Iterator[tuple[Setting, Any]]:
-    """Yield the settings of an instance with their values, in the order of the fields; those of
-    nested settings are included.
+    """Yield the settings of an instance with their values, or of a class with its defaults, in the
+    order of the fields; those of nested settings are included.
 
     names: of the fields to visit; None: all.
     """
@@ -249,11 +249,13 @@ def walk_settings(
     for one in fields(settings):
         if names is not None and one.name not in names:
             continue
-        value = getattr(settings, one.name)
         if one.name in declared:
-            yield declared[one.name], value
+            yield declared[one.name], getattr(settings, one.name)
         elif one.name in groups:
-            yield from walk_settings(value, groups[one.name][1])
+            inner: Any = getattr(settings, one.name, one.default_factory)
+            if not is_dataclass(inner):
+                inner = inner()
+            yield from walk_settings(inner, groups[one.name][1])
 
 
 def check_settings(settings: Any) -> None:

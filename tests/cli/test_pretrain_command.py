@@ -67,9 +67,9 @@ def test_its_command_line_is_the_step(text):
     )
     assert arguments[3:] == [
         "pretrain",
-        "--from-scratch",
         "--corpus",
         str(text),
+        "--from-scratch",
         "--trainer",
         "wordpiece-score",
         "--layers",

@@ -4,8 +4,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.run import run_step
@@ -51,59 +52,12 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
 
     own_seed: also accept --seed, which must have no other meaning in the command.
     """
-    default = CorpusSettings()
-    parser.add_argument(
-        "--field", default=default.field, help="JSON field or table column that holds the text"
-    )
-    parser.add_argument(
-        "--min-length",
-        type=setting(default, "min_length"),
-        default=default.min_length,
-        help="drop lines with fewer characters",
-    )
-    parser.add_argument(
-        "--sample",
-        type=setting(default, "sample"),
-        default=default.sample,
-        help="fraction of the lines to read, drawn at random",
-    )
-    names = ["--sample-seed", "--seed"] if own_seed else ["--sample-seed"]
-    parser.add_argument(
-        *names,
-        type=setting(default, "seed"),
-        default=None,
-        dest="sample_seed",
-        help="seed of --sample (default 1)",
-    )
-    parser.add_argument(
-        "--language",
-        action="store_true",
-        help="drop lines that are not in the text's main language",
-    )
-    longest = (
-        f"maximum length of a line (or table record, article) in MB (default {default.max_line_mb})"
-    )
-    parser.add_argument(
-        "--max-line-mb",
-        type=setting(default, "max_line_mb"),
-        default=default.max_line_mb,
-        metavar="MB",
-        help=longest,
-    )
+    add_settings(parser, CorpusSettings, other_flags=own_seed)
 
 
 def corpus_settings(options: Namespace) -> CorpusSettings:
     """Build the corpus settings from the options of `add_text`."""
-    seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
-    seed = next(seed for seed in seeds if seed is not None)
-    return CorpusSettings(
-        options.field,
-        options.min_length,
-        options.sample,
-        seed,
-        options.language,
-        options.max_line_mb,
-    )
+    return read_settings(options, CorpusSettings)
 
 
 def add_word_rule(parser: Parser, default: str = "the run's") -> None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from vocadapt.errors import InputError
-from vocadapt.settings import Bounds, bounds_of, show_value
+from vocadapt.settings import Bounds, show_value
 
 REWORDED = {
     "argument ": "",
@@ -41,6 +41,21 @@ class Parser(argparse.ArgumentParser):
                     + (f"Did you mean {near[0]}?" if near else f"{self.prog} --help lists them.")
                 )
         return self.parse_args(arguments)
+
+    def add_flag(self, error: InputError) -> InputError:
+        """Return the error with the flag of its setting, if it has one and does not name it."""
+        for action in self._actions:
+            names = (
+                getattr(action, "setting", ""),
+                action.dest,
+                action.dest.removeprefix("input_"),
+            )
+            if not error.setting or not action.option_strings or error.setting not in names:
+                continue
+            flag = action.option_strings[0]
+            if flag not in str(error):
+                return InputError(f"{error.problem.rstrip('.')} ({flag}).", error.remedy)
+        return error
 
     def error(self, message: str) -> NoReturn:
         """Raise an error of argparse as an InputError of one line."""
@@ -91,8 +106,3 @@ class Number:
 def whole(lowest: int, highest: int) -> Number:
     """Return a parser of integers from `lowest` to `highest`, both included."""
     return Number(Bounds(lowest, highest))
-
-
-def setting(settings: Any, name: str) -> Number:
-    """Return a parser of numbers within the bounds of a field of a settings dataclass."""
-    return Number(bounds_of(settings, name))

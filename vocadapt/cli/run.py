@@ -235,8 +235,12 @@ def run(arguments: list[str]) -> int:
         check_extensions()
     name, rest = find(arguments)
     command = load_command(name)
-    options = build_parser(name, command).parse(rest)
-    return _run_command(command, options)
+    parser = build_parser(name, command)
+    options = parser.parse(rest)
+    try:
+        return _run_command(command, options)
+    except InputError as error:
+        raise parser.add_flag(error) from error
 
 
 def list_commands() -> dict[str, tuple[str, str, str]]:

@@ -31,9 +31,8 @@ def add_settings(
     the name of each flag. other_flags: also accept the flags of other settings whose values these
     fall back to, if they are not among these.
     """
-    made = settings() if isinstance(settings, type) else settings
-    chosen = names or [name for name in made.__dataclass_fields__ if name not in except_]
-    walked = list(walk_settings(made, chosen))
+    chosen = names or [name for name in settings.__dataclass_fields__ if name not in except_]
+    walked = list(walk_settings(settings, chosen))
     flags = {one.flag for one, _ in walked}
     for one, value in walked:
         if not one.flag:
@@ -46,9 +45,8 @@ def add_setting(parser: _ActionsContainer, settings: Any, name: str, **changes: 
     """Add the option of one setting; `changes`: arguments of add_argument that differ, such as a
     help text of its own.
     """
-    made = settings() if isinstance(settings, type) else settings
-    declared = settings_of(made)[name]
-    help = describe_setting(declared, getattr(made, name))
+    declared = settings_of(settings)[name]
+    help = changes.pop("help", None) or describe_setting(declared, getattr(settings, name))
     _add_option(parser, declared, help, **changes)
 
 
@@ -83,6 +81,12 @@ def _add_option(
         option |= {"nargs": "+", "action": "extend"}
     action: Action = parser.add_argument(flag, *also, **(option | changes))
     action.setting = declared.name  # type: ignore[attr-defined]
+
+
+def number_of(settings: Any, name: str) -> Number:
+    """Return the parser of numbers within the bounds of a setting, for an option of its own."""
+    declared = settings_of(settings)[name]
+    return Number(declared.bounds, declared.words)
 
 
 def describe_setting(declared: Setting, value: Any, default: str = "") -> str:
@@ -143,8 +147,13 @@ def read_given(
         if value is None and declared.other_flag:
             value = _read_option(options, declared.other_flag)
         if value is not None:
-            given[name] = tuple(value) if declared.several else value
+            given[name] = _read_list(declared, value) if declared.several else value
     return given
+
+
+def _read_list(declared: Setting, values: list[Any]) -> tuple[Any, ...]:
+    """Return the values of a list; names that were given twice count once."""
+    return tuple(values) if declared.is_number else tuple(dict.fromkeys(values))
 
 
 def _read_option(options: Namespace, flag: str) -> Any:

@@ -46,5 +46,6 @@ def _read_width(model: LanguageModel) -> int:
         raise InputError(
             f"{model.path} is a bare vocabulary: it has no width that the word vectors could have.",
             "Set the dimension of the vectors, such as 300. Or give the model itself.",
+            "dim",
         )
     return model.dim

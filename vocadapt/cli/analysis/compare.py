@@ -15,8 +15,9 @@ from vocadapt.analysis.errors.outcomes import OutcomeCounts, count_outcomes
 from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
 from vocadapt.analysis.results.tables import format_points
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
@@ -65,24 +66,7 @@ def _add_options(parser: Parser) -> None:
     )
     slices = f"slice to list: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
-    defaults = SliceSettings()
-    parser.add_argument(
-        "--suffix",
-        metavar="END",
-        help=f"ending that defines the slice suffix (default {defaults.suffix}); alone it selects that slice",
-    )
-    parser.add_argument(
-        "--pieces",
-        type=setting(SliceSettings, "pieces"),
-        default=defaults.pieces,
-        help=f"minimum number of wordpieces for the slice pieces (default {defaults.pieces})",
-    )
-    parser.add_argument(
-        "--seldom",
-        type=setting(SliceSettings, "seldom"),
-        default=defaults.seldom,
-        help=f"maximum count in training for the slice seldom (default {defaults.seldom})",
-    )
+    add_settings(parser, SliceSettings)
     parser.add_argument("--html", metavar="FILE", help="file for a self-contained HTML report")
     corpus = "texts in which the report looks words up, besides test and training examples"
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", default=[], help=corpus)
@@ -91,26 +75,11 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--workspace", metavar="W", help="workspace whose notes are included in the report"
     )
-    parser.add_argument(
-        "--rounds",
-        type=setting(Draws, "rounds"),
-        default=Draws().rounds,
-        help="number of resamples of the paired test (default 1000)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(Draws, "seed"),
-        default=Draws().seed,
-        help="random seed of the resamples (default 0)",
-    )
+    add_settings(parser, Draws, "rounds", "seed")
 
 
 def _compare(options: Namespace, progress: Progress) -> Answer:
-    settings = SliceSettings(
-        SliceSettings().suffix if options.suffix is None else options.suffix,
-        options.pieces,
-        options.seldom,
-    )
+    settings = read_settings(options, SliceSettings)
     chosen = options.slice or ("suffix" if options.suffix is not None else ALL)
     files, corpus = _choose_files(options), read_corpus(options.corpus) if options.corpus else None
     found = open_pair(_read_pair(options))
@@ -155,13 +124,13 @@ def _read_pair(options: Namespace) -> PairSpec:
     )
     if len(options.runs) == 1 and len(options.tokenization) == 1:
         tokenizations = ["", *options.tokenization]
-    if len(tokenizations) != 2 or options.rounds < 1:
+    draws = read_settings(options, Draws)
+    if len(tokenizations) != 2 or draws.rounds < 1:
         raise InputError(
             "Expected one or two tokenizations, and at least one resample.",
             "Such as --tokenization base pooled --rounds 1000.",
         )
     first, second = [*options.runs, ""][:2]
-    draws = Draws(options.rounds, seed=options.seed)
     return PairSpec(
         first,
         second,

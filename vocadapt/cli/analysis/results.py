@@ -18,8 +18,9 @@ from vocadapt.analysis.results.tables import (
     format_p_value,
     format_points,
 )
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
@@ -69,22 +70,12 @@ def _add_options(parser: Parser) -> None:
         default="table",
         help="format of the text output (default table)",
     )
-    parser.add_argument(
-        "--rounds",
-        type=setting(Draws, "rounds"),
-        default=Draws().rounds,
-        help="number of resamples for intervals and tests (default 1000)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(Draws, "seed"),
-        default=Draws().seed,
-        help="random seed of the resamples (default 0)",
-    )
+    add_settings(parser, Draws, "rounds", "seed")
 
 
 def _results(options: Namespace, progress: Progress) -> Answer:
-    if options.rounds < 1:
+    draws = read_settings(options, Draws)
+    if draws.rounds < 1:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
     if options.baseline_tokenization and not options.baseline:
         raise InputError(
@@ -102,7 +93,6 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         remedy = f"There: {there}." if there else "finetune makes one."
         raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
     baseline = (options.baseline, options.baseline_tokenization) if options.baseline else None
-    draws = Draws(options.rounds, seed=options.seed)
     results = build_results(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)
     text = (

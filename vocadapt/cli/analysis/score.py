@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
@@ -60,24 +61,7 @@ def _add_options(parser: Parser) -> None:
         "unit of resampling and of example-f1 (default example; for example-f1 document, if known)"
     )
     parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
-    parser.add_argument(
-        "--rounds",
-        type=setting(Draws, "rounds"),
-        default=Draws().rounds,
-        help="number of resamples for intervals and tests (default 1000; 0: none)",
-    )
-    parser.add_argument(
-        "--confidence-level",
-        type=setting(Draws, "level"),
-        default=Draws().level,
-        help="confidence level of intervals (default .95)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(Draws, "seed"),
-        default=Draws().seed,
-        help="random seed of the resamples (default 0)",
-    )
+    add_settings(parser, Draws)
 
 
 def _score(options: Namespace, progress: Progress) -> Answer:
@@ -113,10 +97,11 @@ def _score(options: Namespace, progress: Progress) -> Answer:
 
 
 def _read_draws(options: Namespace) -> Draws:
-    if options.against and not options.rounds:
+    draws = read_settings(options, Draws)
+    if options.against and not draws.rounds:
         problem = "A comparison draws its interval and its test, so --against needs rounds."
         raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
-    return Draws(options.rounds, options.confidence_level, options.seed)
+    return draws
 
 
 def _describe_files() -> str:

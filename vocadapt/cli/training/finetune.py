@@ -5,45 +5,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_checkpoints, add_model, add_out, add_word_rule, write
-from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_given, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
-from vocadapt.lab.steps.command_lines import flag_of
-from vocadapt.lab.steps.finetune import ALL_FOLDS, EvaluateSettings, FinetuneStep, evaluate_runs
+from vocadapt.lab.steps.finetune import EvaluateSettings, FinetuneStep, evaluate_runs
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.settings import limits
-from vocadapt.training.finetune.mixture import CHOICES, TOKENIZATIONS
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
-    FREEZE,
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.tasks.examples import SPLITS, UNITS
+from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.folds import of_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
-CHANGES = {
-    "epochs": "passes over the training examples",
-    "batch": "examples per step",
-    "lr": "peak learning rate",
-    "chunk": "words per chunk of a tagged sentence (0: as many as fit)",
-    "warm_up": "fraction of the steps with a rising learning rate",
-    "weight_decay": "weight decay of AdamW",
-    "clip": "maximum norm of the gradient",
-    "patience": "epochs without a better dev score before stopping early (0: never)",
-    "length": "maximum number of wordpieces per input",
-}
-SWITCHES = {
-    "with_dev": "also train on the dev split",
-    "ungrouped": "do not group batches by length",
-}
+OTHER = ("finetune", "kind")  # settings of the step that have options of their own
 
 
 def _add_options(parser: Parser) -> None:
@@ -69,71 +51,10 @@ def _add_options(parser: Parser) -> None:
         default="quick",
         help=f"named settings. {presets} (default quick)",
     )
-    tokenizations = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
-    usual = "default mixed; base if the model was not adapted"
-    parser.add_argument(
-        "--tokenization",
-        choices=tuple(TOKENIZATIONS),
-        default="",
-        help=f"tokenizations to train on. {tokenizations} ({usual})",
-    )
-    for name, meaning in CHANGES.items():
-        flag = "--max-length" if name == "length" else flag_of(name)
-        parser.add_argument(
-            flag,
-            type=setting(FinetuneSettings, name),
-            dest=name,
-            metavar="X",
-            help=f"{meaning} (default: the settings')",
-        )
-    freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
-    parser.add_argument(
-        "--freeze", metavar="HOW", help=f"weights to train. {freeze} (default: the settings')"
-    )
-    add_word_rule(parser, "code")
-    parser.add_argument(
-        "--lr-scheduler",
-        dest="schedule",
-        choices=tuple(SCHEDULES),
-        help="learning-rate schedule (default: the settings')",
-    )
-    for name, meaning in SWITCHES.items():
-        parser.add_argument(
-            flag_of(name), dest=name, action="store_true", default=None, help=meaning
-        )
-    parser.add_argument(
-        "--seeds",
-        type=setting(FinetuneStep, "seeds"),
-        nargs="+",
-        metavar="N",
-        help="random seeds, one run each (default: the settings', mostly 1)",
-    )
-    parser.add_argument(
-        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
-    )
-    parser.add_argument(
-        "--fold",
-        type=_parse_fold,
-        default=0,
-        metavar="N",
-        help="fold of a k-fold task, 1 being the first, or all",
-    )
-    unit = "unit of multilabel examples: example, or document to join all sentences of a document"
-    parser.add_argument("--example-unit", choices=UNITS, default="", help=unit)
-    limit = "maximum number of examples per split, drawn at random (0: all)"
-    parser.add_argument(
-        "--limit", type=setting(FinetuneStep, "limit"), default=0, metavar="N", help=limit
-    )
+    add_settings(parser, FinetuneStep, except_=OTHER)
+    add_settings(parser, FinetuneSettings, default="the settings'")
     add_checkpoints(parser)
     add_out(parser)
-
-
-FOLD = whole(0, limits(FinetuneStep, "fold")[1])
-
-
-def _parse_fold(text: str) -> Any:
-    """Parse a fold: its number, or the word all."""
-    return ALL_FOLDS if text == "all" else FOLD(text)
 
 
 def _finetune(options: Namespace, progress: Progress) -> Answer:
@@ -148,32 +69,24 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
 
 
 def _build_spec(options: Namespace) -> Spec:
-    names = (*CHANGES, "freeze", "schedule", "word_rule", *SWITCHES)
-    changes = {name: value for name in names if (value := getattr(options, name)) is not None}
-    seeds = tuple(options.seeds or FINETUNING_PRESETS[options.settings].seeds)
+    preset = FINETUNING_PRESETS[options.settings]
+    training = training_preset(options.settings, **read_given(options, FinetuneSettings))
+    given = read_given(options, FinetuneStep)
+    seeds = given.get("seeds", preset.seeds)
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
         raise InputError(
             f"The seed {twice[0]} was given twice.",
             "The same seed gives the same run: give each once.",
         )
     kind = options.task if options.task in TASK_KINDS else ""
-    given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
+    inputs = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
     if not kind:
-        given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
-    settings = FinetuneStep(
-        training_preset(options.settings, **changes),
-        options.tokenization,
-        seeds,
-        kind,
-        options.scorer,
-        options.fold,
-        options.limit,
-        options.example_unit,
-    )
+        inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
+    settings = FinetuneStep(training, **(given | {"seeds": seeds, "kind": kind}))
     return Spec(
         "finetune",
         settings,
-        {role: (path,) for role, path in given.items() if path},
+        {role: (path,) for role, path in inputs.items() if path},
         options.offline,
     )
 
@@ -190,40 +103,12 @@ def _add_evaluate_options(parser: Parser) -> None:
         metavar="F",
         help="test examples (default: the run's stored predictions of its own test split)",
     )
-    parser.add_argument(
-        "--tokenization",
-        choices=CHOICES,
-        default="",
-        help="tokenization to score; mixed and both mean pooled (default all)",
-    )
-    parser.add_argument(
-        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
-    )
-    parser.add_argument(
-        "--limit",
-        type=setting(EvaluateSettings, "limit"),
-        default=0,
-        metavar="N",
-        help="maximum number of --test examples, drawn at random",
-    )
-    unseen = (
-        "require zero-shot examples: fail if the run was trained on any of them (for questions, on"
-        " their context or the question)"
-    )
-    add_word_rule(parser)
-    parser.add_argument("--unseen", action="store_true", help=unseen)
+    add_settings(parser, EvaluateSettings)
 
 
 def _evaluate(options: Namespace, progress: Progress) -> Answer:
     test = Path(options.test) if options.test else None
-    how = EvaluateSettings(
-        test,
-        options.limit,
-        options.tokenization,
-        options.scorer,
-        options.unseen,
-        options.word_rule or "",
-    )
+    how = read_settings(options, EvaluateSettings, EvaluateSettings(test))
     numbers = evaluate_runs(Path(options.run), how, progress)
     return Answer(numbers, render_scores(numbers))
 

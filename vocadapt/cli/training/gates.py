@@ -6,11 +6,12 @@ from argparse import Namespace
 from pathlib import Path
 
 from vocadapt.cli.options import TEXT, add_model, add_text, corpus_settings
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.gates import LINES, GateReport, GateSettings, measure_gates_on_text
+from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -32,10 +33,7 @@ def _add_options(parser: Parser) -> None:
         help="exBERT folder written by adapt --preset exbert-… or by pretrain",
     )
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
-    lines = f"number of lines to read, drawn at random; 0: all (default {LINES})"
-    parser.add_argument(
-        "--lines", type=setting(GateSettings, "lines"), default=LINES, metavar="N", help=lines
-    )
+    add_settings(parser, GateSettings)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -43,19 +41,13 @@ def _add_options(parser: Parser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
     add_text(parser, own_seed=False)
-    parser.add_argument(
-        "--seed",
-        type=setting(GateSettings, "seed"),
-        default=GateSettings().seed,
-        help="random seed of the sampled lines (default 1)",
-    )
 
 
 def _report_gates(options: Namespace, progress: Progress) -> Answer:
     start, out = time.perf_counter(), Path(options.out) if options.out else None
     if out is not None:
         check_free_file(out, options.overwrite)
-    settings = GateSettings(options.lines, options.seed)
+    settings = read_settings(options, GateSettings)
     corpus = read_corpus(options.corpus, corpus_settings(options))
     found = measure_gates_on_text(
         open_model(options.model, options.offline or None), corpus, settings, progress

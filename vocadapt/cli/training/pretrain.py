@@ -9,49 +9,27 @@ from vocadapt.cli.options import (
     add_offline,
     add_out,
     add_text,
-    corpus_settings,
     write,
 )
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress
+from vocadapt.settings import settings_of
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.held_out_loss import LEVEL, describe_change
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, pretraining_preset
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.rounding import describe_rounding
-from vocadapt.training.schedules import SCHEDULES
-from vocadapt.vocabulary.families import list_trainers
 
-SIZES = {
-    "vocabulary": "maximum number of wordpieces",
-    "layers": "number of layers",
-    "hidden": "hidden size (a multiple of 64)",
-}
-TRAINING = {
-    "length": "wordpieces per block",
-    "batch": "blocks per step",
-    "parts": "number of gradient accumulation steps per batch, to save memory",
-    "lr": "peak learning rate",
-    "warm_up": "fraction of the steps with a rising learning rate",
-    "share": "fraction of tokens to mask",
-    "dropout": "dropout probability during training",
-    "save_minutes": "minutes between checkpoints, of --checkpoints or of a job",
-    "seed": "random seed",
-}
-BUDGET = {
-    "epochs": "passes over the text",
-    "tokens": "wordpieces to train on",
-    "hours": "time budget, converted to steps by the speed of the first ones",
-}
+BUDGET = ("epochs", "tokens", "hours")
 REPORTED = (
     "tokens",
     "steps",
@@ -74,7 +52,6 @@ NESTED = (
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
-NEW = ("trainer", "cased", "random_rows", *SIZES)  # settings of a new model only
 
 
 def _add_options(parser: Parser) -> None:
@@ -88,31 +65,14 @@ def _add_options(parser: Parser) -> None:
         metavar="M",
         help="… or continue pretraining of a model with its head: hub name or folder",
     )
-    stages = "; ".join(f"{name}: {about}" for name, about in STAGES.items())
-    parser.add_argument(
-        "--stage", choices=STAGES, metavar="STAGE", help=f"what to train of --model. {stages}"
-    )
+    add_setting(parser, ContinuedSettings(stage=""), "stage")
     parser.add_argument(
         "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
     )
     _add_training_options(parser)
-    heads, kept = (
-        "also train the heads in the stage extension",
-        "minutes between models saved during training of --model",
-    )
-    parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
-    pairs = (
-        "add next-sentence prediction for --model (documents are separated by empty lines, or are"
-        " single lines)"
-    )
-    parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
-    parser.add_argument(
-        "--keep-minutes",
-        type=setting(ContinuedSettings, "keep_minutes"),
-        metavar="X",
-        help=f"{kept} (default none)",
-    )
-    _add_scratch_options(parser)
+    add_settings(parser, ContinuedSettings, "train_heads", "nsp", "keep_minutes")
+    add_settings(parser, ScratchSettings, except_=("training",))
+    add_settings(parser, PretrainStep, "half")
     add_offline(parser)
     add_text(parser, own_seed=False)
     add_checkpoints(parser)
@@ -120,7 +80,6 @@ def _add_options(parser: Parser) -> None:
 
 
 def _add_training_options(parser: Parser) -> None:
-    new, further = MaskedSettings(), PRETRAINING_PRESETS["quick"].settings
     presets = "; ".join(
         f"{name}: {preset.about}" for name, preset in PRETRAINING_PRESETS.items()
     ).replace("%", "%%")
@@ -131,54 +90,11 @@ def _add_training_options(parser: Parser) -> None:
         help=f"named settings for --model (default quick). {presets}",
     )
     budget = parser.add_mutually_exclusive_group()
-    for name, meaning in BUDGET.items():
-        budget.add_argument(
-            flag_of(name),
-            dest=name,
-            type=setting(MaskedSettings, name),
-            metavar="X",
-            help=meaning,
-        )
-    for name, meaning in TRAINING.items():
-        first, then = getattr(new, name), getattr(further, name)
-        default = f"{first}" if first == then else f"{first}; with --model {then}"
-        parser.add_argument(
-            flag_of(name),
-            dest=name,
-            type=setting(MaskedSettings, name),
-            metavar="X",
-            help=f"{meaning} (default {default})",
-        )
-    schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
-    parser.add_argument(
-        "--lr-scheduler",
-        dest="schedule",
-        choices=SCHEDULES,
-        help=f"learning-rate schedule (default {new.schedule}). {schedules}",
-    )
-
-
-def _add_scratch_options(parser: Parser) -> None:
-    sizes = ScratchSettings()
-    for name, meaning in SIZES.items():
-        help = f"{meaning} of a new model (default {getattr(sizes, name)})"
-        parser.add_argument(f"--{name}", type=setting(sizes, name), metavar="N", help=help)
-    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in list_trainers().items())
-    help = f"WordPiece trainer of a new model. {trainers} (default {sizes.trainer})"
-    parser.add_argument("--trainer", choices=list_trainers(), help=help)
-    parser.add_argument(
-        "--cased",
-        action="store_true",
-        default=None,
-        help="keep capitals and accents in a new model",
-    )
-    parser.add_argument(
-        "--random-rows",
-        action="store_true",
-        default=None,
-        help="initialize embeddings of a new model randomly",
-    )
-    parser.add_argument("--half", action="store_true", help="save a new model in float16")
+    add_settings(budget, MaskedSettings, *BUDGET, default="the settings'")
+    add_settings(parser, MaskedSettings, except_=(*BUDGET, "lr"))
+    lr, continued = MaskedSettings().lr, PRETRAINING_PRESETS["quick"].settings.lr
+    rates = f"peak learning rate (default {lr}; with --model {continued})"
+    add_setting(parser, MaskedSettings, "lr", help=rates)
 
 
 def _pretrain(options: Namespace, progress: Progress) -> Answer:
@@ -193,64 +109,46 @@ def _pretrain(options: Namespace, progress: Progress) -> Answer:
 
 def _build_scratch_spec(options: Namespace) -> Spec:
     """Build the step of a pretraining from scratch."""
-    _refuse(
-        options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings"
-    )
-    scratch = ScratchSettings(
-        **_read_given(options, *NEW), training=MaskedSettings(**_read_training(options))
-    )
-    settings = PretrainStep(corpus_settings(options), scratch, options.half)
+    _refuse(options, ContinuedSettings, "It belongs to --model.")
+    if options.settings is not None:
+        raise InputError("--settings does not apply here.", "It belongs to --model.")
+    check_budget(options)
+    settings = read_settings(options, PretrainStep)
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
 
 
 def _build_continued_spec(options: Namespace) -> Spec:
     """Build the step of a continued pretraining."""
-    _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
+    _refuse(options, ScratchSettings, "It belongs to --from-scratch.")
+    _refuse(options, PretrainStep, "It belongs to --from-scratch.")
     if options.stage is None:
         raise InputError(
             "A model needs a stage of continued pretraining: --stage.",
             f"One of: {', '.join(STAGES)}.",
         )
-    training = pretraining_preset(options.settings or "quick", **_read_training(options))
-    further = ContinuedSettings(
-        options.stage,
-        **_read_given(options, "train_heads", "nsp", "keep_minutes"),
-        training=training,
-    )
-    inputs = {"model": options.model, "text": options.corpus}
-    return Spec(
-        "continued",
-        ContinuedPretrainingStep(corpus_settings(options), further),
-        inputs,
-        options.offline,
-    )
-
-
-def _read_training(options: Namespace) -> dict[str, Any]:
-    """Collect the training settings that were given; raise InputError for a budget of 0."""
     check_budget(options)
-    return _read_given(options, *TRAINING, *BUDGET, "schedule")
+    training = pretraining_preset(options.settings or "quick")
+    base = ContinuedPretrainingStep(further=ContinuedSettings(training=training))
+    settings = read_settings(options, ContinuedPretrainingStep, base)
+    inputs = {"model": options.model, "text": options.corpus}
+    return Spec("continued", settings, inputs, options.offline)
 
 
 def check_budget(options: Namespace) -> None:
     """Raise InputError for a budget that is not above 0."""
-    for name in BUDGET:
-        if (value := getattr(options, name)) is not None and not value > 0:
+    for name, value in read_given(options, MaskedSettings, BUDGET).items():
+        if not value > 0:
             raise InputError(
-                f"{flag_of(name)} must be above 0, got {value}.",
+                f"A budget must be above 0, got {value}.",
                 "Leave it out for the default, or give a budget.",
+                name,
             )
 
 
-def _read_given(options: Namespace, *names: str) -> dict[str, Any]:
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
-
-
-def _refuse(options: Namespace, remedy: str, *names: str) -> None:
-    """Raise InputError if one of these options is given."""
-    for name in names:
-        if getattr(options, name) not in (None, False):
-            raise InputError(f"{flag_of(name)} does not apply here.", remedy)
+def _refuse(options: Namespace, settings: type, remedy: str) -> None:
+    """Raise InputError if one of these settings is given."""
+    for name in read_given(options, settings):
+        raise InputError(f"{settings_of(settings)[name].flag} does not apply here.", remedy)
 
 
 def _build_answer(made: Artifact) -> Answer:

@@ -4,12 +4,12 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from vocadapt.cli.options import add_model, add_word_rule
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.options import add_model
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_given
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.training.finetune import render_scores
-from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
@@ -19,11 +19,7 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 
-CHANGES = {
-    "epochs": "passes over the general questions",
-    "batch": "examples per step",
-    "lr": "peak learning rate",
-}
+CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning with a flag
 
 
 def _add_options(parser: Parser) -> None:
@@ -57,29 +53,8 @@ def _add_options(parser: Parser) -> None:
         default="quick",
         help="named settings of the fine-tuning (default quick)",
     )
-    for name, meaning in CHANGES.items():
-        parser.add_argument(
-            flag_of(name),
-            dest=name,
-            type=setting(FinetuneSettings, name),
-            metavar="X",
-            help=f"{meaning} (default: the settings')",
-        )
-    add_word_rule(parser, "code")
-    parser.add_argument(
-        "--seed",
-        type=setting(ZeroShotSettings, "seed"),
-        default=1,
-        metavar="N",
-        help="random seed of the fine-tuning (default 1)",
-    )
-    parser.add_argument(
-        "--limit",
-        type=setting(ZeroShotSettings, "limit"),
-        default=0,
-        metavar="N",
-        help="maximum number of the domain's questions, drawn at random",
-    )
+    add_settings(parser, FinetuneSettings, *CHANGED, default="the settings'")
+    add_settings(parser, ZeroShotSettings, "seed", "limit")
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -90,11 +65,6 @@ def _add_options(parser: Parser) -> None:
 
 def _zero_shot(options: Namespace, progress: Progress) -> Answer:
     start, out = time.perf_counter(), Path(options.out)
-    changes = {
-        name: value
-        for name in (*CHANGES, "word_rule")
-        if (value := getattr(options, name)) is not None
-    }
     settings = ZeroShotSettings(
         options.model,
         Path(options.train),
@@ -102,10 +72,9 @@ def _zero_shot(options: Namespace, progress: Progress) -> Answer:
         get_preset(options.preset),
         options.vectors,
         tuple(options.corpus),
-        training_preset(options.settings, **changes),
-        options.seed,
-        options.limit,
-        options.offline,
+        training_preset(options.settings, **read_given(options, FinetuneSettings)),
+        offline=options.offline,
+        **read_given(options, ZeroShotSettings),
     )
     numbers = run_zero_shot(settings, out, progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}

@@ -16,13 +16,13 @@ from vocadapt.cli.options import (
     add_out,
     add_text,
     build_answer,
-    corpus_settings,
     write,
 )
-from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
+from vocadapt.cli.training.pretrain import BUDGET, check_budget
 from vocadapt.cli.vocabulary.initializer_options import (
     add_initializer_settings,
     read_initializer_settings,
@@ -30,7 +30,6 @@ from vocadapt.cli.vocabulary.initializer_options import (
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.command_lines import flag_of
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
@@ -44,7 +43,7 @@ from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.stages import STAGES
+from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
@@ -53,11 +52,6 @@ from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES, count_departures
 
-FURTHER = (
-    "length",
-    "batch",
-    "lr",
-)  # of the training that follows, what can be said on the command line beside its budget
 CHANCE = (
     "Chance: the alignment behind the new embeddings is no better than chance. Give more text, or"
     " text of the model's language."
@@ -93,64 +87,16 @@ def _add_adapt_options(parser: Parser) -> None:
     parser.add_argument(
         "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
     )
-    parser.add_argument(
-        "--remove-by",
-        choices=REDUCTIONS,
-        metavar="HEURISTIC",
-        help=f"heuristic by which tokens are removed: {', '.join(REDUCTIONS)}",
-    )
-    parser.add_argument(
-        "--removed",
-        type=setting(PlanSettings, "removed"),
-        metavar="FRACTION",
-        help="fraction of tokens that --remove-by removes (default 0.25)",
-    )
-    refills = f"heuristic by which tokens are added: {', '.join(AUGMENTATIONS)}"
-    parser.add_argument("--add-by", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
-    parser.add_argument(
-        "--initializer",
-        choices=INITIALIZERS,
-        metavar="NAME",
-        help=f"initializer of new embeddings: {', '.join(INITIALIZERS)}",
-    )
-    marks = (
-        "count the mark of a continuation in the length of a token, with --remove-by (Fast 2023,"
-        " section 3.3.3; default: as the preset, else not)"
-    )
-    parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
-    first = "maximum number of added tokens (0: all; --add-by 20,000; exBERT 17,748)"
-    parser.add_argument(
-        "--max-added",
-        type=setting(PlanSettings, "max_added"),
-        metavar="N",
-        help=first,
-    )
-    parser.add_argument(
-        "--gate",
-        type=setting(ModuleSettings, "gate"),
-        metavar="FRACTION",
-        help="initial weight of the original layer in exBERT (published .5)",
-    )
-    parser.add_argument(
-        "--method",
-        choices=METHODS,
-        metavar="NAME",
-        help=f"alignment method instead of the recipe's: {', '.join(METHODS)}",
-    )
-    parser.add_argument(
-        "--normalize", action="store_true", help="scale all vectors to length 1 before --method"
-    )
-    parser.add_argument(
-        "--center", action="store_true", help="mean-center both spaces before --method"
-    )
+    recipe = "the recipe's"
+    add_settings(parser, PlanSettings, "cut", "removed", "refill", default=recipe)
+    add_settings(parser, InitializerSettings, "method", default=recipe)
+    add_setting(parser, PlanSettings, "count_marks", action=BooleanOptionalAction)
+    add_settings(parser, PlanSettings, "max_added", default=recipe)
+    add_settings(parser, ModuleSettings, "gate", default=recipe)
+    add_settings(parser, AlignmentSettings, "method", "unit", "center", default=recipe)
     add_initializer_settings(parser)
     _add_pretraining_options(parser)
-    parser.add_argument(
-        "--no-certificate",
-        dest="certify",
-        action="store_false",
-        help="skip the certificate of the result",
-    )
+    add_settings(parser, ModelStep, "certify")
     add_casing(parser)
     add_text(parser)
     add_checkpoints(parser)
@@ -158,31 +104,12 @@ def _add_adapt_options(parser: Parser) -> None:
 
 
 def _add_pretraining_options(parser: Parser) -> None:
-    about = (
-        "then continue pretraining on --corpus, like the presets …+mlm; stage, as in the command"
-        " pretrain"
-    )
-    parser.add_argument(
-        "--stage", choices=STAGES, metavar="STAGE", help=f"{about}: {', '.join(STAGES)}"
-    )
-    budget = parser.add_mutually_exclusive_group()
-    for name, meaning in BUDGET.items():
-        budget.add_argument(
-            flag_of(name),
-            dest=name,
-            type=setting(MaskedSettings, name),
-            metavar="X",
-            help=f"continued pretraining: {meaning}",
-        )
-    for name in FURTHER:
-        help = f"continued pretraining: {TRAINING[name]}"
-        parser.add_argument(
-            flag_of(name),
-            dest=name,
-            type=setting(MaskedSettings, name),
-            metavar="X",
-            help=help,
-        )
+    about = "continue pretraining on --corpus afterwards, like the presets …+mlm"
+    group = parser.add_argument_group("continued pretraining", about)
+    add_settings(group, ContinuedSettings, "stage", default="the recipe's")
+    budget = group.add_mutually_exclusive_group()
+    add_settings(budget, MaskedSettings, *BUDGET, default="the recipe's")
+    add_settings(group, MaskedSettings, "length", "batch", "lr", default="the recipe's")
 
 
 def _adapt(options: Namespace, progress: Progress) -> Answer:
@@ -193,7 +120,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
         "text": options.corpus,
         "target": options.target,
     }
-    settings = ModelStep(recipe, corpus_settings(options), options.certify)
+    settings = read_settings(options, ModelStep, ModelStep(recipe))
     inputs = {role: value for role, value in given.items() if value}
     spec = Spec("model", settings, inputs, options.offline, options.casing)
     artifact = write(spec, options, progress)
@@ -303,7 +230,8 @@ def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
         recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
     used = [recipe.rows.method] if recipe.makes_embeddings else []
     recipe = replace(recipe, rows=read_initializer_settings(options, recipe.rows, used))
-    if (options.normalize or options.center) and not options.method:
+    alignment = read_given(options, AlignmentSettings)
+    if alignment and not options.method:
         raise InputError(
             "--normalize and --center apply to an alignment.",
             "Name its method: --method least-squares.",
@@ -314,8 +242,7 @@ def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
                 f"The recipe {recipe.name} initializes embeddings without an alignment.",
                 "Leave --method out.",
             )
-        alignment = AlignmentSettings(options.method, options.normalize, options.center)
-        recipe = replace(recipe, alignment=alignment)
+        recipe = replace(recipe, alignment=AlignmentSettings(**alignment))
     if options.gate is not None:
         if not recipe.module.size:
             raise InputError(
@@ -328,13 +255,13 @@ def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
 def _change_pretraining(recipe: Recipe, options: Namespace) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
-    names = (*BUDGET, *FURTHER)
-    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    given = read_given(options, MaskedSettings)
     stage = options.stage or recipe.further.stage
     if given and not stage:
-        flag = flag_of(next(iter(given)))
         raise InputError(
-            f"{flag} applies to continued pretraining, which was not requested.", "Give --stage."
+            "The setting applies to continued pretraining, which was not requested.",
+            "Give --stage.",
+            next(iter(given)),
         )
     if not given and stage == recipe.further.stage:
         return recipe

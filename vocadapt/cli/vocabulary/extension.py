@@ -22,7 +22,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, get_preset
 from vocadapt.progress import Progress, part
-from vocadapt.settings import limits
+from vocadapt.settings import settings_of
 from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
@@ -40,7 +40,7 @@ def _add_options(parser: Parser) -> None:
     sizes = f"numbers of added tokens (default: {EXTENSION:,}, the published number, and repeated halves)"
     parser.add_argument(
         "--sizes",
-        type=whole(1, limits(PlanSettings, "max_added")[1]),
+        type=whole(1, int(settings_of(PlanSettings)["max_added"].high)),
         nargs="+",
         default=[],
         metavar="N",

@@ -15,10 +15,10 @@ from vocadapt.cli.options import (
     add_text,
     build_answer,
     choose_destination,
-    corpus_settings,
 )
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.initializer_options import (
     add_initializer_settings,
@@ -34,7 +34,6 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 COLUMNS = (
     "initializer",
@@ -52,7 +51,6 @@ COLUMNS = (
 
 
 def _add_options(parser: Parser) -> None:
-    default = LeaderboardSettings()
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--target", metavar="B", help=f"model whose vocabulary is taken over: {M}")
     parser.add_argument(
@@ -66,42 +64,7 @@ def _add_options(parser: Parser) -> None:
         metavar="TEXT",
         help="held-out text for the masked-token loss",
     )
-    methods = f"initializers to compare (default all): {', '.join(INITIALIZERS)}"
-    parser.add_argument(
-        "--methods", nargs="+", default=[], choices=INITIALIZERS, metavar="NAME", help=methods
-    )
-    parser.add_argument(
-        "--held-out",
-        type=setting(LeaderboardSettings, "held_out"),
-        default=default.held_out,
-        metavar="N",
-        help="number of common tokens to hide (default 500, at most ¼)",
-    )
-    parser.add_argument(
-        "--judged",
-        type=setting(LeaderboardSettings, "judged"),
-        default=default.judged,
-        metavar="N",
-        help="number of new tokens to evaluate (default 1000)",
-    )
-    parser.add_argument(
-        "--neighbors",
-        type=setting(InitializerSettings, "neighbors"),
-        default=0,
-        metavar="M",
-        help="neighbors used by semantic and wechsel (default 3 and 10)",
-    )
-    parser.add_argument(
-        "--norm-matched",
-        action="store_true",
-        help="also evaluate with embeddings scaled to the norm of the old ones",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(LeaderboardSettings, "seed"),
-        default=default.seed,
-        help="random seed of hidden tokens and random embeddings (default 1)",
-    )
+    add_settings(parser, LeaderboardSettings)
     add_initializer_settings(parser)
     add_casing(parser)
     add_text(parser, own_seed=False)
@@ -123,17 +86,11 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
 
 
 def _build_spec(options: Namespace) -> Spec:
-    rows = InitializerSettings(seed=options.seed, neighbors=options.neighbors)
-    settings = LeaderboardSettings(
-        tuple(options.methods),
-        options.held_out,
-        options.judged,
-        seed=options.seed,
-        norm_matched=options.norm_matched,
-        rows=rows,
-    )
-    own = read_initializer_settings(options, rows, settings.named)
-    settings = replace(settings, rows=own)
+    step = read_settings(options, LeaderboardStep)
+    board = step.leaderboard
+    rows = replace(board.rows, seed=board.seed)
+    rows = read_initializer_settings(options, rows, board.named)
+    step = replace(step, leaderboard=replace(board, rows=rows))
     given = {
         "model": options.model,
         "vectors": options.vectors,
@@ -146,13 +103,7 @@ def _build_spec(options: Namespace) -> Spec:
         for role, paths in given.items()
         if paths
     }
-    return Spec(
-        "leaderboard",
-        LeaderboardStep(settings, corpus_settings(options)),
-        inputs,
-        options.offline,
-        options.casing,
-    )
+    return Spec("leaderboard", step, inputs, options.offline, options.casing)
 
 
 def _render(compared: InitializerComparison) -> str:

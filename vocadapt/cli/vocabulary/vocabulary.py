@@ -21,8 +21,14 @@ from vocadapt.cli.options import (
     read_lowercase,
     write,
 )
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import (
+    add_setting,
+    add_settings,
+    number_of,
+    read_settings,
+)
 from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
@@ -180,23 +186,23 @@ def _add_study_options(parser: Parser) -> None:
         metavar="NAME",
         help=f"heuristics to compare: {names} (default: the published ones, without cost)",
     )
-    parser.add_argument(
-        "--keep",
+    add_setting(
+        parser,
+        ReductionSettings,
+        "keep",
         nargs="+",
-        type=setting(ReductionSettings, "keep"),
         default=list(KEEPS),
-        metavar="SHARE",
         help="fractions of the vocabulary to keep, 0 to 1",
     )
     parser.add_argument(
         "--seeds",
         nargs="+",
-        type=setting(ReductionSettings, "seed"),
+        type=number_of(ReductionSettings, "seed"),
         default=list(SEEDS),
         metavar="SEED",
         help="random seeds of the heuristic random (default 1 2 3)",
     )
-    parser.add_argument("--count-marks", action="store_true", help=MARKS)
+    add_setting(parser, ReductionSettings, "count_marks", default=False)
     parser.add_argument(
         "--workspace",
         metavar="W",
@@ -287,49 +293,29 @@ def _render_study(found: Study, options: Namespace) -> str:
 
 
 def _add_reduce_options(parser: Parser) -> None:
-    default = ReductionSettings()
     add_model(parser, help="hub name or model folder")
-    parser.add_argument(
-        "--heuristic",
-        choices=REDUCTIONS,
-        default=default.heuristic,
-        metavar="NAME",
-        help=f"heuristic by which tokens are removed: {', '.join(REDUCTIONS)}",
-    )
-    parser.add_argument(
-        "--keep",
-        type=setting(ReductionSettings, "keep"),
+    add_settings(parser, ReductionSettings, except_=("keep",))
+    add_setting(
+        parser,
+        ReductionSettings,
+        "keep",
         required=True,
-        metavar="SHARE",
         help="fraction of the vocabulary to keep, above 0 and up to 1",
     )
     parser.add_argument(
         "--corpus", metavar="TEXT", nargs="+", help=f"text to count tokens in: {TEXT}"
     )
-    parser.add_argument(
-        "--seed",
-        type=setting(ReductionSettings, "seed"),
-        default=default.seed,
-        help=f"random seed of the heuristic random (default {default.seed})",
-    )
-    parser.add_argument("--count-marks", action="store_true", help=MARKS)
-    parser.add_argument(
-        "--no-certificate",
-        dest="certify",
-        action="store_false",
-        help="skip the certificate of the result",
-    )
+    add_settings(parser, ModelStep, "certify")
     add_text(parser, own_seed=False)
     add_out(parser)
 
 
 def _reduce(options: Namespace, progress: Progress) -> Answer:
-    chosen = ReductionSettings(options.heuristic, options.keep, options.seed, options.count_marks)
-    recipe = build_reduction(chosen)
+    recipe = build_reduction(read_settings(options, ReductionSettings))
     inputs = {"model": options.model, **({"text": options.corpus} if options.corpus else {})}
     spec = Spec(
         "model",
-        ModelStep(recipe, corpus_settings(options), options.certify),
+        read_settings(options, ModelStep, ModelStep(recipe)),
         inputs,
         options.offline,
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_model, add_out, choose_destination, write
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.alignments import load_evaluation, tabulate_alignments
 from vocadapt.lab.steps.alignment import AlignmentStep, cross_validate_alignments
@@ -16,16 +17,12 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import (
-    METHODS,
-    WEIGHTS,
     AlignmentSettings,
-    AnchorFilter,
     fit_alignment,
 )
 from vocadapt.spaces.alignment.comparison import find_infeasible_methods
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
-    METRICS,
     CrossSpace,
     FourLists,
     Listed,
@@ -35,7 +32,6 @@ from vocadapt.spaces.neighbors.cross_space import (
 )
 from vocadapt.spaces.space import EmbeddingSpace
 
-WITHOUT = ("single-characters", "digits", "continuation")
 TITLES = {
     "within_words": "within words",
     "within_pieces": "within wordpieces",
@@ -45,8 +41,7 @@ TITLES = {
 ROWS = "hub name or model folder"
 
 
-def _add_alignment_options(parser: Parser) -> None:
-    default = AlignmentSettings()
+def _add_space_options(parser: Parser) -> None:
     parser.add_argument(
         "--vectors",
         metavar="DIR",
@@ -54,81 +49,17 @@ def _add_alignment_options(parser: Parser) -> None:
         help="word vectors, as vectors train or import wrote them",
     )
     add_model(parser, help=ROWS)
-    methods = f"alignment method: {', '.join(METHODS)} (default {default.method})"
-    parser.add_argument(
-        "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
-    )
-    parser.add_argument(
-        "--normalize", action="store_true", help="scale all vectors to length 1 first"
-    )
-    parser.add_argument(
-        "--center", action="store_true", help="mean-center both spaces before fitting"
-    )
-    parser.add_argument(
-        "--ridge",
-        type=setting(AlignmentSettings, "ridge"),
-        default=default.ridge,
-        metavar="X",
-        help="regularization strength of ridge",
-    )
-    parser.add_argument(
-        "--weights",
-        default=default.weights,
-        choices=WEIGHTS,
-        help="weighting of anchors by frequency (default none)",
-    )
-    parser.add_argument(
-        "--anchors-without",
-        action="append",
-        default=[],
-        choices=WITHOUT,
-        help="kind of anchors to leave out; may be repeated",
-    )
-    parser.add_argument(
-        "--min-count",
-        type=setting(AnchorFilter, "min_count"),
-        default=0,
-        help="minimum count of an anchor",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(AlignmentSettings, "seed"),
-        default=default.seed,
-        help="random seed of the random method (default 1)",
-    )
-
-
-def _read_settings(options: Namespace) -> AlignmentSettings:
-    without = {name.replace("-", "_"): True for name in options.anchors_without}
-    anchors = AnchorFilter(**without, min_count=options.min_count)
-    return AlignmentSettings(
-        options.method,
-        options.normalize,
-        options.center,
-        options.ridge,
-        options.weights,
-        anchors,
-        options.seed,
-    )
 
 
 def _add_align_options(parser: Parser) -> None:
-    _add_alignment_options(parser)
-    parser.add_argument(
-        "--folds",
-        type=setting(AlignmentStep, "folds"),
-        default=AlignmentStep().folds,
-        help="number of cross-validation folds (default 10)",
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="evaluate all alignment methods, not only the chosen one"
-    )
+    _add_space_options(parser)
+    add_settings(parser, AlignmentStep)
     add_out(parser, "--save")
 
 
 def _align(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
-    step = AlignmentStep(_read_settings(options), options.folds, options.all)
+    step = read_settings(options, AlignmentStep)
     written: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
         maps = tabulate_alignments(
@@ -144,9 +75,7 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     skipped: dict[str, str] = {}
     if options.all:
         space, model = _open_spaces(options)
-        skipped = find_infeasible_methods(
-            space, model.word_space, maps[0]["anchors"], options.folds
-        )
+        skipped = find_infeasible_methods(space, model.word_space, maps[0]["anchors"], step.folds)
     more = {"maps": maps, "left_out": skipped} if options.all else {}
     return Answer(
         {**answer, **more, **written, "seconds": seconds}, _render_scores(maps, skipped, written)
@@ -232,31 +161,20 @@ def _name_alignment(found: dict[str, Any]) -> str:
 
 def _add_neighbors_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD", help="words to look up")
-    _add_alignment_options(parser)
-    parser.add_argument(
-        "-k",
-        type=setting(ListSettings, "k"),
-        default=10,
-        help="number of neighbors per list (default 10)",
-    )
-    parser.add_argument(
-        "--metric",
-        default="cosine",
-        choices=METRICS,
-        help="similarity measure: cosine or euclidean (default cosine)",
-    )
-    parser.add_argument("--csls", action="store_true", help="use CSLS for cross-space neighbors")
+    _add_space_options(parser)
+    add_settings(parser, AlignmentSettings)
+    add_settings(parser, ListSettings)
 
 
 def _list_neighbors(options: Namespace, progress: Progress) -> Answer:
     space, model = _open_spaces(options)
     progress(0.1, "fitting the map")
-    alignment = fit_alignment(space, model.word_space, _read_settings(options))
+    alignment = fit_alignment(space, model.word_space, read_settings(options, AlignmentSettings))
     forms = {
         typed: resolve_word(typed, model.splitter, space, model.word_space)
         for typed in options.words
     }
-    settings = ListSettings(options.k, options.metric, options.csls)
+    settings = read_settings(options, ListSettings)
     spaces = CrossSpace(space, model.word_space, alignment)
     found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
     shown = [

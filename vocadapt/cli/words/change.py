@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from vocadapt.cli.options import add_offline
-from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
@@ -22,8 +23,6 @@ from vocadapt.lab.reports.noise_baselines import (
 from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.neighbors.change import (
-    AMONG,
-    EXCLUDED_KINDS,
     ChangeSettings,
     NeighborhoodChange,
     WordChange,
@@ -45,7 +44,6 @@ SPACE = (
 
 
 def _add_options(parser: Parser) -> None:
-    default = ChangeSettings()
     parser.description = (
         "Which words have other neighbors in one space than in another, over the words that both"
         " have: two models, a model before and after it was adapted, word vectors of two texts,"
@@ -55,26 +53,7 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--after", metavar="B", required=True, help="space to compare with, of any dimension"
     )
-    parser.add_argument(
-        "-k",
-        type=setting(ChangeSettings, "k"),
-        default=default.k,
-        help=f"number of neighbors, by cosine (default {default.k})",
-    )
-    among = "; ".join(f"{name}: {meaning}" for name, meaning in AMONG.items())
-    parser.add_argument(
-        "--among",
-        choices=AMONG,
-        default=default.among,
-        help=f"candidates for neighbors. {among}",
-    )
-    parser.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        choices=EXCLUDED_KINDS,
-        help="kind of tokens to leave out; may be repeated",
-    )
+    add_settings(parser, ChangeSettings)
     baseline = parser.add_mutually_exclusive_group()
     baseline.add_argument(
         "--noise-baseline",
@@ -107,7 +86,7 @@ def _add_options(parser: Parser) -> None:
 
 def _compare(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
-    settings = ChangeSettings(options.k, options.among, tuple(dict.fromkeys(options.without)))
+    settings = read_settings(options, ChangeSettings)
     before, after = (
         open_space(name, options.offline or None) for name in (options.before, options.after)
     )

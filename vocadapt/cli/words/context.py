@@ -11,8 +11,9 @@ from vocadapt.cli.options import (
     corpus_settings,
     read_lowercase,
 )
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.models.language_model import open_model
@@ -22,7 +23,6 @@ from vocadapt.text.splitter import Splitter
 
 
 def _add_options(parser: Parser) -> None:
-    default = ContextSettings()
     parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece with its mark")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     add_model(
@@ -36,35 +36,12 @@ def _add_options(parser: Parser) -> None:
         action="store_true",
         help="treat WORD as a wordpiece, also at the start of longer words",
     )
-    parser.add_argument(
-        "-n",
-        type=setting(ContextSettings, "limit"),
-        default=default.limit,
-        metavar="N",
-        help=f"lines to show (default {default.limit})",
-    )
-    parser.add_argument(
-        "--first", action="store_true", help="show the first lines instead of a random sample"
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(ContextSettings, "seed"),
-        default=default.seed,
-        help="random seed of the sample (default 1)",
-    )
-    width = f"characters on either side (default {default.width})"
-    parser.add_argument(
-        "--width",
-        type=setting(ContextSettings, "width"),
-        default=default.width,
-        metavar="C",
-        help=width,
-    )
+    add_settings(parser, ContextSettings)
     add_text(parser, own_seed=False)
 
 
 def _show_context(options: Namespace, progress: Progress) -> Answer:
-    settings = ContextSettings(options.n, options.width, not options.first, options.seed)
+    settings = read_settings(options, ContextSettings)
     model = (
         open_model(options.model, options.offline or None, read_lowercase(options))
         if options.model

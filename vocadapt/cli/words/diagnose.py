@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_offline
-from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
@@ -189,7 +190,6 @@ def _format_cosine(value: float | None) -> str:
 
 
 def _add_relations_options(parser: Parser) -> None:
-    default = PermutationSettings()
     parser.add_argument(
         "--model",
         metavar="M",
@@ -209,18 +209,7 @@ def _add_relations_options(parser: Parser) -> None:
     parser.add_argument(
         "--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS
     )
-    parser.add_argument(
-        "--draws",
-        type=setting(PermutationSettings, "draws"),
-        default=default.draws,
-        help=f"number of random re-pairings (default {default.draws})",
-    )
-    parser.add_argument(
-        "--seed",
-        type=setting(PermutationSettings, "seed"),
-        default=default.seed,
-        help="random seed of the re-pairings (default 1)",
-    )
+    add_settings(parser, PermutationSettings)
     parser.add_argument("--each", action="store_true", help="also list every pair with its cosine")
     _add_tokens_option(parser)
     add_offline(parser)
@@ -245,7 +234,7 @@ def _score_relations(options: Namespace, progress: Progress) -> Answer:
         if options.pairs
         else list(load_bundled_relations())
     )
-    names, permutations = shorten_names(given), PermutationSettings(options.draws, options.seed)
+    names, permutations = shorten_names(given), read_settings(options, PermutationSettings)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
     scores = [

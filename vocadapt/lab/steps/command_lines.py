@@ -15,23 +15,6 @@ from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
-SETTING_FLAGS = {  # flags that are not the setting's name
-    "epochs": "--num-epochs",
-    "batch": "--batch-size",
-    "lr": "--learning-rate",
-    "warm_up": "--warmup-ratio",
-    "schedule": "--lr-scheduler",
-    "clip": "--max-grad-norm",
-    "parts": "--gradient-accumulation-steps",
-    "share": "--mlm-probability",
-    "ungrouped": "--no-group-by-length",
-    "unit": "--normalize",
-}
-
-
-def flag_of(setting: str) -> str:
-    """Return the command-line flag of a setting."""
-    return SETTING_FLAGS.get(setting, f"--{setting.replace('_', '-')}")
 
 
 def build_command(spec: Spec, folder: Path) -> str:
