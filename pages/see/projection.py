@@ -19,7 +19,8 @@ st.markdown(
 glossary.offer_terms(
     "alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"
 )
-with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
+# Always present: otherwise a starting job would shift the projection, and it would be redrawn.
+with st.container():
     panel.job_panel(workspace, ["projection"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -49,7 +50,7 @@ if not spaces:
     st.stop()
 
 with making, mistakes.shown():
-    form.make_map(workspace, spaces, choice, len(sources.at_once(spaces, choice).words))
+    form.draw_form(workspace, spaces, choice, len(sources.at_once(spaces, choice).words))
 with mistakes.shown():
     if view:
         pickers.stale_note(view, workspace)

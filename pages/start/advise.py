@@ -42,20 +42,20 @@ with right:
     task = view.pick_task(workspace)
 pickers.stale_note(corpus, workspace)
 
-asked = count_cache.advice_of(corpus, model, workspace.root, task)
-if asked is None:
-    if view.not_counted(corpus, model):
+report = count_cache.advice_of(corpus, model, workspace.root, task)
+if report is None:
+    if view.offer_to_count(corpus, model):
         view.count_now(corpus, model, workspace)
     st.stop()
 
-view.verdict(asked)
-view.headline(asked)
+view.verdict(report)
+view.headline(report)
 chart, words = st.columns(2, gap="large")
 with chart:
-    view.pieces_chart(asked)
+    view.length_chart(report)
 with words:
-    view.most_cut(asked)
-if asked.advice.recipes:
-    view.recipes(asked, corpus, workspace, model)
-view.gains(asked)
-view.details(asked, corpus, model, task)
+    view.most_frequent_split_words(report)
+if report.advice.recipes:
+    view.recipes(report, corpus, workspace, model)
+view.gains(report)
+view.details(report, corpus, model, task)

@@ -28,13 +28,13 @@ glossary.offer_terms(
 with st.container():
     live.running(workspace)
 made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
-looked_at = result.result(workspace, made) if made else None
-if looked_at:
-    result.curves(made, looked_at)
+selected = result.choose_result(workspace, made) if made else None
+if selected:
+    result.curves(made, selected)
 with mistakes.shown():
-    gates.gates(workspace, corpora, looked_at.name if looked_at else "")
-if looked_at:
-    result.details(looked_at)
+    gates.gates(workspace, corpora, selected.name if selected else "")
+if selected:
+    result.details(selected)
 
 st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:

@@ -43,14 +43,14 @@ text, train, ready = st.tabs(
     default="2 · Train" if corpora else None,
 )
 with text:
-    forms.take_text(workspace, model)
+    forms.import_text_form(workspace, model)
 with train:
     if corpora:
-        forms.train(workspace, model, corpora)
+        forms.training_form(workspace, model, corpora)
     else:
         st.markdown("Import a text first.")
 with ready:
-    forms.bring_vectors(workspace, model, corpora)
+    forms.import_vectors_form(workspace, model, corpora)
 
 if found:
     with st.expander("All words", icon=":material/table_rows:"):

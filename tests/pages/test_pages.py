@@ -342,7 +342,7 @@ def test_the_plan_and_the_cap(open_page, seeded):
     app.number_input(key="adapt_cap").set_value(3).run()
     figures = {metric.label: metric.value for metric in app.metric}
     assert not app.exception
-    assert (figures["Left out"], figures["Parameters added"]) == (str(len(NEW) - 3), "48")
+    assert (figures["Excluded"], figures["Parameters added"]) == (str(len(NEW) - 3), "48")
 
 
 def test_the_certificate_is_shown_line_by_line(open_page, seeded):

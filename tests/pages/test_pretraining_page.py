@@ -27,7 +27,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.trainer import MaskedSettings
-from vocadapt.ui.pretraining.gates import listening
+from vocadapt.ui.pretraining.gates import compare_added
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -210,7 +210,7 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     [(0.6, "more"), (0.4, "less"), (0.5, "about as much"), (0.513, "about as much")],
 )
 def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
-    assert listening(added, 0.5).endswith(f"use the extension {listens}.")
+    assert compare_added(added, 0.5).endswith(f"use the extension {listens}.")
 
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):

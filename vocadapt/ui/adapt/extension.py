@@ -86,22 +86,15 @@ def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact) ->
     with right:
         draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size")
     last = found.sizes[-1]
+    legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
-        f"{'Dashed: the size chosen. ' if size <= last.size else ''}With all"
+        f"{legend}With all"
         f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {SELDOM}"
         f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
         " rare tokens are hardly trained."
     )
-    command = [
-        *PROGRAM,
-        "vocabulary",
-        "extension",
-        "--model",
-        model,
-        "--corpus",
-        str(corpus.folder),
-    ]
-    draw_command(shlex.join(command))
+    arguments = ["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)]
+    draw_command(shlex.join([*PROGRAM, *arguments]))
 
 
 def next_step(artifact: Artifact) -> None:
@@ -109,15 +102,13 @@ def next_step(artifact: Artifact) -> None:
     numbers = artifact.manifest.numbers
     if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
         return
-    stage = "extension" if numbers.get("module") else "continued"
-    share = (
-        f", modules of {100 * numbers['module']['share']:.1f} % of a layer"
-        if numbers.get("module")
-        else ""
-    )
+    stage, modules = "continued", ""
+    if numbers.get("module"):
+        stage = "extension"
+        modules = f", modules of {100 * numbers['module']['share']:.1f} % of a layer"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{share}.",
+            f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{modules}.",
             width="stretch",
         )
         address = {"pretraining_model": artifact.name, "pretraining_stage": stage, **here()}

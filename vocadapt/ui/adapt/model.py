@@ -36,7 +36,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     numbers = artifact.manifest.numbers
     columns[0].metric("Tokens added", count(numbers["added"]))
     columns[1].metric("Tokens in total", count(numbers["tokens_after"]))
-    draw_metric(columns[2], "Made in", duration(artifact.manifest.seconds), numbers["preset"])
+    draw_metric(columns[2], "Created in", duration(artifact.manifest.seconds), numbers["preset"])
     pickers.stale_note(artifact, workspace)
     extension.next_step(artifact)
     if numbers.get("verdict") == "chance":
@@ -58,7 +58,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
         _download(workspace, artifact)
     with right:
         certificate(record.get("certificate"), str(record.get("certified", "")))
-        departures(numbers)
+        deviations(numbers)
     export.details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
@@ -75,7 +75,7 @@ def _download(workspace: Workspace, artifact: Artifact) -> None:
         on_click="ignore",
         icon=":material/folder_zip:",
         key="get_zip",
-        help=("Downloads weights, both tokenizers, record and model card; packed when you click."),
+        help="Downloads weights, both tokenizers, record and model card; packed when you click.",
     )
 
 
@@ -97,25 +97,25 @@ def certificate(found: dict[str, Any] | None, when: str = "") -> None:
         st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")
 
 
-def departures(numbers: Mapping[str, Any]) -> None:
-    """Show how often the tokenizer departs from the exact-word rule, if it was counted."""
+def deviations(numbers: Mapping[str, Any]) -> None:
+    """Show how often the tokenizer deviates from the exact-word rule, if it was counted."""
     of = numbers.get("added_occurrences")
-    if why := numbers.get(NOT_COUNTED):
-        st.markdown(f":small[Departures from the exact-word rule were not counted: {plain(why)}.]")
+    why = numbers.get(NOT_COUNTED)
+    if why:
+        st.markdown(f":small[Deviations from the exact-word rule were not counted: {plain(why)}.]")
     if of and not numbers["departures"]:
         st.markdown(
             f":small[All {count(of)} occurrences of added words in the text are tokenized by"
             " the exact-word rule.]"
         )
     elif of:
-        share = fraction(numbers["departures"] / of)
-        beside = (
+        frequency = (
             f"{count(numbers['departures'])}, against {count(of)} occurrences of added words"
-            f" ({share})"
+            f" ({fraction(numbers['departures'] / of)})"
         )
         st.markdown(
             ":small[Whitespace-separated strings tokenized differently from the exact-word"
-            f" rule: {beside}. There an added word is not a single token (for example, next to"
+            f" rule: {frequency}. There an added word is not a single token (for example, next to"
             " `_`) or is produced inside a word (next to ®).]"
         )
 
@@ -123,17 +123,14 @@ def departures(numbers: Mapping[str, Any]) -> None:
 def before_and_after(artifact: Artifact, example: str) -> None:
     """Draw the tokenization of a text before and after adaptation."""
     text = st.text_input("Tokenize a text", value=example, key=f"cut_{artifact.name}")
-    before, after = (
-        cache.model_of(str(folder)) for folder in (artifact.folder / BASE, artifact.folder)
-    )
+    before = cache.model_of(str(artifact.folder / BASE))
+    after = cache.model_of(str(artifact.folder))
     name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
     st.markdown(f":small[before · {plain(name)}]")
     markup.token_chips(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")
-    encoded = encode(after.fast_tokenizer, text, add_special_tokens=False)
-    markup.token_chips(
-        encoded.tokens, {token for token in encoded.tokens if token not in before.vocabulary}
-    )
+    tokens = encode(after.fast_tokenizer, text, add_special_tokens=False).tokens
+    markup.token_chips(tokens, {token for token in tokens if token not in before.vocabulary})
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

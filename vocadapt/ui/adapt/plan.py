@@ -1,10 +1,10 @@
-"""Parts of the page Adapt: the recipe form, its inputs, and the plan before anything is made."""
+"""Parts of the page Adapt: the recipe form, its inputs, and the plan."""
 
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from vocadapt.lab.reports.pretraining import list_pretrained_models
+from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import Recipe
@@ -44,7 +44,9 @@ class Chosen:
             found["vectors"] = (str(self.vectors.folder),)
         if self.target:
             found["target"] = (str(cache.model_of(self.target).path),)
-        return found | ({"text": (str(self.corpus.folder),)} if self.corpus else {})
+        if self.corpus:
+            found["text"] = (str(self.corpus.folder),)
+        return found
 
     @property
     def wish(self) -> str:
@@ -60,19 +62,18 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     name = st.selectbox("Preset", list(PRESETS), key="adapt_preset", bind="query-params")
     recipe = PRESETS[name]
     st.markdown(f":small[{recipe.about}]")
-    vectors, text = (
-        _source(workspace, recipe, "vectors"),
-        ("text" if "text" in recipe.needs else "counts"),
+    text = "text" if "text" in recipe.needs else "counts"
+    vectors, corpus = (
+        _pick_input(workspace, recipe, "vectors"),
+        _pick_input(workspace, recipe, text),
     )
-    corpus = _source(workspace, recipe, text)
-    if ("vectors" in recipe.needs and vectors is None) or (text in recipe.needs and corpus is None):
+    given = {"vectors": vectors, text: corpus}
+    if any(need in recipe.needs and artifact is None for need, artifact in given.items()):
         return None
-    model = pickers.pick_model(
-        workspace,
-        "adapt_model",
-        default=pickers.model_behind(vectors, workspace) if vectors else None,
-    )
-    target = None
+    default, target = None, None
+    if vectors:
+        default = pickers.model_behind(vectors, workspace)
+    model = pickers.pick_model(workspace, "adapt_model", default=default)
     if "target" in recipe.needs:
         target = pickers.pick_target(workspace, model, "adapt_target")
         if not target:
@@ -81,19 +82,24 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
                 "This preset adopts another model's vocabulary: select it above.",
             )
             return None
-    recipe = _with_options(recipe, vectors, model) if vectors else extension.options(recipe, model)
+    if vectors:
+        recipe = _choose_vector_options(recipe, vectors, model)
+    else:
+        recipe = extension.options(recipe, model)
     if recipe.makes_embeddings:
         rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
         recipe = replace(recipe, rows=rows)
     if recipe.further.stage:
-        if view.headless(pickers.shown_model(model), cache.model_of(model)):
+        opened = cache.model_of(model)
+        if not has_mlm_head(opened):
+            view.explain_missing_head(pickers.shown_model(model), opened)
             return None
-        training = view.fitted(recipe.further.training, cache.model_of(model))
+        training = view.fit_length(recipe.further.training, opened)
         recipe = replace(recipe, further=replace(recipe.further, training=training))
     return Chosen(recipe, model, vectors, target, corpus)
 
 
-NEEDED = {  # need → kind of artifact, its widget, and what to say where there is none
+NEEDED = {  # need → kind of artifact, label, and the message if there is none
     "vectors": (
         "vectors",
         "Word vectors",
@@ -108,7 +114,7 @@ NEEDED = {  # need → kind of artifact, its widget, and what to say where there
         "corpora",
         "Text",
         "There is no text to count tokens in yet.",
-        ("This preset uses token frequencies in a text of your domain: import one first."),
+        "This preset uses token frequencies in a text of your domain: import one first.",
     ),
     "text": (
         "corpora",
@@ -119,7 +125,7 @@ NEEDED = {  # need → kind of artifact, its widget, and what to say where there
 }
 
 
-def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
+def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
     """Show the picker of an input, or a message if there is none."""
     if need not in recipe.needs:
         return None
@@ -131,16 +137,14 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
     return None
 
 
-def _with_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
+def _choose_vector_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
     """Draw the options for word vectors: maximum number of words, tokenizer mode and alignment;
     return the recipe.
     """
-    bounds, help = (
-        limits(recipe.vocabulary, "max_added"),
-        (
-            "Maximum number of words to add, most frequent first. Empty: all words that the model"
-            " lacks."
-        ),
+    bounds = limits(recipe.vocabulary, "max_added")
+    help = (
+        "Maximum number of words to add, most frequent first. Empty: all words that the model"
+        " lacks."
     )
     cap = optional_number(
         "Max added words",
@@ -159,7 +163,9 @@ def _with_options(recipe: Recipe, vectors: Artifact, model: str) -> Recipe:
     recipe = replace(
         recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode)
     )
-    return replace(recipe, alignment=_map_for(vectors, model)) if recipe.needs_alignment else recipe
+    if recipe.needs_alignment:
+        recipe = replace(recipe, alignment=_pick_alignment(vectors, model))
+    return recipe
 
 
 def plan(workspace: Workspace, chosen: Chosen) -> None:
@@ -167,7 +173,7 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
-    plan_figures(found, cache.model_of(chosen.model).dim)
+    plan_metrics(found, cache.model_of(chosen.model).dim)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         extension.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     added_words(found)
@@ -194,8 +200,8 @@ def training_cost(workspace: Workspace, chosen: Chosen) -> None:
         )
 
 
-def plan_figures(plan: VocabularyPlan, dim: int) -> None:
-    """Draw the figures of a plan: added, removed and left-out tokens, and parameters."""
+def plan_metrics(plan: VocabularyPlan, dim: int) -> None:
+    """Draw the numbers of added, removed and excluded tokens, and the parameters."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
     draw_metric(columns[0], "Tokens added", count(len(plan.added)), before)
@@ -207,10 +213,10 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
             f"{count(len(plan.tokens))} tokens after",
         )
     else:
-        left_out = sum(len(words) for words in plan.left_out.values())
+        excluded = sum(len(words) for words in plan.left_out.values())
         columns[1].metric(
-            "Left out",
-            count(left_out),
+            "Excluded",
+            count(excluded),
             help="Number of candidates that the model lacks and that are not added.",
         )
     columns[2].metric(
@@ -219,10 +225,10 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
         help="Number of old tokens that are kept and get a new embedding.",
     )
     parameters, size = growth(plan, dim)
-    said = "Parameters added" if parameters >= 0 else "Parameters saved"
-    draw_metric(columns[3], said, count(abs(parameters)), megabytes(abs(size)))
+    label = "Parameters added" if parameters >= 0 else "Parameters saved"
+    draw_metric(columns[3], label, count(abs(parameters)), megabytes(abs(size)))
     for why, words in plan.left_out.items():
-        draw_note(f"{count(len(words))} left out: {why}")
+        draw_note(f"{count(len(words))} excluded: {why}")
     if plan.note:
         st.warning(plain(plan.note), icon=":material/info:")
     if plan.unreachable:
@@ -244,17 +250,17 @@ def added_words(plan: VocabularyPlan) -> None:
     """Draw the added words, their wordpieces before, and their counts if known."""
     if not plan.added:
         return
-    known = any(word.count is not None for word in plan.added)
-    occurrences = (
-        "as a whole word" if plan.settings.kind == "extend" else "occurrences"
-    )  # a wordpiece stands in other words, too
+    table: dict[str, list[object]] = {
+        "new token": [word.token for word in plan.added],
+        "wordpieces before": [" ".join(word.pieces) for word in plan.added],
+        "tokens before": [len(word.pieces) for word in plan.added],
+    }
+    if any(word.count is not None for word in plan.added):
+        # A wordpiece also occurs in other words; the counts of `extend` are of whole words.
+        header = "as a whole word" if plan.settings.kind == "extend" else "occurrences"
+        table[header] = [word.count for word in plan.added]
     draw_table(
-        {
-            "new token": [word.token for word in plan.added],
-            "wordpieces before": [" ".join(word.pieces) for word in plan.added],
-            "pieces": [len(word.pieces) for word in plan.added],
-            **({occurrences: [word.count for word in plan.added]} if known else {}),
-        },
+        table,
         height=330,
         key="added",
         column_config={
@@ -264,7 +270,7 @@ def added_words(plan: VocabularyPlan) -> None:
     )
 
 
-def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
+def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
     offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
     with mistakes.shown():
@@ -274,15 +280,11 @@ def _map_for(vectors: Artifact, model: str) -> AlignmentSettings:
             cache.anchors_of(vectors, model),
             {},
         )
-    few = AlignmentSettings() not in offered.values()
-    about = (
-        (
+    help = "Selects the alignment method. The default is that of Poerner et al. 2020."
+    if AlignmentSettings() not in offered.values():
+        help = (
             "Selects the alignment method. There are too few anchors for the default, least"
             " squares (Poerner et al. 2020)."
         )
-        if few
-        else "Selects the alignment method. The default is that of Poerner et al. 2020."
-    )
-    return offered[
-        pickers.pick_name("Method", list(offered), "adapt_method", next(iter(offered)), help=about)
-    ]
+    first = next(iter(offered))
+    return offered[pickers.pick_name("Method", list(offered), "adapt_method", first, help=help)]

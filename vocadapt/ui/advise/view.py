@@ -32,7 +32,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
-SPEED = 17e6  # bytes of text a second on a 2.5 GHz core
+SPEED = 17e6  # bytes of text per second on a 2.5 GHz core
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
     "words added": "Number of words that the model lacks and that would be added.",
@@ -54,18 +54,18 @@ COLUMNS = {
 
 
 def pick_task(workspace: Workspace) -> Path | None:
-    """Ask for a task file, by upload or by path."""
-    chosen = st.session_state.get("task_path") or next(
-        iter(st.session_state.get("task_files", [])), ""
-    )
-    label = f"Task: {plain(Path(chosen).name[:30])}" if str(chosen).strip() else "Task file"
+    """Show the picker of a task file, by upload or by path; return the file."""
+    label, uploaded = "Task file", st.session_state.get("task_files") or [""]
+    chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
+    if chosen:
+        label = f"Task: {plain(Path(chosen).name[:30])}"
     with st.popover(
         label,
         icon=":material/label:",
-        help=("Optional: also reports how the entity words are tokenized."),
+        help="Optional: also reports how the entity words are tokenized.",
     ):
         st.markdown(
-            ":small[A word, a tab and a tag (O, B, I, or typed) on each line; a blank line between"
+            ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line between"
             " sentences.]"
         )
         files = intake.files_from(workspace, "task", TASK_TYPES, several=False)
@@ -73,59 +73,61 @@ def pick_task(workspace: Workspace) -> Path | None:
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
             st.rerun()
-    return files[0] if files else None
+    if not files:
+        return None
+    return files[0]
 
 
-def not_counted(corpus: Artifact, name: str) -> bool:
+def offer_to_count(corpus: Artifact, name: str) -> bool:
     """Show that the text has no counts for this model and a time estimate; return whether counting
     was requested.
     """
     text = read_corpus([corpus.folder])
     size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
-    sampled = part.settings != text.settings
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
         st.markdown(
             f"**{plain(corpus.name)} has no word counts for {plain(pickers.shown_model(name))}"
             " yet.**"
         )
-        share = (
-            (
+        about = (
+            f"About {megabytes(size)} of text, about {format_estimate_bold(seconds)}, on this page;"
+            " the counts are kept."
+        )
+        if part.settings != text.settings:
+            about += (
                 f" It is large: a random sample of {fraction(part.settings.sample)} of its lines"
                 " is counted."
             )
-            if sampled
-            else ""
-        )
-        about = format_estimate_bold(seconds)
-        st.markdown(
-            f"About {megabytes(size)} of text, about {about}, on this page; the counts are"
-            f" kept.{share}"
-        )
+        st.markdown(about)
         return st.button(
             "Count and advise", type="primary", icon=":material/calculate:", key="count"
         )
 
 
-def verdict(asked: AdviceReport) -> None:
+def verdict(report: AdviceReport) -> None:
     """Draw the verdict and the findings behind it."""
-    if asked.advice.verdict == "adapt":
-        st.success(f"**{_said(asked.advice.sentence)}**", icon=":material/check_circle:")
+    if report.advice.verdict == "adapt":
+        st.success(f"**{_format_numbers(report.advice.sentence)}**", icon=":material/check_circle:")
     else:
-        st.warning(f"**{_said(asked.advice.sentence)}**", icon=":material/do_not_disturb_on:")
-    for found in asked.advice.findings:
+        st.warning(
+            f"**{_format_numbers(report.advice.sentence)}**", icon=":material/do_not_disturb_on:"
+        )
+    for found in report.advice.findings:
         mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
-        st.markdown(f"{mark} {_said(found.says)} :small[:gray[{_said(found.why)}]]")
+        st.markdown(
+            f"{mark} {_format_numbers(found.says)} :small[:gray[{_format_numbers(found.why)}]]"
+        )
 
 
-def _said(text: str) -> str:
+def _format_numbers(text: str) -> str:
     """Format the numbers of a sentence as the pages do."""
     return plain(THOUSANDS.sub(NARROW, text))
 
 
-def headline(asked: AdviceReport) -> None:
+def headline(report: AdviceReport) -> None:
     """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
-    shown, columns = asked.advice.figures, st.columns(5)
+    shown, columns = report.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW)
     interval = (
         f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
@@ -134,13 +136,13 @@ def headline(asked: AdviceReport) -> None:
         (
             "Split words",
             shown.corpus.share,
-            _of(shown.corpus),
+            _describe_words(shown.corpus),
             ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
         (
             "Split entity words",
             shown.task.share if shown.task else None,
-            _of(shown.task),
+            _describe_words(shown.task),
             "Fraction of the words inside entities of the task file that the model splits.",
         ),
         (
@@ -174,13 +176,11 @@ def headline(asked: AdviceReport) -> None:
         draw_metric(column, label, text, note, help=help_)
 
 
-def _of(statistics: TokenizationStatistics | None) -> str:
+def _describe_words(statistics: TokenizationStatistics | None) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
-    return (
-        f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
-        if statistics
-        else "no task file given"
-    )
+    if statistics is None:
+        return "no task file given"
+    return f"n = {count(statistics.words)}, distinct {fraction(statistics.share_distinct)}"
 
 
 def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
@@ -200,27 +200,27 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
-    """A card for each recipe, with its command line and the way to the Adapt page."""
+def recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
+    """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
     vectors = _vectors_of(corpus, workspace, model)
-    for column, recipe in zip(
-        st.columns(len(asked.advice.recipes)), asked.advice.recipes, strict=True
-    ):
+    columns = st.columns(len(report.advice.recipes))
+    for column, recipe in zip(columns, report.advice.recipes, strict=True):
         with column, st.container(border=True, height="stretch"):
             st.markdown(
                 f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
                 f" :green[**{count(recipe.max_added)} words**]"
             )
-            st.markdown(
-                f":small[{f'Alignment: {methods.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]"
-            )
+            about = plain(recipe.about)
+            if recipe.map:
+                about = f"Alignment: {methods.label(recipe.map)}. {about}"
+            st.markdown(f":small[{about}]")
             if vectors:
                 st.page_link(
                     "pages/vocabulary/adapt.py",
                     label="Set up on the Adapt page",
                     icon=":material/arrow_forward:",
-                    query_params=_prefilled(recipe, vectors),
+                    query_params=_adapt_address(recipe, vectors),
                 )
             draw_command(build_adapt_command(recipe, model))
     first = lab.build_training_command([corpus.folder], model)
@@ -234,29 +234,30 @@ def recipes(asked: AdviceReport, corpus: Artifact, workspace: Workspace, model: 
     draw_command(first)
 
 
-def pieces_chart(asked: AdviceReport) -> None:
+def length_chart(report: AdviceReport) -> None:
     """Draw the distribution of tokens per word, for text and task entities."""
     st.subheader("Tokens per word")
-    shown = asked.advice.figures
-    shares = {"words of the text": shown.corpus.shares()}
+    shown = report.advice.figures
+    fractions = {"words of the text": shown.corpus.shares()}
+    sizes = f"{count(shown.corpus.words)} of the text"
     if shown.task:
-        shares["words in the task's entities"] = shown.task.shares()
-    draw_figure(figures.plot_wordpieces_per_word(shares), "pieces")
-    of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
-    draw_note(f"Running words with a letter: {count(shown.corpus.words)} of the text{of_task}.")
+        fractions["words in the task's entities"] = shown.task.shares()
+        sizes += f", {count(shown.task.words)} entity words"
+    draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
+    draw_note(f"Running words with a letter: {sizes}.")
 
 
-def most_cut(asked: AdviceReport) -> None:
+def most_frequent_split_words(report: AdviceReport) -> None:
     """Draw the most frequent split words."""
-    words = asked.advice.split_words
+    words = report.advice.split_words
     st.subheader("Most frequent split words")
     table: dict[str, list[object]] = {
         "word": [markup.escape_invisible(word.word) for word in words],
         "occurrences": [word.count for word in words],
-        "pieces": [len(word.pieces) for word in words],
+        "tokens": [len(word.pieces) for word in words],
         "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in words],
     }
-    if asked.task:
+    if report.task:
         table["in entities"] = [word.task_count for word in words]
     text = st.column_config.TextColumn()
     draw_table(
@@ -267,7 +268,7 @@ def most_cut(asked: AdviceReport) -> None:
     )
 
 
-def gains(asked: AdviceReport) -> None:
+def gains(report: AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
     st.subheader("Gains and costs of adding words")
     rows = [
@@ -284,7 +285,7 @@ def gains(asked: AdviceReport) -> None:
             "–" if g.bytes is None else megabytes(g.bytes),
             fraction(g.model_share),
         )
-        for g in asked.advice.figures.gains
+        for g in report.advice.figures.gains
     ]
     table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
     config = {
@@ -294,41 +295,43 @@ def gains(asked: AdviceReport) -> None:
     draw_table(table, key="gains", column_config=config)
 
 
-def details(asked: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
-    """Draw Details & export of the advice."""
+def details(report: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
+    """Draw the folded block of the advice."""
     with open_details():
         st.markdown("The same advice in a terminal")
         draw_command(lab.build_advise_command([corpus.folder], model, task))
-        shown, kept = asked.advice.figures, "kept in the workspace" if asked.kept else "counted now"
+        shown, kept = report.advice.figures, "counted now"
+        if report.kept:
+            kept = "kept in the workspace"
         st.markdown(
             f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
-            f" {duration(asked.seconds)}."
+            f" {duration(report.seconds)}."
         )
-        answer = strict_json.dumps(lab.build_answer(asked, [corpus.folder], model), indent=1)
+        answer = strict_json.dumps(lab.build_answer(report, [corpus.folder], model), indent=1)
         words = tsv(
             ("word", "occurrences", "pieces"),
-            [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.split_words],
+            [(w.word, w.count, " ".join(w.pieces)) for w in report.advice.split_words],
         )
-        draw_downloads({"advice.json": answer, "cut-words.tsv": words})
+        draw_downloads({"advice.json": answer, "split-words.tsv": words})
 
 
 def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
     """Return the newest word vectors trained on this text for this model."""
-    fitting = (
-        found
-        for found in workspace.artifacts("vectors")
-        if (text := found.manifest.inputs.get("text"))
-        and text.paths == (f"corpora/{corpus.name}",)
-        and pickers.model_behind(found, workspace) == model
-    )
-    return next(fitting, None)
+    for found in workspace.artifacts("vectors"):
+        text = found.manifest.inputs.get("text")
+        same_text = text is not None and text.paths == (f"corpora/{corpus.name}",)
+        if same_text and pickers.model_behind(found, workspace) == model:
+            return found
+    return None
 
 
-def _prefilled(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
-    """The address of the Adapt page with the recipe filled in; a chosen workspace stays in it."""
+def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
+    """Return the address of the page Adapt with the recipe filled in, in the same workspace."""
     chosen = {
         "adapt_vectors": vectors.name,
         "adapt_preset": recipe.preset,
         "adapt_cap": str(recipe.max_added),
     }
-    return here() | chosen | ({"adapt_method": methods.label(recipe.map)} if recipe.map else {})
+    if recipe.map:
+        chosen["adapt_method"] = methods.label(recipe.map)
+    return here() | chosen

@@ -20,13 +20,11 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
 
-NOTHING = 0.02  # of two shares: untrained gates of the demo's exBERT are .013 apart
+NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
 
 def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
-    """Choose an exBERT of the workspace and a text; on the press its gates are read, and drawn by
-    layer and kind of token.
-    """
+    """Show the pickers of an exBERT of the workspace and a text; draw its gates after a click."""
     able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
@@ -52,63 +50,54 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
                 width=150,
             )
         )
-        pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
+        pressed = st.button("Measure gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:
-        st.session_state["gates_read"] = (key, _read(model, corpus, lines))
+        st.session_state["gates_read"] = (key, _measure(model, corpus, lines))
     read, found = st.session_state.get("gates_read", ((), None))
     if read != key:
         return
-    drawn(found)
-    command = [
-        *PROGRAM,
-        "gates",
-        "--model",
-        str(model.folder),
-        "--corpus",
-        str(corpus.folder),
-        "--lines",
-        str(lines),
-    ]
+    draw_gates(found)
+    command = [*PROGRAM, "gates", "--model", str(model.folder), "--corpus", str(corpus.folder)]
+    command += ["--lines", str(lines)]
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         draw_command(shlex.join(command))
 
 
-def drawn(found: GateReport) -> None:
-    """The picture, and what it says in words."""
-    shares = found.shares
-    draw_figure(pretraining.plot_gates(shares), "gate_heat")
-    left_out = (
-        f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
-    )
-    kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
-    read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
+def draw_gates(found: GateReport) -> None:
+    """Draw the gates by layer and kind of token, and compare added tokens with all tokens."""
+    gates = found.shares
+    draw_figure(pretraining.plot_gates(gates), "gate_heat")
+    read = f"{count(found.lines)} of {count(found.of)} lines"
+    if gates.too_long:
+        read += f"; {count(gates.too_long)} windows were too long for the model"
+    kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in gates.kinds if kind in KINDS)
     draw_note(
-        f"Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before"
-        f" training the weight was about {fraction(found.start)} overall, in single cells up"
-        " to .1 away."
+        f"Means over {count(gates.counts[-1])} tokens of {read}. {kinds}. Before"
+        f" training the weight was about {fraction(found.start)} overall; single cells differed"
+        " by up to .1."
     )
-    if "added" in shares.kinds:
-        place = shares.kinds.index("added")
-        st.markdown(
-            listening(float(shares.means[:, place].mean()), float(shares.means[:, -1].mean()))
-        )
+    if "added" in gates.kinds:
+        place = gates.kinds.index("added")
+        added, overall = gates.means[:, place].mean(), gates.means[:, -1].mean()
+        st.markdown(compare_added(float(added), float(overall)))
 
 
-def listening(added: float, all: float) -> str:
-    """What the extension's share at added tokens and at all tokens says; shares as near as
-    untrained ones are no difference.
-    """
-    told = [fraction(share) for share in (added, all)]
-    listens = "about as much" if abs(added - all) < NOTHING else "more" if added > all else "less"
+def compare_added(added: float, overall: float) -> str:
+    """Compare the mean gate of added tokens with that of all tokens in a sentence."""
+    verdict = "less"
+    if abs(added - overall) < NEGLIGIBLE:
+        verdict = "about as much"
+    elif added > overall:
+        verdict = "more"
     return (
-        f"Over all layers the extension's weight is **{told[0]}** for added tokens and"
-        f" {told[1]} for all tokens: added tokens use the extension {listens}."
+        f"Over all layers the extension's weight is **{fraction(added)}** for added tokens and"
+        f" {fraction(overall)} for all tokens: added tokens use the extension {verdict}."
     )
 
 
 def _has_gates(artifact: Artifact) -> bool:
-    """Whether a model of the workspace has modules; one that cannot be read has none."""
+    """Return whether a model of the workspace has extension modules; False if it cannot be read."""
     return _modules(str(artifact.folder), artifact.stamp)
 
 
@@ -120,12 +109,12 @@ def _modules(folder: str, stamp: str) -> bool:
         return False
 
 
-def _read(model: Artifact, corpus: Artifact, lines: int) -> GateReport:
-    """Read the gates, and show how far it is."""
-    bar = st.progress(0.0, text="Reading the gates …")
+def _measure(model: Artifact, corpus: Artifact, lines: int) -> GateReport:
+    """Measure the gates of a model on sampled lines, with a progress bar."""
+    bar = st.progress(0.0, text="Measuring the gates …")
 
     def step(fraction: float | None, message: str = "") -> None:
-        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Reading the gates …")
+        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Measuring the gates …")
 
     found = measure_gates_on_text(
         cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step

@@ -20,14 +20,12 @@ STEP = "continued"
 
 
 def running(workspace: Workspace) -> None:
-    """Draw the living jobs of this step, and the newest of those that have ended where it is
-    unfinished, with its way on.
-    """
-    panel.running(workspace, STEP, "pretraining_live", _told)
+    """Draw the running jobs of this step, and the newest ended one if it can be resumed."""
+    panel.running(workspace, STEP, "pretraining_live", _draw_job)
 
 
-def _told(job: Job, status: Status) -> None:
-    """The job that runs: what it is, how far, its held-out loss so far."""
+def _draw_job(job: Job, status: Status) -> None:
+    """Draw a running job: its stage, its progress, and its held-out loss so far."""
     stage = job.spec.settings.further.stage
     line = (
         f"{panel.CHIPS[status.state]} {panel.title(job)} · stage **{stage}** ·"
@@ -38,11 +36,9 @@ def _told(job: Job, status: Status) -> None:
     if not curve.points:
         return
     first, last = curve.points[0].loss, curve.points[-1].loss
-    pace = (
-        f" · **{count(round(curve.tokens_per_second))}** wordpieces a second"
-        if curve.tokens_per_second
-        else ""
-    )
+    pace = ""
+    if curve.tokens_per_second:
+        pace = f" · **{count(round(curve.tokens_per_second))}** wordpieces per second"
     st.markdown(
         f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
         f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
@@ -51,7 +47,8 @@ def _told(job: Job, status: Status) -> None:
     if len(curve.points) > 1:
         figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
         draw_figure(figure, f"held_out_{job.id}")
-    if kept := list_intermediate_models(job.folder / CHECKPOINT):
+    kept = list_intermediate_models(job.folder / CHECKPOINT)
+    if kept:
         st.markdown(
             f":small[{len(kept)} saved during training; fine-tuning can already use the last:"
             f" {plain(str(kept[-1]))}]"

@@ -17,11 +17,11 @@ from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame.address import here
 
 FINETUNE = "pages/train/finetune.py"
-FIRST = 4  # curves that are drawn before others are asked for
+FIRST = 4  # curves drawn by default
 
 
-def result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedModel:
-    """The model that is looked at: its figures, what moved, the way to fine-tuning."""
+def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedModel:
+    """Show the picker of pretrained models and the figures of the selected one; return it."""
     pick, link = st.columns([2.2, 1], vertical_alignment="bottom")
     with pick:
         artifact = pickers.pick(
@@ -30,34 +30,28 @@ def result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedM
             "pretraining_pretrained",
             newest=True,
         )
-    looked_at = next(one for one in made if one.name == artifact.name)
+    selected = next(one for one in made if one.name == artifact.name)
     address = {"finetune_models": artifact.name, **here()}
     link.page_link(
         FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address
     )
     pickers.stale_note(artifact, workspace)
-    figures(looked_at)
-    return looked_at
+    figures(selected)
+    return selected
 
 
 def figures(one: PretrainedModel) -> None:
-    """Loss per character before and after, what moved, how much was read and how fast."""
+    """Draw the loss per character before and after, the trained parameters, the tokens, and the time."""
     numbers = one.numbers
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
-    called = numbers.get("loss_change", {}).get("verdict") in (
-        LOWER,
-        HIGHER,
-        None,
-    )  # None: a report without a verdict
     columns = st.columns(5)
-    columns[0].metric(
-        "Held-out loss",
-        f"{fraction(loss['before'])} → {fraction(loss['after'])}",
-        f"{100 * change:+.1f} %",
-        delta_color="inverse" if called else "off",
-        delta_arrow="auto" if called else "off",
-    )
+    before_after = f"{fraction(loss['before'])} → {fraction(loss['after'])}"
+    verdict = numbers.get("loss_change", {}).get("verdict")
+    if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
+        columns[0].metric("Held-out loss", before_after, f"{100 * change:+.1f} %", "inverse")
+    else:
+        draw_metric(columns[0], "Held-out loss", before_after, f"{100 * change:+.1f} %")
     draw_metric(columns[1], "Stage", numbers["stage"], plain(one.model) or None)
     draw_metric(
         columns[2],
@@ -74,19 +68,17 @@ def figures(one: PretrainedModel) -> None:
         duration(numbers["seconds"]),
         f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
     )
-    if "loss_change" in numbers:  # reports of older trainings have none
+    if "loss_change" in numbers:  # missing in reports of older trainings
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
-    if rounding := describe_rounding(numbers):
+    rounding = describe_rounding(numbers)
+    if rounding:
         st.markdown(rounding)
-    too_long = numbers.get("held_out_too_long", 0)
-    left_out = (
-        f" {count(too_long)} windows of these lines were too long for the model and left out."
-        if too_long
-        else ""
-    )
+    excluded, too_long = "", numbers.get("held_out_too_long", 0)
+    if too_long:
+        excluded = f" Excluded: {count(too_long)} windows that were too long for the model."
     draw_note(
         f"Loss in nats per character on {count(numbers['held_out_words'])} masked"
-        f" words of held-out lines, before and after training.{left_out} A unigram model gets"
+        f" words of held-out lines, before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
         " vocabularies; lower is better."
     )
@@ -98,19 +90,18 @@ def figures(one: PretrainedModel) -> None:
             st.code("\n".join(one.kept), language=None, wrap_lines=True)
 
 
-def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
-    """The held-out loss of several models as it fell, against what they read or how long they took;
-    and all in a table.
-    """
+def curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> None:
+    """Draw the held-out loss of several models against wordpieces or time, and the table of all."""
     st.subheader("Loss curves")
     able = [one for one in made if one.curve.points]
     if able:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            first = dict.fromkeys([looked_at.name, *(one.name for one in able)])
+            names = [one.name for one in able]
+            selected_first = sorted(names, key=selected.name.__ne__)
             drawn = st.multiselect(
                 "Models",
-                [one.name for one in able],
-                [name for name in first if name in {one.name for one in able}][:FIRST],
+                names,
+                selected_first[:FIRST],
                 key="pretraining_curves",
                 bind="query-params",
             )
@@ -125,26 +116,21 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:
             lines = {name: one.curve for name, one in shown.items()}
-            figure = pretraining.plot_held_out_losses(
-                lines, str(against), among=[one.name for one in able]
-            )
+            figure = pretraining.plot_held_out_losses(lines, str(against), among=names)
             draw_figure(figure, "held_out_losses")
-            asked_note(list(shown.values()))
+            windows_note(list(shown.values()))
     table(made)
 
 
-def asked_note(shown: Sequence[PretrainedModel]) -> None:
-    """How many windows the points ask; and whether the models were asked the same."""
-    said = ", ".join(
-        dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown)
-    )
-    sampled = any(one.curve.asked < one.curve.of for one in shown)
-    few = (
-        " Close models may rank differently on all windows; the table shows the loss on all."
-        if sampled
-        else ""
-    )
-    draw_note(f"Each point uses {said} held-out windows; evaluation time is not counted.{few}")
+def windows_note(shown: Sequence[PretrainedModel]) -> None:
+    """State on how many windows the points were measured, and warn if models had different ones."""
+    sizes = dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown)
+    note = f"Each point uses {', '.join(sizes)} held-out windows; evaluation time is not counted."
+    if any(one.curve.asked < one.curve.of for one in shown):
+        note += (
+            " Close models may rank differently on all windows; the table shows the loss on all."
+        )
+    draw_note(note)
     if not have_same_masked_tokens(shown):
         st.warning(
             (
@@ -156,7 +142,7 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
 
 
 def table(made: Sequence[PretrainedModel]) -> None:
-    """All pretrained models, newest first."""
+    """Draw the table of all pretrained models, newest first."""
     rows = [(one, one.numbers, one.numbers["loss_per_character"]) for one in made]
     draw_table(
         {
@@ -184,7 +170,7 @@ def table(made: Sequence[PretrainedModel]) -> None:
 
 
 def details(one: PretrainedModel) -> None:
-    """Settings, the command line, downloads."""
+    """Draw the folded block: settings, command and downloads."""
     header = ("step", "wordpieces", "seconds", "held-out loss per character")
     rows: list[tuple[object, ...]] = [
         (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points

@@ -31,7 +31,7 @@ from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
-BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
+BYTES = 5  # of text per wordpiece: an estimate for a text that was not counted
 BUDGETS = ("epochs", "tokens", "hours")
 HELP = {
     "model": "Selects a model of this workspace, or type a folder or hub name.",
@@ -55,8 +55,8 @@ HELP = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """A pretraining as the form has it: the model by the name it is shown under, its place, the
-    text, the settings.
+    """A pretraining as set up in the form: the model's label, its folder or hub name, the text, the
+    settings.
     """
 
     label: str
@@ -71,7 +71,7 @@ class Wanted:
 
     @property
     def spec(self) -> Spec:
-        """The step."""
+        """The step and its inputs."""
         place = str(cache.model_of(self.model).path)
         return Spec(
             "continued",
@@ -81,14 +81,15 @@ class Wanted:
 
 
 def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
-    """The widgets; None for a model that cannot be pretrained, and the page says why."""
+    """Draw the form; return None, with a message, for a model that cannot be pretrained."""
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         label, place = choose_model(workspace)
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
     model = cache.model_of(place)
-    about_model(model)
-    if headless(label, model):
+    describe_model(model)
+    if not has_mlm_head(model):
+        explain_missing_head(label, model)
         return None
     stages = list_stages(model)
     with right:
@@ -106,10 +107,8 @@ def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     return Wanted(label, place, corpus, settings(stage, model))
 
 
-def headless(label: str, model: LanguageModel) -> bool:
-    """Whether a model lacks the head that pretraining asks; the page then says so."""
-    if has_mlm_head(model):
-        return False
+def explain_missing_head(label: str, model: LanguageModel) -> None:
+    """State that a model lacks the head that pretraining needs, and the remedy."""
     pickers.nothing_yet(
         f"{plain(label)} has no masked-language-model head, which pretraining needs.",
         (
@@ -118,11 +117,10 @@ def headless(label: str, model: LanguageModel) -> bool:
             " first."
         ),
     )
-    return True
 
 
 def choose_model(workspace: Workspace) -> tuple[str, str]:
-    """Ask which model. The name it is shown under, and its folder or hub name."""
+    """Show the picker of models; return the label of the selected one, and its folder or hub name."""
     offered = pickers.models_to_train(workspace)
     place = pickers.pick_open(
         workspace, "Model", offered, "pretraining_model", next(iter(offered)), help=HELP["model"]
@@ -130,8 +128,8 @@ def choose_model(workspace: Workspace) -> tuple[str, str]:
     return label_of(place, offered), place
 
 
-def about_model(model: LanguageModel) -> None:
-    """What the model is, in a line: plain or exBERT."""
+def describe_model(model: LanguageModel) -> None:
+    """Draw a line about a model: plain or exBERT, and its layers."""
     size, layers = ModuleSize.beside(model.config), model.config.get("num_hidden_layers", "?")
     kind = "a plain model, without extension modules"
     if is_extended(model.config):
@@ -140,19 +138,19 @@ def about_model(model: LanguageModel) -> None:
     draw_note(f"{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}")
 
 
-def fitted(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
-    """Settings whose blocks are no longer than the model reads."""
+def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
+    """Return the settings with blocks no longer than the model's maximum length."""
     return replace(usual, length=min(usual.length, positions_of(model)))
 
 
 def positions_of(model: LanguageModel) -> int:
-    """How many wordpieces a model reads at most."""
+    """Return the maximum number of tokens that a model reads."""
     return int(model.config.get("max_position_embeddings", 512))
 
 
 def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
-    """Widgets of the budget and of every setting, those of the preset filled in; no block is longer
-    than the model reads.
+    """Draw the widgets of the budget and of all settings, filled with those of the preset; return
+    the settings.
     """
     nsp = model.architecture.endswith("ForPreTraining")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -165,7 +163,7 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
                 width=150,
             )
         )
-        usual = fitted(PRETRAINING_PRESETS[preset].settings, model)
+        usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
         budget = st.segmented_control(
             "Budget",
             list(BUDGETS),
@@ -197,7 +195,7 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
 
 
 def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]:
-    """The widget of a budget; what it gives overrules the preset's."""
+    """Draw the widget of a budget; return its value, which overrides the preset's."""
     key, highest = f"{name}_{preset}", limits(MaskedSettings, name)[1]
     if name == "tokens":
         amount = st.number_input(
@@ -236,7 +234,7 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float 
 def cost(
     workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About"
 ) -> None:
-    """What will be read and how long it will take, and from what that is known."""
+    """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
     found = estimate_pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
@@ -249,44 +247,41 @@ def cost(
 
 
 def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
-    """The number of wordpieces of the text, counted if its words were counted, else estimated
-    from its size.
+    """Return the number of wordpieces of the text, counted if its words were counted, else estimated
+    from its size; and a description.
     """
     word_tokenizer = count_cache.word_tokenizer_of(wanted.model, wanted.label)
     counted = count_cache.figures_of(wanted.corpus, word_tokenizer, wanted.model, workspace.root)
     if counted:
-        return counted.pieces, f"{count(counted.pieces)} of them"
+        return counted.pieces, count(counted.pieces)
     guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES
-    return (
-        guessed,
-        f"some {count(guessed)} of them, by its size: its words were not counted for this model",
-    )
+    return guessed, f"about {count(guessed)}, estimated by its size: its words were not counted"
 
 
 def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str]:
-    """Wordpieces a second: measured in the newest pretraining of this model in this stage, else
-    modeled from its shape.
+    """Return wordpieces per second and their source: measured in the newest pretraining of this
+    model in this stage, else estimated from its size.
     """
     config = cache.model_of(wanted.model).config
     modeled = estimate_pretraining_pace(config, wanted.further.stage, wanted.further.training)
     for one in made:
-        same = one.numbers["stage"] == wanted.further.stage and one.model in (
-            wanted.label,
-            name_of(Path(wanted.model)),
-        )
-        if same and one.numbers.get("tokens_per_second"):
-            return float(one.numbers["tokens_per_second"]), f"measured in {plain(one.name)}"
-    return modeled, "modeled from its layers and width on two cores"
+        same_stage = one.numbers["stage"] == wanted.further.stage
+        same_model = one.model in (wanted.label, name_of(Path(wanted.model)))
+        measured = one.numbers.get("tokens_per_second")
+        if same_stage and same_model and measured:
+            return float(measured), f"measured in {plain(one.name)}"
+    return modeled, "estimated from its layers and width on two cores"
 
 
 def start(workspace: Workspace, wanted: Wanted) -> None:
-    """The name, the button, the queue before it; and the step as a command line."""
+    """Draw the name, the start button, the queue, and the command."""
     target = pickers.name_for(workspace, "models", wanted.wish, "pretrained_name")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
         )
-        if queued := panel.queue_line(workspace):
+        queued = panel.queue_line(workspace)
+        if queued:
             st.markdown(f":gray[{queued}]")
     if pressed:
         panel.start(workspace, wanted.spec, target)

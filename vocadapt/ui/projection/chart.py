@@ -86,7 +86,7 @@ class Standing:
         return False
 
 
-def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
+def choose_look(shown: Shown) -> tuple[bool, int, bool, float]:
     """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
     zoom = st.segmented_control(
         "Zoom",
@@ -143,7 +143,7 @@ def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str]
                 figure(shown, xy, look, number, window=standing.windows[number]),
                 key=key,
                 config=CONFIG,
-                alt=_said(shown, number),
+                alt=_describe(shown, number),
                 selection_mode=("box", "lasso"),
                 on_select=lambda key=key: on_select(key),
             )
@@ -159,7 +159,9 @@ def places_of(shown: Shown, look: Look) -> list[Matrix]:
     two.
     """
     places = [picture.projection.xy for picture in shown.pictures]
-    return [(1 - look.moved) * places[0] + look.moved * places[1]] if look.overlaid else places
+    if not look.overlaid:
+        return places
+    return [(1 - look.moved) * places[0] + look.moved * places[1]]
 
 
 def figure(
@@ -176,8 +178,12 @@ def figure(
     """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
-    height, width = ALONE if len(shown.spaces) == 1 or look.overlaid else PAIR
-    color = COLORS[shown.kinds[round(look.moved) if look.overlaid else number]]
+    height, width = PAIR
+    if len(shown.spaces) == 1 or look.overlaid:
+        height, width = ALONE
+    if look.overlaid:
+        number = round(look.moved)
+    color = COLORS[shown.kinds[number]]
     return plot_projection(
         points,
         Drawing(look.column, color, rings, labels, window, height, width, ink, paper, still),
@@ -188,39 +194,26 @@ def seen(shown: Shown, look: Look, rings: Sequence[Rings], still: bool = False) 
     """Return the visible projection with its highlights on white; two spaces side by side in one
     figure.
     """
-    drawn = [
-        figure(
-            shown,
-            xy,
-            look,
-            number,
-            ringed,
-            _window(shown, look, ringed, xy),
-            "light",
-            regions(shown, look, xy),
-            still,
-        )
-        for number, (xy, ringed) in enumerate(zip(places_of(shown, look), rings, strict=False))
-    ]
-    return (
-        drawn[0]
-        if len(drawn) == 1
-        else plot_side_by_side([space.label for space in shown.spaces], drawn)
-    )
+    drawn = []
+    for number, (xy, ringed) in enumerate(zip(places_of(shown, look), rings, strict=False)):
+        window, labels = _window(shown, look, ringed, xy), regions(shown, look, xy)
+        drawn.append(figure(shown, xy, look, number, ringed, window, "light", labels, still))
+    if len(drawn) == 1:
+        return drawn[0]
+    return plot_side_by_side([space.label for space in shown.spaces], drawn)
 
 
 def regions(shown: Shown, look: Look, xy: Matrix) -> list[tuple[float, float, str]]:
     """Return (x, y, name) of each region in a layout (n, 2); empty if region names are off."""
-    return (
-        [(x, y, escape_invisible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
-        if look.labels
-        else []
-    )
+    if not look.labels:
+        return []
+    return [(x, y, escape_invisible(name)) for x, y, name in shown.map.regions.labels_in(xy)]
 
 
 def _window(shown: Shown, look: Look, rings: Rings, xy: Matrix) -> Window | None:
-    center = () if rings.word is None else np.flatnonzero(shown.map.rows == rings.word)
-    return window_of(xy, look.zoom, center)
+    if rings.word is None:
+        return window_of(xy, look.zoom)
+    return window_of(xy, look.zoom, np.flatnonzero(shown.map.rows == rings.word))
 
 
 def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
@@ -240,7 +233,7 @@ def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
     return escape_names([escape_invisible(word) for word in _words])
 
 
-def _said(shown: Shown, number: int) -> str:
+def _describe(shown: Shown, number: int) -> str:
     """Return the alternative text of the chart for screen readers."""
     settings = shown.map.settings.projection
     return (

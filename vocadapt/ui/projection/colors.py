@@ -17,7 +17,7 @@ from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.projection.sources import Shown
 
 PLAIN = "one color"
-TABLES = f"{UPLOADS}/tables"  # tables of one's own, by token
+TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
 HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
 
 
@@ -35,18 +35,18 @@ def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
     return column
 
 
-def matched(column: Column | None, shown: Shown) -> None:
+def coverage_note(column: Column | None, shown: Shown) -> None:
     """Show how many tokens have a value, if not all do."""
     if column is not None and column.known < len(shown.words):
-        said = (
+        note = (
             f"{count(column.known)} of {count(len(shown.words))} tokens on the projection"
             " have a value"
         )
-        st.markdown(f":small[:violet[{plain(column.name)}: {said}]]")
+        st.markdown(f":small[:violet[{plain(column.name)}: {note}]]")
 
 
-def take_table(workspace: Workspace) -> None:
-    """Form: upload a table of tokens and values, saved in the workspace as a color column."""
+def upload_table(workspace: Workspace) -> None:
+    """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
     st.markdown(
         ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
         " up to eight colors.]"
@@ -111,7 +111,9 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
 
 def _in_text(workspace: Workspace, shown: Shown, text: Artifact) -> Column | None:
     reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
-    return token_columns.frequency(reducer.token_counts[shown.map.rows]) if reducer else None
+    if not reducer:
+        return None
+    return token_columns.frequency(reducer.token_counts[shown.map.rows])
 
 
 def _region(shown: Shown) -> Column:
@@ -147,8 +149,7 @@ def _plan(model: Artifact) -> dict[str, object]:
 def _concerns(model: Artifact, shown: Shown, workspace: Workspace) -> bool:
     """Return whether a projection shows an adapted model or its base model."""
     given = model.manifest.inputs.get("model")
-    known = {
-        model.folder.resolve(),
-        *((workspace.root / path).resolve() for path in (given.paths if given else ())),
-    }
+    known = {model.folder.resolve()}
+    if given:
+        known |= {(workspace.root / path).resolve() for path in given.paths}
     return any(one.opened.folder.resolve() in known for one in shown.spaces)

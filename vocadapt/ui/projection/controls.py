@@ -20,9 +20,9 @@ from vocadapt.ui.projection.sources import Named
 
 AT_ONCE = "PCA (not saved)"
 NONE = "none"
-THESIS = TokenChoice()
-WAYS = ("first", "frequency", "search", "around a word")
-EXAMPLE = "cancer"  # figure 3.6 of the thesis
+PUBLISHED = TokenChoice()
+CHOICES = ("first", "frequency", "search", "around a word")
+EXAMPLE = "cancer"  # Fast 2023, figure 3.6
 HELP = {
     "view": (
         "Selects the projection. PCA is computed immediately; t-SNE and UMAP projections are"
@@ -37,19 +37,18 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     """Show the pickers of a space and an optional second one; return an empty tuple if there is
     none.
 
-    The spaces of the newest map come first; without a map, the newest model.
+    The default is the spaces of the newest projection; without one, the newest model.
     """
     known = pickers.spaces_of(workspace)
     drawn = _newest_drawn(workspace, known)
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
-    asked = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
-    beside = drawn[1] if len(drawn) > 1 and not asked else NONE
-    first = pickers.pick_space(
-        workspace,
-        "Space",
-        "projection_space",
-        default=list(known).index(drawn[0]) if drawn else model,
-    )
+    requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
+    default, default_other = model, NONE
+    if drawn:
+        default = list(known).index(drawn[0])
+    if len(drawn) > 1 and not requested:
+        default_other = drawn[1]
+    first = pickers.pick_space(workspace, "Space", "projection_space", default)
     if not first:
         return ()
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
@@ -58,11 +57,11 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
         "Compare with",
         others,
         "projection_other",
-        beside,
+        default_other,
         help=HELP["other"],
         kinds=("vectors", "models"),
     )
-    chosen = [first, *([other] if other else [])]
+    chosen = list(filter(None, (first, other)))
     shown = {name: label for label, name in known.items()}
     return tuple(Named(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
@@ -70,18 +69,20 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
     """Return the display names of the spaces of the newest projection; empty if one is unknown."""
     folders = {Path(name).resolve(): label for label, name in known.items()}
-    newest = workspace.artifacts("projections")[:1]
-    found = [
-        folders.get(folder, "") for made in newest for folder in sources.folders_of(workspace, made)
-    ]
-    return found if all(found) else []
+    newest = workspace.artifacts("projections")
+    if not newest:
+        return []
+    found = [folders.get(folder, "") for folder in sources.folders_of(workspace, newest[0])]
+    if not all(found):
+        return []
+    return found
 
 
 def pick_view(made: list[Artifact]) -> Artifact | None:
     """Show the picker of projections: the newest by default; None is PCA, computed immediately.
 
-    A map that a job has just finished, and the last one of spaces just chosen, are shown without
-    being asked for.
+    A projection that a job has just created, and the newest one of newly selected spaces, are
+    selected automatically.
     """
     names = {AT_ONCE: None, **{artifact.name: artifact for artifact in made}}
     last = made[0].name if made else AT_ONCE
@@ -97,7 +98,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     """Draw the token filter with the defaults of Fast 2023; raise InputError if the choice is
     invalid.
 
-    `view`: the finished map that is looked at; it has its own tokens.
+    view: the saved projection that is shown; it has its own tokens.
     """
     if view:
         st.markdown(
@@ -106,8 +107,8 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         )
     way = st.segmented_control(
         "Tokens",
-        WAYS,
-        default=WAYS[0],
+        CHOICES,
+        default=CHOICES[0],
         required=True,
         key="projection_tokens",
         bind="query-params",
@@ -122,8 +123,8 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         values["nearest"] = int(
             right.number_input(
                 "Neighbors",
-                *limits(THESIS, "nearest"),
-                THESIS.nearest,
+                *limits(PUBLISHED, "nearest"),
+                PUBLISHED.nearest,
                 key="projection_nearest",
                 bind="query-params",
             )
@@ -141,7 +142,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
             values["low"] = int(
                 middle.number_input(
                     "from",
-                    *limits(THESIS, "low"),
+                    *limits(PUBLISHED, "low"),
                     0,
                     key="projection_from",
                     bind="query-params",
@@ -150,7 +151,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
             values["high"] = int(
                 optional_number(
                     "to",
-                    limits(THESIS, "high"),
+                    limits(PUBLISHED, "high"),
                     0,
                     "the end",
                     right,
@@ -160,12 +161,12 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
             )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             every = st.toggle("All tokens", key="projection_all", bind="query-params")
-            highest = limits(THESIS, "first")[1]
+            highest = limits(PUBLISHED, "first")[1]
             most = st.number_input(
                 "Max tokens",
                 1,
                 highest,
-                THESIS.first,
+                PUBLISHED.first,
                 1000,
                 key="projection_first",
                 bind="query-params",
@@ -180,20 +181,20 @@ def show_example() -> None:
     st.session_state.update(
         {
             "projection_view": AT_ONCE,
-            "projection_tokens": WAYS[3],
+            "projection_tokens": CHOICES[3],
             "projection_around": EXAMPLE,
-            "projection_nearest": THESIS.nearest,
+            "projection_nearest": PUBLISHED.nearest,
             "projection_word": EXAMPLE,
         }
     )
 
 
 def _filters() -> dict[str, object]:
-    bounds = limits(THESIS, "min_length")
+    bounds = limits(PUBLISHED, "min_length")
     length = st.number_input(
         "Min characters",
         *bounds,
-        THESIS.min_length,
+        PUBLISHED.min_length,
         key="projection_shortest",
         bind="query-params",
         help="Minimum token length, without the mark of a continuation. Default 4, as in Fast 2023.",

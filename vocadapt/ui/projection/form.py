@@ -29,10 +29,10 @@ STANDARD = ProjectionSettings()
 BEGUN = "projection_begun"  # in the session: the form has just started a job
 
 
-def make_map(
+def draw_form(
     workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
 ) -> None:
-    """Form: project these tokens by t-SNE or UMAP. `tokens`: number of selected tokens."""
+    """Draw the form that projects the selected tokens by t-SNE or UMAP; tokens: their number."""
     method = st.segmented_control(
         "Method",
         SLOW,
@@ -48,13 +48,13 @@ def make_map(
     seconds = job_seconds(
         workspace, "projection", len(spaces) * estimate_seconds(tokens, width, settings)
     )
-    both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
-    first = (
-        " The first UMAP on a machine takes about 15 s longer, for compilation."
-        if method == "umap"
-        else ""
-    )
-    st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
+    about = f"**{count(tokens)}** tokens"
+    if len(spaces) > 1:
+        about += f", {len(spaces)} spaces"
+    about += f" · about {format_estimate_bold(seconds)}."
+    if method == "umap":
+        about += " The first UMAP on a machine takes about 15 s longer, for compilation."
+    st.markdown(about)
     name = pickers.name_for(
         workspace, "projections", f"{_stem(spaces)}-{method}", "projection_name"
     )
@@ -74,7 +74,7 @@ def _start(workspace: Workspace, spec: Spec, name: str) -> None:
     st.session_state[BEGUN] = True
     try:
         panel.start(workspace, spec, name)
-    except InputError:  # which is said in the form
+    except InputError:  # shown in the form
         del st.session_state[BEGUN]
         raise
 

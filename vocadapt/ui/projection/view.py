@@ -17,7 +17,7 @@ from vocadapt.ui.components.markup import Card, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, export, marks, table
-from vocadapt.ui.projection.colors import matched, pick_color, take_table
+from vocadapt.ui.projection.colors import coverage_note, pick_color, upload_table
 from vocadapt.ui.projection.selection import (
     BY_HAND,
     PICKED,
@@ -56,15 +56,15 @@ def explore(workspace: Workspace, shown: Shown) -> None:
             ),
             mistakes.shown(),
         ):
-            take_table(workspace)
-        look = chart.Look(column, *chart.ask_look(shown))
-    chosen, standing = table.selected(workspace, shown, _picked(shown)), chart.Standing()
+            upload_table(workspace)
+        look = chart.Look(column, *chart.choose_look(shown))
+    chosen, standing = table.selected(workspace, shown, _selected_ids(shown)), chart.Standing()
     with right:
         near(shown, look, chosen.ids, standing)
     with left:
-        chart.draw(shown, look, standing, lambda key: _drawn_round(key, shown))
+        chart.draw(shown, look, standing, lambda key: _select_in_lasso(key, shown))
         quality(shown)
-        matched(column, shown)
+        coverage_note(column, shown)
     table.show(workspace, shown, chosen, column, clear)
     export.details(shown, look, standing)
 
@@ -74,18 +74,17 @@ def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: char
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
-    word, k = _ask_word()
-    found = _found(shown, word, k)
+    word, k = _choose_word()
+    found = _find_neighbors(shown, word, k)
     _cards(shown, word, k, found)
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size = dot_size(len(shown.words))
-    charts = [
-        marks.marks(shown, chart.key_of(number), size, rings, chart.regions(shown, look, xy))
-        for number, (rings, xy) in enumerate(
-            zip(standing.rings, chart.places_of(shown, look), strict=False)
-        )
-    ]
-    marks.draw(charts, len(shown.space), lambda id: _ask_for(shown.space.words[id]))
+    charts = []
+    places = chart.places_of(shown, look)
+    for number, (rings, xy) in enumerate(zip(standing.rings, places, strict=False)):
+        labels = chart.regions(shown, look, xy)
+        charts.append(marks.marks(shown, chart.key_of(number), size, rings, labels))
+    marks.draw(charts, len(shown.space), lambda id: _search(shown.space.words[id]))
     if standing.out_of_sight(shown, look):
         st.rerun()
 
@@ -95,15 +94,18 @@ def quality(shown: Shown) -> None:
     pickers.crowded_note(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.map.how)}**")
     for name, picture in zip(shown.spaces, shown.pictures, strict=True):
-        judged, of = picture.quality, f"n = {count(picture.quality.n)}"
-        of += f" of {count(judged.of)}" if judged.n < judged.of else ""
-        label = f"{plain(name.label)}: " if len(shown.pictures) > 1 else ""
-        kept = picture.projection.explained
-        variance = f" · variance kept **{fraction(kept)}**" if kept is not None else ""
+        found, label, variance = picture.quality, "", ""
+        sample = f"n = {count(found.n)}"
+        if found.n < found.of:
+            sample += f" of {count(found.of)}"
+        if len(shown.pictures) > 1:
+            label = f"{plain(name.label)}: "
+        if picture.projection.explained is not None:
+            variance = f" · variance kept **{fraction(picture.projection.explained)}**"
         st.markdown(
-            f"{label}trustworthiness **{fraction(judged.trustworthiness)}** · neighborhood"
-            f" preservation **{fraction(judged.preservation)}** (chance"
-            f" {fraction(judged.chance)}){variance} :small[:gray[at {judged.k} neighbors, {of}]]",
+            f"{label}trustworthiness **{fraction(found.trustworthiness)}** · neighborhood"
+            f" preservation **{fraction(found.preservation)}** (chance"
+            f" {fraction(found.chance)}){variance} :small[:gray[at {found.k} neighbors, {sample}]]",
             help=f"{HELP['trust']} {HELP['kept']}",
         )
 
@@ -126,11 +128,11 @@ def neighbors(space: Named, word: str, k: int) -> Found:
 
 def clear() -> None:
     """Callback: clear the selection; a new chart key makes the browser forget it."""
-    _let_go()
+    _clear_selection()
     st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
 
 
-def _ask_word() -> tuple[str, int]:
+def _choose_word() -> tuple[str, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = st.text_input(
             "Find a token",
@@ -147,7 +149,7 @@ def _ask_word() -> tuple[str, int]:
     return word.strip(), k
 
 
-def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
+def _find_neighbors(shown: Shown, word: str, k: int) -> list[Found] | None:
     """Return the neighbors of a word in each space; None if no word is searched."""
     if not word:
         return None
@@ -164,74 +166,78 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
     """Return the highlighted points: a word and its neighbors in the original space, by their ids
     in the first space.
     """
+    if not found:
+        return Rings(None, [], selected)
     index = shown.space.index
-    own, near = (
-        [index.get(token) for _, token, _ in found[:1]],
-        [index.get(token, -1) for _, token, _ in found[1:]],
-    )
-    return Rings(own[0] if own else None, near, selected)
+    near = [index.get(token, -1) for _, token, _ in found[1:]]
+    return Rings(index.get(found[0][1]), near, selected)
 
 
 def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
-        neighbor_cards([])  # the browser fetches what draws cards now, not with the first word
+        neighbor_cards([])  # so that the browser loads the component before the first search
         draw_note(
             "Find a token, or click a point: its nearest neighbors in the"
             " original space appear here. To select many, use the lasso tool."
         )
         return
-    on_map, cards = frozenset(shown.words), []
-    both = (
-        frozenset.intersection(*(frozenset(token for _, token, _ in one[1:]) for one in found))
-        if len(found) > 1
-        else ()
-    )
+    drawn, cards = frozenset(shown.words), []
+    common: frozenset[str] = frozenset()
+    if len(found) > 1:
+        tokens = [frozenset(token for _, token, _ in one[1:]) for one in found]
+        common = frozenset.intersection(*tokens)
     for space, kind, one in zip(shown.spaces, shown.kinds, found, strict=True):
         rows = [(token, score) for _, token, score in one[1:]]
-        seen = sum(token in on_map for token, _ in rows)
+        seen = sum(token in drawn for token, _ in rows)
         note = (
             f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} ·"
             f" {seen} on the projection"
         )
-        title = f"Nearest to {one[0][1]}" if one else f"Nearest to {word}"
-        title = f"{title} · {space.label}" if len(found) > 1 else title
+        title = f"Nearest to {word}"
+        if one:
+            title = f"Nearest to {one[0][1]}"
+        if len(found) > 1:
+            title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
-        cards.append(Card(title[:80], note, kind, rows, frozenset(both), missing))
+        cards.append(Card(title[:80], note, kind, rows, common, missing))
     neighbor_cards(cards)
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
-    if found[0] and found[0][0][1] not in on_map:
+    if found[0] and found[0][0][1] not in drawn:
         st.markdown(
             ":small[:violet[The word is not on this projection: select other tokens, or"
             " project its neighborhood.]]"
         )
 
 
-def _picked(shown: Shown) -> list[int]:
+def _selected_ids(shown: Shown) -> list[int]:
     """Return the selected ids: those of the address, or a large selection of this session."""
-    if link := address.read_link(PICKED):
+    link = address.read_link(PICKED)
+    if link:
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
+    ids: list[int]
     stamp, ids = st.session_state.get(BY_HAND, ("", []))
-    ids = ids if stamp == shown.spaces[0].stamp else []
+    if stamp != shown.spaces[0].stamp:
+        ids = []
     address.write(PICKED, [to_address(ids)])
     return ids
 
 
-def _ask_for(word: str) -> None:
+def _search(word: str) -> None:
     """Callback: search the word of a clicked point."""
     st.session_state["projection_word"] = word
 
 
-def _drawn_round(key: str, shown: Shown) -> None:
+def _select_in_lasso(key: str, shown: Shown) -> None:
     """Callback: select the tokens in a lasso or box."""
     ids = ids_of(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
-    _let_go()
+    _clear_selection()
     st.session_state[BY_HAND] = (shown.spaces[0].stamp, ids)
 
 
-def _let_go() -> None:
+def _clear_selection() -> None:
     """Clear the selected slice and the manual selection."""
     st.session_state["projection_slice"] = None
     clear_manual_selection()

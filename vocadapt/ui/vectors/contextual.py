@@ -1,4 +1,4 @@
-"""The form that makes vectors in context: a model, a text, a layer; what it will cost; a job."""
+"""Form for contextual vectors: model, text, layer, cost estimate, and start."""
 
 import streamlit as st
 
@@ -29,7 +29,7 @@ HELP = {
         "Selects the layer. 0: embedding output, positions included; 1: output of the first"
         " layer; and so on."
     ),
-    "occurrences": ("Maximum number of occurrences per word to average, sampled with the seed."),
+    "occurrences": "Maximum number of occurrences per word to average, sampled with the seed.",
     "min_count": "Minimum number of occurrences: rarer words get no vector.",
     "first": "Number of most frequent words to use; empty: all.",
     "unit": (
@@ -40,7 +40,7 @@ HELP = {
 
 
 def form(workspace: Workspace) -> None:
-    """The folded form; what it makes becomes word vectors like any other."""
+    """Draw the folded form; the result is listed as word vectors."""
     with st.expander("Make contextual vectors", icon=":material/notes:"):
         st.markdown(
             "Computes the mean output of a layer over each word's occurrences in a text: a"
@@ -70,7 +70,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
         settings = _settings(model)
     with right:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
-        st.markdown(_foreseen(workspace, str(model.path), corpus, model, settings, counts))
+        st.markdown(_preview(workspace, str(model.path), corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = pickers.name_for(workspace, "vectors", wish, "contextual_name")
         if st.button(
@@ -122,7 +122,7 @@ def _settings(model: LanguageModel) -> ContextualSettings:
     )
 
 
-def _foreseen(
+def _preview(
     workspace: Workspace,
     model: str,
     corpus: Artifact,
@@ -130,8 +130,8 @@ def _foreseen(
     settings: ContextualSettings,
     counts: Counts | None,
 ) -> str:
-    """What will be made and how long it takes at most, where the text was counted in this model's
-    words.
+    """Describe the vectors to compute and the maximum duration, if the words of the text are
+    counted.
     """
     if counts is None:
         return "This text has no word counts for this model yet: no time estimate."

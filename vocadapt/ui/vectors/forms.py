@@ -1,6 +1,4 @@
-"""The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in
-one job.
-"""
+"""Forms of the page Word vectors: import a text, train vectors on it, import existing vectors."""
 
 import os
 from dataclasses import replace
@@ -31,8 +29,8 @@ from vocadapt.ui.jobs import panel
 PAPER = Word2VecSettings()
 
 
-def take_text(workspace: Workspace, model: str) -> None:
-    """Form: text files → a corpus, counted in the model's words."""
+def import_text_form(workspace: Workspace, model: str) -> None:
+    """Draw the form that imports text files as a corpus, with word counts for the model."""
     files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(
@@ -70,8 +68,8 @@ def take_text(workspace: Workspace, model: str) -> None:
         panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
-def train(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
-    """Form: a corpus → word vectors; says how many words are learned and how long it will take."""
+def training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
+    """Draw the form that trains word vectors on a corpus, with the estimated size and duration."""
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
@@ -83,15 +81,15 @@ def train(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
 def _start_training(
     workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
 ) -> None:
-    st.markdown(foreseen(workspace, model, corpus, settings))
+    st.markdown(preview(workspace, model, corpus, settings))
     name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
     if st.button("Train word vectors", type="primary", icon=":material/play_arrow:", key="train"):
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
         panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
 
 
-def foreseen(workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings) -> str:
-    """What a training will learn and take, where the text was counted in this model's words."""
+def preview(workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings) -> str:
+    """Describe the vocabulary and duration of a training, if the words of the text are counted."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
             return (
@@ -108,7 +106,7 @@ def foreseen(workspace: Workspace, model: str, corpus: Artifact, settings: Word2
 
 
 def training_settings() -> Word2VecSettings:
-    """Widgets of word2vec, the paper's defaults filled in."""
+    """Draw the settings of Word2Vec, filled with the published values; return them."""
     left, right = st.columns(2)
     epochs = draw_setting(left, PAPER, "epochs")
     min_count = draw_setting(right, PAPER, "min_count")
@@ -132,7 +130,7 @@ def training_settings() -> Word2VecSettings:
 
 
 def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
-    """What a training will learn and take, in a sentence."""
+    """Describe the vocabulary, duration and size of a training in a sentence."""
     seconds = job_seconds(workspace, "vectors", estimate_seconds(counts, settings))
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
@@ -143,8 +141,8 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     )
 
 
-def bring_vectors(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
-    """Form: vectors of another program → ours."""
+def import_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
+    """Draw the form that imports vectors of another program."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
     limit = int(
@@ -169,7 +167,7 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artifact]) -> 
         disabled=not files,
         key="import",
     ):
-        needed = model if fold or text else None  # an import as it is reads no model
+        needed = model if fold or text else None  # otherwise no model is read
         given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
         inputs = {role: (path,) for role, path in given.items() if path}
         panel.start(

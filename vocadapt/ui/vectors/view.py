@@ -1,6 +1,4 @@
-"""Parts of the word vectors page: what the vectors in use are, what is near a word, how often words
-occur.
-"""
+"""Parts of the page Word vectors: the selected vectors, nearest neighbors, and word frequencies."""
 
 from typing import Any
 
@@ -25,7 +23,7 @@ SPEARMAN = (
 
 
 def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
-    """The vectors in use, and their size and origin in figures."""
+    """Show the picker of vectors, and the size and origin of the selected ones; return them."""
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
@@ -34,14 +32,15 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     columns[1].metric("Dimension", numbers["dim"])
     if settings:
         new = numbers["new_words"]
-        share = f"{fraction(new / numbers['words'])} of all"
-        draw_metric(columns[2], "New to the model", count(new), share)
+        note = f"{fraction(new / numbers['words'])} of all"
+        draw_metric(columns[2], "New to the model", count(new), note)
         how = f"{settings['epochs']} epochs · seed {settings['seed']}"
         draw_metric(columns[3], "Trained in", duration(vectors.manifest.seconds), how)
     else:
-        columns[2].metric(
-            "Occurrences", count(numbers["occurrences"]) if "occurrences" in numbers else "–"
-        )
+        occurrences = "–"
+        if "occurrences" in numbers:
+            occurrences = count(numbers["occurrences"])
+        columns[2].metric("Occurrences", occurrences)
         columns[3].metric("Imported in", duration(vectors.manifest.seconds))
         for note in numbers.get("notes", ()):
             st.text(note)
@@ -51,10 +50,10 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
 
 @st.fragment
 def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
-    """The similar-words probe, and the word's lines; its examples are words that the model splits,
-    where there is one.
+    """Draw the nearest neighbors of a word and its lines in the text; the examples are words that
+    the model splits, if there is one.
     """
-    space, here = cache.space_of(vectors), _here(model)
+    space, here = cache.space_of(vectors), _open_local(model)
     typed = word_query.ask_for_word(
         "vectors_word", "Type a word", word_query.examples_of(space, here), space
     )
@@ -68,7 +67,7 @@ def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> No
 
 
 def frequencies(space: EmbeddingSpace, min_count: int) -> None:
-    """The frequency-rank plot, where the counts are known."""
+    """Draw the frequency-rank plot, if the counts are known."""
     if space.counts is None:
         st.markdown("These vectors have no word counts.")
         return
@@ -76,7 +75,7 @@ def frequencies(space: EmbeddingSpace, min_count: int) -> None:
 
 
 def word_table(space: EmbeddingSpace) -> None:
-    """Every word with its count, most frequent first."""
+    """Draw the table of all words with their counts, most frequent first."""
     columns: dict[str, Any] = {"word": space.words}
     if space.counts is not None:
         columns["occurrences"] = space.counts
@@ -89,19 +88,18 @@ def word_table(space: EmbeddingSpace) -> None:
 
 
 def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
-    """Compare with what people say of word pairs, when asked to."""
+    """Draw, on click, the agreement of the vectors with human judgments of word pairs."""
     if st.button("Compare with human judgment", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
     if st.session_state.get("evaluated") == vectors.stamp:
-        for column, (name, score) in zip(
-            st.columns(2), cache.pair_scores(vectors).items(), strict=True
-        ):
+        scores = cache.pair_scores(vectors)
+        for column, (name, score) in zip(st.columns(2), scores.items(), strict=True):
             note = f"{score.covered} of {score.of} pairs covered"
             draw_metric(column, name, fraction(score.spearman), note, help=SPEARMAN)
 
 
 def details(vectors: Artifact, space: EmbeddingSpace) -> None:
-    """Details & export, with the vectors themselves."""
+    """Draw the folded block, with downloads of the vectors."""
     folder = vectors.folder
     export.details(
         vectors,
@@ -112,9 +110,11 @@ def details(vectors: Artifact, space: EmbeddingSpace) -> None:
     )
 
 
-def _here(model: str | None) -> LanguageModel | None:
-    """A model, where it is on this machine."""
+def _open_local(model: str | None) -> LanguageModel | None:
+    """Open a model; return None without one, or if it is not on this machine."""
+    if not model:
+        return None
     try:
-        return cache.model_of(model) if model else None
+        return cache.model_of(model)
     except InputError:
         return None
