@@ -8,8 +8,9 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import BY_ORDER, TOO_MUCH
+from vocadapt.training.tasks.examples import TOO_MUCH
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 

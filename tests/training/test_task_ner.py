@@ -8,8 +8,8 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.chunks import chunk_bounds
-from vocadapt.training.tasks.examples import EMPTY, INSIDE, Sentence
-from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.tasks.kinds.ner import EMPTY, INSIDE, read_sentences
 from vocadapt.training.tasks.tags import spans_of
 from vocadapt.training.tasks.word_endings import suffix_slice
 

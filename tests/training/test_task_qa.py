@@ -17,8 +17,8 @@ from vocadapt.training.tasks.context_windows import (
     windows,
     word_bounds,
 )
-from vocadapt.training.tasks.examples import NOT_IN_CONTEXT, REPAIRED, Answer
-from vocadapt.training.tasks.kinds.qa import located, read_questions
+from vocadapt.training.tasks.examples import Answer
+from vocadapt.training.tasks.kinds.qa import NOT_IN_CONTEXT, REPAIRED, located, read_questions
 
 CONTEXT = "The cat sat. The dog ran away. The cat slept."
 

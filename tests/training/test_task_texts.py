@@ -5,11 +5,12 @@ documents.
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
+from vocadapt.training.tasks.examples import Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.kinds.labeled_texts import NO_AGREEMENT, NO_TEXT
 from vocadapt.training.tasks.kinds.multilabel import merge_documents
 from vocadapt.training.tasks.kinds.ner import read_sentences
-from vocadapt.training.tasks.kinds.relations import has_pair, marks_of
+from vocadapt.training.tasks.kinds.relations import NO_PAIR, has_pair, marks_of
 from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of
 
 

@@ -146,7 +146,7 @@ def prepare(
     length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
-    train = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
+    train, targets = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labeled and not settings.with_dev else None
     test = task.splits.get("test")
@@ -159,7 +159,7 @@ def prepare(
     findings = [
         *task.findings,
         *_report_seen(held_out, seen),
-        *_report_truncated({"train": train.encoded, **encoded}),
+        *_report_truncated({"train": train, **encoded}),
         *_report_limits(settings, length, tokenizers),
     ]
     return Prepared(
@@ -169,8 +169,8 @@ def prepare(
         tokenization=tokenization,
         outputs=outputs,
         tokenizers=tokenizers,
-        train=train.encoded,
-        targets=train.targets,
+        train=train,
+        targets=targets,
         dev=encoded.get("dev"),
         test=encoded.get("test"),
         seen=seen,

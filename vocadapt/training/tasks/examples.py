@@ -19,6 +19,7 @@ from vocadapt.training.tasks.tags import spans_of
 SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
 EXAMPLE, DOCUMENT = UNITS
+TOO_MUCH = "predictions for nothing that is in the gold file, passed over"  # a note
 Prediction = tuple[str, ...] | str  # labels; the answer to a question
 SplitWords = Callable[[str], Sequence[str]]  # a text -> its words
 
@@ -232,16 +233,3 @@ class Predictions:
 
     predicted: tuple[Any, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
-
-
-# Notes that a reader leaves and a person should see.
-INSIDE = "I without a B, read as the beginning of an entity"
-EMPTY = "empty sentences, left out"
-NO_TEXT = "examples without a text, kept"
-NO_PAIR = "texts without two marked or masked entities"
-NO_AGREEMENT = "pairs without an agreed label, left out"
-REPAIRED = "answers not at their offset, moved to where they stand"
-NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
-TOO_MUCH = "predictions for nothing that is in the gold file, passed over"
-BY_ORDER = "predictions without ids, taken in the order of the gold file"
-WORTH_SAYING = {INSIDE, EMPTY, NO_TEXT, NO_PAIR, NO_AGREEMENT, REPAIRED, NOT_IN_CONTEXT}

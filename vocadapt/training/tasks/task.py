@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.tasks.examples import SPLITS, WORTH_SAYING, Split
+from vocadapt.training.tasks.examples import SPLITS, Split
 from vocadapt.training.tasks.kinds import TaskKind
 
 
@@ -71,7 +71,7 @@ def _findings(task: Task) -> Iterable[str]:
         yield from (
             f"{name}: {count:,} {what}."
             for what, count in split.notes.items()
-            if what in WORTH_SAYING and count
+            if what in task.kind.reported_notes and count
         )
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
 from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, ModelTokenizer
@@ -52,15 +54,6 @@ class TextInput:
     is_example: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSet:
-    """The examples that can be trained on, encoded, and the targets of each encoded part."""
-
-    examples: Sequence[Example]
-    encoded: Encoded
-    targets: tuple[Targets, ...]
-
-
 class TaskKind(ABC):
     """A kind of task. Its instances have no state; they are found by name in TASK_KINDS."""
 
@@ -76,7 +69,7 @@ class TaskKind(ABC):
     label_noun: ClassVar[str] = "labels"
     most_labels: ClassVar[int] = 10_000  # that a head can be trained for
     fewest_outputs: ClassVar[int] = 2
-    by_document: ClassVar[bool] = False  # the sentences of a document may be one example
+    reported_notes: ClassVar[frozenset[str]] = frozenset()  # of a split, to report before training
 
     # The head of the network.
     head: ClassVar[str] = SEQUENCE
@@ -118,18 +111,16 @@ class TaskKind(ABC):
         """
         if unit not in UNITS:
             raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
-        if unit == EXAMPLE:
-            return self.read(path, columns)
-        if not self.by_document:
-            raise InputError(
-                f"Only multilabel tasks are read by document, not {self.name}.",
-                "Leave the unit out.",
-            )
-        return self.join_documents(self.read(path, columns))
+        split = self.read(path, columns)
+        return split if unit == EXAMPLE else self.join_documents(split)
 
     def join_documents(self, split: Split) -> Split:
-        """Merge the examples of each document into one."""
-        raise NotImplementedError(self.name)
+        """Merge the examples of each document into one; raises InputError if the kind has no such
+        examples.
+        """
+        raise InputError(
+            f"Only multilabel tasks are read by document, not {self.name}.", "Leave the unit out."
+        )
 
     @abstractmethod
     def read_predictions(self, path: Path, gold: Split) -> Predictions:
@@ -182,16 +173,18 @@ class TaskKind(ABC):
         tokenizers: Tokenizers,
         settings: EncodingSettings,
         index: Mapping[str, int],
-    ) -> TrainingSet:
-        """Encode labeled examples, with the targets of each part; index: output of each name."""
+    ) -> tuple[Encoded, tuple[Targets, ...]]:
+        """Encode the examples that can be trained on, and return the targets of each encoded part.
+
+        index: number of each output by name.
+        """
         encoded = self.encode(examples, tokenizers, settings)
         whole = [self.build_targets(example.gold or (), index) for example in examples]
-        targets = tuple(whole[part.owner][part.rows] for part in encoded.parts)
-        return TrainingSet(examples, encoded, targets)
+        return encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
 
-    @abstractmethod
     def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
-        """Return the targets of an example: one row for each row of its logits."""
+        """Return the output of each gold label: int64, one for each row of the example's logits."""
+        return np.array([index[label] for label in gold], dtype=np.int64)
 
     @abstractmethod
     def predict(self, logits: Logits, example: Any, names: tuple[str, ...]) -> Prediction:
@@ -272,9 +265,9 @@ class TaskKind(ABC):
         alarm: the unit is a false alarm, where gold has nothing.
         """
 
-    @abstractmethod
     def describe_case(self, example: Any, start: int | None, end: int | None) -> dict[str, str]:
         """Return an example of a confusion as the columns of a table."""
+        return {"text": example.full_text}
 
     def words_of_units(
         self, example: Any, units: Sequence[Unit], split: SplitWords
@@ -284,7 +277,7 @@ class TaskKind(ABC):
 
     def words_of_slice(self, example: Any, unit: Unit, split: SplitWords) -> Sequence[str]:
         """Return the words that decide which slices contain a unit."""
-        return split(example.full_text)
+        return self.words_of_units(example, [unit], split)
 
     # Typed text, and files of predictions.
 

@@ -19,16 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, encode_texts
-from vocadapt.training.labels import Logits, Targets
+from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import LABEL, Rules
 from vocadapt.training.tasks.examples import (
-    BY_ORDER,
-    NO_AGREEMENT,
-    NO_TEXT,
     TOO_MUCH,
     Example,
     Prediction,
@@ -57,6 +52,9 @@ from vocadapt.training.tasks.kinds.marked_lines import GOLD, Claims, Line, clip_
 from vocadapt.training.tasks.table_rows import PREDICTIONS, TEXTS, Row, Shape, rows_of
 
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
+NO_TEXT = "examples without a text, kept"
+NO_AGREEMENT = "pairs without an agreed label, left out"
+BY_ORDER = "predictions without ids, taken in the order of the gold file"
 UNDECIDED = "-"  # SNLI and its kin: the annotators did not agree
 MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
 
@@ -74,6 +72,7 @@ class LabeledTexts(TaskKind):
     )
     gold_form = LABEL
     default_scorer = "macro-f1"
+    reported_notes = frozenset({NO_TEXT, NO_AGREEMENT})
     error_kinds: ClassVar[Mapping[str, str]] = {WRONG: "another class"}
     inputs: ClassVar[tuple[TextInput, ...]] = (
         TextInput("sentence", "Text", SAMPLE_SENTENCE, height=110, offers_examples=True),
@@ -196,10 +195,6 @@ class LabeledTexts(TaskKind):
     ) -> Encoded:
         """Encode texts and pairs, with one row of logits each."""
         return encode_texts(examples, tokenizers, settings)
-
-    def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
-        """Return the output of the label: (1,) int64."""
-        return np.array([index[label] for label in gold], dtype=np.int64)
 
     def predict(self, logits: Logits, example: Text, names: tuple[str, ...]) -> Prediction:
         """Predict the label with the highest output."""

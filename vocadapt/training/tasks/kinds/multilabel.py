@@ -44,7 +44,6 @@ class MultiLabel(LabeledTexts):
     gold_form = LABELS
     default_scorer = "example-f1"
     fewest_outputs = 1
-    by_document = True
     several_labels = True
     error_kinds: ClassVar[Mapping[str, str]] = {
         MISSED: "the label was not predicted",

@@ -9,17 +9,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from vocadapt.errors import InputError
 from vocadapt.models.heads import TOKEN
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, encode_words
-from vocadapt.training.labels import Logits, Targets
+from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import TAGS, Rules
 from vocadapt.training.tasks.examples import (
-    EMPTY,
-    INSIDE,
     Example,
     Prediction,
     Predictions,
@@ -61,6 +57,8 @@ from vocadapt.training.tasks.tags import (
     type_of,
 )
 
+INSIDE = "I without a B, read as the beginning of an entity"
+EMPTY = "empty sentences, left out"
 BOUNDARY, TYPE, BOTH = "boundary", "type", "boundary and type"
 BARE = "(entity)"  # the type of a bare tag in a confusion
 TAIL = 12  # characters after what a side predicted
@@ -89,6 +87,7 @@ class NamedEntities(TaskKind):
     default_scorer = "entity-strict"
     label_noun = "entity types"
     most_labels = 1000  # two outputs each per word
+    reported_notes = frozenset({INSIDE, EMPTY})
     head = TOKEN
     architecture = "ForTokenClassification"
     divides_sentences = True
@@ -159,10 +158,6 @@ class NamedEntities(TaskKind):
     ) -> Encoded:
         """Encode sentences in chunks, with a row of logits for each word."""
         return encode_words(examples, tokenizers, settings)
-
-    def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
-        """Return the output of each word's tag: (words,) int64."""
-        return np.array([index[tag] for tag in gold], dtype=np.int64)
 
     def predict(self, logits: Logits, example: Sentence, names: tuple[str, ...]) -> Prediction:
         """Predict the tag with the highest output for each word."""
@@ -267,10 +262,6 @@ class NamedEntities(TaskKind):
         """Return the words from the first to the last unit."""
         start, end = min(unit.start for unit in units), max(unit.end for unit in units)
         return example.words[start:end]
-
-    def words_of_slice(self, example: Sentence, unit: Unit, split: SplitWords) -> Sequence[str]:
-        """Return the words of an entity."""
-        return example.words[unit.start : unit.end]
 
     def example_from_inputs(
         self, typed: Mapping[str, str], split: SplitWords, word_rule: str

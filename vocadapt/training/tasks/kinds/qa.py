@@ -35,8 +35,6 @@ from vocadapt.training.tasks.context_windows import (
     word_bounds,
 )
 from vocadapt.training.tasks.examples import (
-    NOT_IN_CONTEXT,
-    REPAIRED,
     TOO_MUCH,
     Answer,
     Example,
@@ -55,7 +53,7 @@ from vocadapt.training.tasks.kinds.judgment import (
     Judgment,
     Unit,
 )
-from vocadapt.training.tasks.kinds.kind import TaskKind, TextInput, Tokenizers, TrainingSet
+from vocadapt.training.tasks.kinds.kind import TaskKind, TextInput, Tokenizers
 from vocadapt.training.tasks.kinds.marked_lines import (
     AFTER,
     BEFORE,
@@ -75,6 +73,8 @@ REMEDY = (
 )
 T = TypeVar("T")
 LONG = 500  # characters: the longest answer that inference gives (Poerner et al.)
+REPAIRED = "answers not at their offset, moved to where they stand"
+NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
 UNANSWERED = "questions without a prediction, counted as wrong"
 DISJOINT, PARTIAL, ELSEWHERE = "disjoint", "partial", "right elsewhere"
 SAMPLE_QUESTION = "Which receptor does the virus use?"
@@ -96,6 +96,7 @@ class QuestionAnswering(TaskKind):
     )
     gold_form = ANSWERS
     default_scorer = "squad"
+    reported_notes = frozenset({REPAIRED, NOT_IN_CONTEXT})
     head = QUESTION
     architecture = "ForQuestionAnswering"
     has_word_rule = True
@@ -167,7 +168,7 @@ class QuestionAnswering(TaskKind):
         tokenizers: Tokenizers,
         settings: EncodingSettings,
         index: Mapping[str, int],
-    ) -> TrainingSet:
+    ) -> tuple[Encoded, tuple[Targets, ...]]:
         """Encode the questions that have an answer in their context; targets: its first and last
         word, (2,) int64.
         """
@@ -179,11 +180,7 @@ class QuestionAnswering(TaskKind):
             )
         encoded = encode_for_training(answered, tokenizers, settings)
         words = [np.array(answer_words(question), dtype=np.int64) for question in answered]
-        return TrainingSet(answered, encoded, tuple(words[part.owner] for part in encoded.parts))
-
-    def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
-        """Raise an error: targets are words of a context, see `encode_for_training`."""
-        raise NotImplementedError(self.name)
+        return encoded, tuple(words[part.owner] for part in encoded.parts)
 
     def predict(self, logits: Logits, example: Question, names: tuple[str, ...]) -> Prediction:
         """Predict the text from the best start to the best end, 500 characters at most."""
@@ -252,12 +249,6 @@ class QuestionAnswering(TaskKind):
                 yield _show_answer(name, example.context, answer, style_of(claim), claim.error)
             else:
                 yield Line(name, "", note=claim.error)
-
-    def describe_case(
-        self, example: Question, start: int | None, end: int | None
-    ) -> dict[str, str]:
-        """Return the question."""
-        return {"question": example.question}
 
     def words_of_units(
         self, example: Question, units: Sequence[Unit], split: SplitWords

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.examples import NO_PAIR, Text
+from vocadapt.training.tasks.examples import Text
 from vocadapt.training.tasks.kinds.judgment import NONE, SPURIOUS, WRONG
 from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TextInput
 from vocadapt.training.tasks.kinds.labeled_texts import LabeledTexts
 
 MARKED = re.compile(r"<<\s*(.*?)\s*>>|\[\[\s*(.*?)\s*\]\]|@([A-Za-z]+(?:-[A-Za-z]+)?)\$")
 DIRECTION = "direction"
+NO_PAIR = "texts without two marked or masked entities"
 
 
 class Relations(LabeledTexts):
@@ -24,6 +25,7 @@ class Relations(LabeledTexts):
         " masked (@GENE$)"
     )
     default_scorer = "micro-f1-positive"
+    reported_notes = LabeledTexts.reported_notes | {NO_PAIR}
     error_kinds: ClassVar[Mapping[str, str]] = {
         DIRECTION: "same relation in the other direction, such as e1 and e2 exchanged",
         NONE: "no relation predicted",
