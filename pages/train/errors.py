@@ -28,8 +28,8 @@ glossary.offer_terms(
 panel.job_panel(workspace, ["finetune"])
 
 pickers.passed_over(workspace)
-there = comparable.of_workspace(workspace)
-if not there:
+offered = comparable.list_comparable(workspace)
+if not offered:
     pickers.nothing_yet(
         "There is no run with predictions in this workspace yet.",
         (
@@ -42,22 +42,22 @@ if not there:
     )
 else:
     with mistakes.shown():
-        found = view.choose_two(there)
+        found = view.choose_two(offered)
         if found is not None:
-            sliced = view.sliced(found)
-            entries = view.filtered(sliced)
-            view.headline(found, sliced, entries)
+            slicing = view.build_slicing(found)
+            entries = view.select_entries(slicing)
+            view.headline(found, slicing, entries)
             left, right = st.columns([1.75, 1], gap="medium")
             with left:
-                shown = view.cards(found, entries, notes.kept(workspace))
+                shown = view.cards(found, entries, notes.summarize_notes(workspace))
             with right:
-                view.slices(found, sliced)
-                view.tokenizations(sliced)
-                notes.note(workspace, shown)
+                view.slices(found, slicing)
+                view.scores_by_tokenization(slicing)
+                notes.note_form(workspace, shown)
             notes.contexts(workspace, shown)
-            notes.details(workspace, found, sliced)
+            notes.details(workspace, found, slicing)
 with (
-    st.expander("Import predictions", icon=":material/add:", expanded=not there),
+    st.expander("Import predictions", icon=":material/add:", expanded=not offered),
     mistakes.shown(),
 ):
-    comparable.bring(workspace)
+    comparable.import_form(workspace)

@@ -49,7 +49,7 @@ with mistakes.shown():
     view.headline(board)
     view.leaderboard(board)
     view.curves(own, own[0].metric)
-    confusion.taken_for(task)
+    confusion.draw_confusion(task)
     if len({one.task for one in runs}) > 1:
         view.group_means(view.results(runs, None, "").groups)
     view.details(workspace, board, scorer)

@@ -33,11 +33,11 @@ if not folder:
 with mistakes.shown():
     run = view.opened(folder)
     with left:
-        example = view.ask(run)
+        example = view.choose_example(run)
     if example is not None:
-        view.answer_to(folder, run, example)
+        view.draw_prediction(folder, run, example)
     else:
         st.markdown("Type a text above, or click an example.")
     st.divider()
-    file.on_a_file(folder, run)
+    file.predict_file(folder, run)
     file.details(folder, run, example)

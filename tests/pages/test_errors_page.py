@@ -255,7 +255,9 @@ def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, 
         run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
     )
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
-    made = partial(notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", "")
+    made = partial(
+        notes.build_report, workspace, Shown(pair, (one, other)), pair.slicing(), "all", ""
+    )
     assert made().corpus is not None and made().why_no_corpus == ""
     monkeypatch.setattr(notes, "AT_MOST", -1.0)
     assert made().corpus is None and "corpus, which takes about" in made().html()

@@ -95,7 +95,7 @@ def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
     app = open_page(JOBS, workspace, jobs_job=endless.id)
     assert not app.exception and headings(app) == ["Train word vectors · long"]
     shown = texts(app)
-    assert any("waiting behind **Train word vectors** · long" in text for text in shown)
+    assert any("waiting for **Train word vectors** · long" in text for text in shown)
     assert {"end", "look"} <= set(buttons(app))
     buttons(app)["end"].click().run()
     assert endless.wait(30).state == "canceled" and waiting.wait(60).state == "done"

@@ -112,7 +112,7 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert strip.strip_of(Made, Status("waiting"), 0).far == "waiting"
+    assert strip.strip_of(Made, Status("waiting"), 0).progress == "waiting"
 
 
 def test_the_running_job_stands_before_those_that_wait():

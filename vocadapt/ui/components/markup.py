@@ -177,7 +177,7 @@ def tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     )
 
 
-def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
+def outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
     """Draw the four counts of an error ledger: number, what it counts, its color ("good", "bad" or
     ""); one is chosen.
     """
@@ -226,8 +226,8 @@ class Strip:
 
     about: str
     name: str
-    far: str
-    share: float
+    progress: str
+    done: float
 
 
 def strip(shown: Strip | None) -> None:
@@ -238,8 +238,8 @@ def strip(shown: Strip | None) -> None:
     name = f"<b>{html.escape(shown.about)}</b> · {html.escape(escape_invisible(shown.name))}"
     _write(
         f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span><span'
-        f' class="va-far">{html.escape(shown.far)}</span><i><u'
-        f' style="width:{100 * shown.share:.0f}%"></u></i></div>'
+        f' class="va-far">{html.escape(shown.progress)}</span><i><u'
+        f' style="width:{100 * shown.done:.0f}%"></u></i></div>'
     )
 
 

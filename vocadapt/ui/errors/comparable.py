@@ -23,10 +23,8 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.frame import address, run_cache
 
-FIRST, SECOND = (
-    "errors_baseline",
-    "errors_compared",
-)  # the pickers' keys, and their names in the address
+# Keys of the pickers, and query parameters:
+FIRST, SECOND = "errors_baseline", "errors_compared"
 TASK, EVERY = "errors_task", "all tasks"
 USUAL = "default"
 HELP = (
@@ -42,12 +40,11 @@ FORMS = (
 
 @dataclass(frozen=True, eq=False)
 class Comparable:
-    """One of two sides: its name in pickers and in the address, its kind and task, what it is read
-    from, what changes with it.
+    """One side of a comparison: a run under a tokenization, or imported predictions.
 
-    `tokenization` is "" and `gold` and `scorer` are set for predictions that were brought in; `task` is then
-    what tells their gold file. `of` is the artifact that it is of: one seed of it, under one cut;
-    `run` that seed, None of predictions that were brought in, whose number of examples is `told`.
+    name: in pickers and in the address. of: name of its artifact. task: of imported predictions an
+    id of their gold file. path: of the run or file; stamp: changes with it. run: None for imported
+    predictions; these have `gold` and `scorer`, and `imported`, their number of examples.
     """
 
     name: str
@@ -60,27 +57,26 @@ class Comparable:
     gold: str = ""
     scorer: str = ""
     run: SavedRun | None = None
-    told: int = 0
+    imported: int = 0
 
     @property
     def examples(self) -> int:
-        """How many examples it has predictions for."""
-        return self.run.test_examples if self.run else self.told
+        """Number of examples with predictions."""
+        return self.run.test_examples if self.run else self.imported
 
     def fits(self, first: "Comparable") -> bool:
-        """Whether it may be on the same examples as another one: of runs by the task, of files by
-        their gold.
+        """Return whether it may have predictions for the same examples as another one.
 
-        Of a run and a file by the kind and the number of examples: which ones they are is seen once
-        they are opened.
+        Two runs: if the task is the same; two files: if the gold file is. A run and a file: if kind
+        and number of examples are the same; the examples are compared when they are opened.
         """
         if bool(self.gold) == bool(first.gold):
             return self.kind == first.kind and self.task == first.task
         return self.kind == first.kind and self.examples == first.examples
 
 
-def of_workspace(workspace: Workspace) -> list[Comparable]:
-    """All there is to compare, runs first, the newest of each first."""
+def list_comparable(workspace: Workspace) -> list[Comparable]:
+    """Return all runs and imported predictions of a workspace, runs first, the newest of each first."""
     runs = pickers.runs_to_pick(workspace, by_tokenization=True)
     return [*map(_of_run, runs), *map(_of_file, list_imported_predictions(workspace))]
 
@@ -88,7 +84,7 @@ def of_workspace(workspace: Workspace) -> list[Comparable]:
 def pick_two(
     offered: Sequence[Comparable], places: Sequence[st.delta_generator.DeltaGenerator]
 ) -> tuple[Comparable, Comparable] | None:
-    """Ask for both sides; None as long as they are the same, or there is one only."""
+    """Show the pickers of both sides; return None if they are the same, or if there is only one."""
     offered = _of_task(offered)
     with places[0]:
         first = pickers.pick_named(
@@ -99,7 +95,9 @@ def pick_two(
     fitting = {one.name: one for one in offered if one.fits(first)}
     with places[1]:
         second = pickers.pick_named("Compared run", SECOND, fitting, help=HELP)
-    return None if second is None or second.name == first.name else (first, second)
+    if second is None or second.name == first.name:
+        return None
+    return first, second
 
 
 def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
@@ -116,7 +114,7 @@ def opened(first: Comparable, second: Comparable) -> RunPair:
     kind, scorer = "", ""
     if first.gold and second.gold:
         kind, scorer = first.kind.name, first.scorer
-    asked = PairSpec(
+    spec = PairSpec(
         str(first.path),
         str(second.path),
         (first.tokenization, second.tokenization),
@@ -124,12 +122,12 @@ def opened(first: Comparable, second: Comparable) -> RunPair:
         kind,
         scorer,
     )
-    return run_cache.run_pair(asked, (first.stamp, second.stamp))
+    return run_cache.run_pair(spec, (first.stamp, second.stamp))
 
 
-def bring(workspace: Workspace) -> None:
-    """Form: a gold file and one or two files of predictions for it, each taken in as predictions
-    that are then compared.
+def import_form(workspace: Workspace) -> None:
+    """Draw the form that imports one or two files of predictions with their gold file, and compares
+    them.
     """
     draw_note(FORMS)
     left, right = st.columns(2)
@@ -143,25 +141,23 @@ def bring(workspace: Workspace) -> None:
     scorers = [USUAL, *(one.name for one in kind.scorers())]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
     given: dict[str, Path] = {}
-    for role, column in zip(
-        ("gold file", "predictions", "other predictions"), st.columns(3), strict=True
-    ):
+    roles = {
+        "gold file": "**gold file**",
+        "predictions": "**predictions**",
+        "other predictions": "**other predictions** :small[:gray[optional]]",
+    }
+    for column, (role, label) in zip(st.columns(3), roles.items(), strict=True):
         with column:
-            st.markdown(
-                f"**{role}**" + (" :small[:gray[optional]]" if role.startswith("other") else "")
-            )
-            if found := intake.files_from(
-                workspace, f"brought_{role}", intake.TASK_TYPES, several=False
-            ):
+            st.markdown(label)
+            key = f"brought_{role}"
+            found = intake.files_from(workspace, key, intake.TASK_TYPES, several=False)
+            if found:
                 given[role] = found[0]
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
-    for place, file in enumerate(files):  # one after the other: two files may be called alike
-        names.append(
-            pickers.name_for(
-                workspace, "predictions", intake.stem([file]), f"brought_name_{place}", names
-            )
-        )
+    for place, file in enumerate(files):  # in turn: two files may have the same name
+        wish, key = intake.stem([file]), f"brought_name_{place}"
+        names.append(pickers.name_for(workspace, "predictions", wish, key, names))
     ready = "gold file" in given and files
     if st.button(
         "Import and compare",
@@ -172,14 +168,13 @@ def bring(workspace: Workspace) -> None:
     ):
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
-        import_prediction_files(
-            kind, given["gold file"], list(zip(files, places, strict=True)), own
-        )
-        _handed_over(workspace, given)
+        targets = list(zip(files, places, strict=True))
+        import_prediction_files(kind, given["gold file"], targets, own)
+        _forget_uploads(workspace, given)
         _compare_next(workspace, names)
 
 
-def _handed_over(workspace: Workspace, given: dict[str, Path]) -> None:
+def _forget_uploads(workspace: Workspace, given: dict[str, Path]) -> None:
     """Forget the uploads: the artifacts hold copies."""
     for role, file in given.items():
         intake.hand_over(f"brought_{role}")
@@ -188,20 +183,23 @@ def _handed_over(workspace: Workspace, given: dict[str, Path]) -> None:
 
 
 def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
-    """Show two that came in beside each other; one beside the newest run that may be on its
-    examples, else alone.
+    """Select imported predictions on the next run: two of them, or one with the newest run that may
+    have the same examples.
     """
-    offered = {one.name: one for one in of_workspace(workspace)}
-    shown = [_shown(name) for name in names]
-    runs = [one.name for one in offered.values() if not one.gold and one.fits(offered[shown[0]])]
-    first, second = ([*runs[:1], *shown, ""] if len(shown) == 1 else shown)[:2]
+    offered = {one.name: one for one in list_comparable(workspace)}
+    selected = [_label(name) for name in names]
+    if len(selected) == 1:
+        own = offered[selected[0]]
+        runs = [one.name for one in offered.values() if not one.gold and one.fits(own)]
+        selected = [*runs[:1], *selected, ""]
+    first, second = selected[:2]
     address.show_next(FIRST, first)
     address.show_next(SECOND, second)
     st.rerun()
 
 
-def _shown(name: str) -> str:
-    """As predictions of this name stand in pickers and in the address."""
+def _label(name: str) -> str:
+    """Return the name of imported predictions in pickers and in the address."""
     return f"predictions · {name}"
 
 
@@ -221,35 +219,33 @@ def _of_run(one: ChosenRun) -> Comparable:
 
 def _of_file(one: ImportedPredictions) -> Comparable:
     return Comparable(
-        name := _shown(one.name),
-        name,
+        _label(one.name),
+        _label(one.name),
         one.kind,
         f"gold {one.of}",
         one.predicted,
         one.artifact.stamp,
         gold=str(one.gold),
         scorer=one.scorer,
-        told=one.examples,
+        imported=one.examples,
     )
 
 
 def _baseline(offered: Sequence[Comparable]) -> int:
-    """Where to begin: beside the newest that there is another for, the newest of one cut only, else
-    its base cut, else any.
+    """Return the place of the default baseline for the newest run that has another one to compare
+    with: the newest run with one tokenization, else its own base tokenization, else any.
     """
     newest = next((one for one in offered if sum(other.fits(one) for other in offered) > 1), None)
     if newest is None:
         return 0
-    fitting = [place for place, one in enumerate(offered) if one.fits(newest)]
     per_run = Counter(one.path for one in offered)
-    plain_ones = [
-        place
-        for place in fitting
-        if offered[place].of != newest.of and per_run[offered[place].path] == 1
-    ]
-    own = [
-        place
-        for place in fitting
-        if offered[place].tokenization == BASE and offered[place].path == newest.path
-    ]
-    return next(iter([*plain_ones, *own, *fitting[1:]]), 0)
+    with_one_tokenization, own_base, others = [], [], []
+    for place, one in enumerate(offered):
+        if not one.fits(newest):
+            continue
+        if one.of != newest.of and per_run[one.path] == 1:
+            with_one_tokenization.append(place)
+        if one.tokenization == BASE and one.path == newest.path:
+            own_base.append(place)
+        others.append(place)
+    return [*with_one_tokenization, *own_base, *others[1:], 0][0]

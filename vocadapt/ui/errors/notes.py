@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from functools import partial
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.notes import notes_of, save_note, tags_in
+from vocadapt.lab.workspace.notes import Note, notes_of, save_note, tags_in
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
@@ -29,62 +30,57 @@ from vocadapt.ui.frame import mistakes, run_cache
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 LINES = ContextSettings(limit=8, width=50)
-IN_A_REPORT = 3.0  # times as long as looking one word up: all of them, in one reading
-AT_MOST = 10.0  # seconds that a download may look through a text
-TAGS = (
-    "annotation error",
-    "boundary",
-    "abbreviation",
-    "rare word",
-)  # to begin with; any other can be typed
+IN_A_REPORT = 3.0  # duration of searching all words of a report, relative to one word
+AT_MOST = 10.0  # seconds that a download may search a text
+TAGS = ("annotation error", "boundary", "abbreviation", "rare word")  # others can be typed
 
 
-def kept(workspace: Workspace) -> dict[str, str]:
-    """The beginning of each note with its tags, by what it is on; none where they cannot be read:
-    its own field says why.
+def summarize_notes(workspace: Workspace) -> dict[str, str]:
+    """Return the beginning of each note with its tags, by the id of its entry; empty if the notes
+    cannot be read, which the note field reports.
     """
     try:
         notes = notes_of(workspace)
     except InputError:
         return {}
-    short = {
-        id: one.text if len(one.text) <= SHORT else f"{one.text[:SHORT]} …"
-        for id, one in notes.items()
-    }
-    return {
-        id: " · ".join(filter(None, (short[id], ", ".join(one.tags)))) for id, one in notes.items()
-    }
+    summaries = {}
+    for id, one in notes.items():
+        text = one.text
+        if len(text) > SHORT:
+            text = f"{text[:SHORT]} …"
+        summaries[id] = " · ".join(filter(None, (text, ", ".join(one.tags))))
+    return summaries
 
 
-def note(workspace: Workspace, shown: Shown) -> None:
-    """A note and tags on one of the cards; kept with the workspace as soon as they are typed."""
+def note_form(workspace: Workspace, shown: Shown) -> None:
+    """Draw the note and tags of one of the cards; saved in the workspace when they change."""
     if not shown.views:
         return
     titles = _titles(shown)
     id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
     with mistakes.shown():
         notes = notes_of(workspace)
-        held = notes.get(id)
+        held = notes.get(id, Note(""))
         text_key, tags_key = f"note {id}", f"tags {id}"
         offered = list(dict.fromkeys([*tags_in(notes), *TAGS]))
         given = (workspace, id, titles[id], text_key, tags_key)
         st.text_area(
             "Note",
-            held.text if held else "",
+            held.text,
             key=text_key,
             label_visibility="collapsed",
             height=90,
-            on_change=_keep,
+            on_change=_save,
             args=given,
             placeholder="saved in the workspace and exported with the report",
         )
         st.multiselect(
             "Tags",
             offered,
-            list(held.tags) if held else [],
+            list(held.tags),
             key=tags_key,
             accept_new_options=True,
-            on_change=_keep,
+            on_change=_save,
             args=given,
             label_visibility="collapsed",
             placeholder="tags",
@@ -92,8 +88,8 @@ def note(workspace: Workspace, shown: Shown) -> None:
 
 
 def contexts(workspace: Workspace, shown: Shown) -> None:
-    """The words of an example in the test and training examples, and in the text that the new words
-    came from.
+    """Draw the words of an example in context: in the test and training examples, and in the text of
+    the new words.
     """
     if not shown.views:
         return
@@ -107,7 +103,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
         word = st.pills(
             "Word",
             names,
-            default=names[0] if names else None,
+            default=next(iter(names), None),
             key=f"word of {id}",
             label_visibility="collapsed",
             format_func=lambda name: plain(name[:60]),
@@ -117,155 +113,138 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
 
 
 def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
-    """Details & export: what was compared and how, the same as a command, the report in three
-    forms.
-    """
+    """Draw the folded block: the command, the test, tables of errors, and the report as files."""
     compared, settings = shown.compared, slicing.settings
     name = str(st.session_state.get("slice") or ALL)
-    command = command_of(compared, settings, name, _looked_through(compared)[0])
+    command = build_command(compared, settings, name, _searchable_text(compared)[0])
     with open_details():
         st.markdown("The same in a terminal")
         draw_command(command)
         test = compared.test
         st.markdown(
             f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test:"
-            f" approximate randomisation over {count(test.units)} units, {count(test.rounds)}"
+            f" approximate randomization over {count(test.units)} units, {count(test.rounds)}"
             " draws, two-sided; no claim if p ≥ .05. Differences of slices are not tested:"
             " they show where a change comes from, not that it is significant."
         )
         left, right = st.columns(2)
         left.markdown("Error types")
-        kinds = [
-            (kind, f"{n['first']:,}", f"{n['second']:,}")
-            for kind, n in compared.ledger.kinds.items()
-        ]
+        errors = compared.ledger.kinds
+        kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in errors.items()]
         with left:
             markup.plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
         rows = [
-            (label or "–", *(f"{counts[fate]:,}" for fate in OUTCOMES))
+            (label or "–", *(f"{counts[outcome]:,}" for outcome in OUTCOMES))
             for label, counts in compared.ledger.by_label.items()
         ]
         with right:
             markup.plain_table(("type", *OUTCOMES), rows)
-        forms = {
-            "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
-            "errors.csv": lambda: report_of(workspace, shown, slicing, name, command).csv(),
-            "errors.json": lambda: dumps(
-                report_of(workspace, shown, slicing, name, command).to_dict(), indent=1
-            ),
-        }
-        draw_downloads(forms)
+        report = partial(build_report, workspace, shown, slicing, name, command)
+        draw_downloads(
+            {
+                "errors.html": lambda: report().html(),
+                "errors.csv": lambda: report().csv(),
+                "errors.json": lambda: dumps(report().to_dict(), indent=1),
+            }
+        )
 
 
-def report_of(
+def build_report(
     workspace: Workspace, shown: Shown, slicing: Slicing, name: str, command: str
 ) -> Report:
-    """The report of what the page shows, with the notes of the workspace."""
+    """Build the report of the comparison, with the notes of the workspace."""
     compared = shown.compared
     noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
-    corpus, why = _looked_through(compared)
+    corpus, why = _searchable_text(compared)
     return Report(
         slicing, (first, second), compared.test, noted, name, command, compared.train, corpus, why
     )
 
 
 def _text_behind(compared: RunPair) -> Corpus | None:
-    """The text behind the new words; None where it is not known."""
+    """Return the text of the new words; None if it is unknown."""
     run = compared.runs[1] or compared.runs[0]
-    return run_cache.corpus_behind(run.folder) if run else None
+    if run is None:
+        return None
+    return run_cache.corpus_behind(run.folder)
 
 
-def _looked_through(compared: RunPair) -> tuple[Corpus | None, str]:
-    """The text behind the new words, where a report may look its words up in it; else None, and why
-    not where one is known.
+def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
+    """Return the text of the new words if a report can search it; else None, and the reason if the
+    text is known.
     """
     text = _text_behind(compared)
-    seconds = IN_A_REPORT * keyword_in_context.estimate_seconds(text) if text else 0.0
-    if text is None or seconds <= AT_MOST:
+    if text is None:
+        return None, ""
+    seconds = IN_A_REPORT * keyword_in_context.estimate_seconds(text)
+    if seconds <= AT_MOST:
         return text, ""
-    took = format_estimate(seconds)
-    return (
-        None,
-        (
-            f"which takes about {took} to search, too long for a download; the command line"
-            " can search it"
-        ),
+    return None, (
+        f"which takes about {format_estimate(seconds)} to search, too long for a download; the"
+        " command line can search it"
     )
 
 
-def command_of(
+def build_command(
     compared: RunPair, settings: SliceSettings, name: str = ALL, corpus: Corpus | None = None
 ) -> str:
-    """The same comparison as a command line; with the files of a corpus where all of their lines
-    are looked through.
+    """Build the command line of the same comparison; with the files of a corpus if the command reads
+    all of their lines.
     """
-    asked, default = compared.spec, SliceSettings()
-    parts = [
-        *PROGRAM,
-        "compare",
-        asked.first,
-        *([asked.second] if asked.second != asked.first else []),
-    ]
-    parts += ["--gold", asked.gold] if asked.gold else []
-    parts += [
-        part
-        for one in ("kind", "scorer")
-        if (value := getattr(asked, one))
-        for part in (f"--{one}", value)
-    ]
+    spec, default = compared.spec, SliceSettings()
+    parts = [*PROGRAM, "compare", spec.first]
+    if spec.second != spec.first:
+        parts.append(spec.second)
+    for flag in ("gold", "kind", "scorer"):
+        value = getattr(spec, flag)
+        if value:
+            parts += [f"--{flag}", value]
     tokenizations = [name for name in compared.tokenizations if name]
     if tokenizations:
         parts += ["--tokenization", *tokenizations]
-    parts += ["--slice", name] if name != ALL else []
-    flags = ((one, getattr(settings, one)) for one in ("suffix", "pieces", "seldom"))
-    parts += [
-        part
-        for one, value in flags
-        if value != getattr(default, one)
-        for part in (f"--{one}", str(value))
-    ]
-    parts += (
-        ["--slice", ALL] if name == ALL and "--suffix" in parts else []
-    )  # an ending alone chooses its slice
-    whole = (
-        corpus and corpus.settings.reads_all and not corpus.settings.field
-    )  # compare reads files without settings
-    parts += ["--corpus", *map(str, corpus.files)] if corpus and whole else []
+    # A suffix alone would select its own slice.
+    if name != ALL or settings.suffix != default.suffix:
+        parts += ["--slice", name]
+    for flag in ("suffix", "pieces", "seldom"):
+        value = getattr(settings, flag)
+        if value != getattr(default, flag):
+            parts += [f"--{flag}", str(value)]
+    # The command reads files without settings.
+    if corpus and corpus.settings.reads_all and not corpus.settings.field:
+        parts += ["--corpus", *map(str, corpus.files)]
     return shlex.join([*parts, "--html", "errors.html"])
 
 
 def _titles(shown: Shown) -> dict[str, str]:
-    """Each card in a picker: its words first, where it stands, what happened; of two alike from
-    which word on.
+    """Return the title of each card in a picker, by its id: words, position and outcome; equal titles
+    with the place of the first word.
     """
-    texts = {
-        entry.id: escape_invisible(
-            " · ".join(filter(None, (entry.unit.text[:WORDS], view.title, view.event)))
-        )
-        for view, entry in zip(shown.views, shown.entries, strict=True)
-    }
-    often = Counter(texts.values())
-    places = {entry.id: entry.unit.start + 1 for entry in shown.entries}
-    return {
-        id: f"{text} · from {places[id]:,} on" if often[text] > 1 else text
-        for id, text in texts.items()
-    }
+    titles, places = {}, {}
+    for view, entry in zip(shown.views, shown.entries, strict=True):
+        parts = (entry.unit.text[:WORDS], view.title, view.event)
+        titles[entry.id] = escape_invisible(" · ".join(filter(None, parts)))
+        places[entry.id] = entry.unit.start + 1
+    counts = Counter(titles.values())
+    for id, title in titles.items():
+        if counts[title] > 1:
+            titles[id] = f"{title} · from word {places[id]:,}"
+    return titles
 
 
 def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     splitter = compared.words.splitter
     if splitter is None:
-        st.markdown(":gray[Neither run keeps a tokenizer to find words by.]")
+        st.markdown(":gray[Neither run has a tokenizer to find words with.]")
         return
     try:
-        _told(
+        _concordance(
             "test examples",
             find_in_examples(compared.split.examples, word, splitter, "test", LINES),
         )
         if compared.train is not None:
-            _told(
+            _concordance(
                 "training examples",
                 find_in_examples(compared.train, word, splitter, "training", LINES),
             )
@@ -273,36 +252,30 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         st.text(mistakes.format_in_one_line(error))
         return
     run = compared.runs[1] or compared.runs[0]
-    if run is not None and (text := _text_behind(compared)) is not None:
+    text = _text_behind(compared)
+    if run is not None and text is not None:
         keyword_in_context.in_context(word, text, str(run.folder), workspace, key="error_context")
     else:
         draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
 
 
-def _told(where: str, found: Context) -> None:
+def _concordance(where: str, found: Context) -> None:
     st.markdown(
         f"**{plain(found.word[:60])}** in the {where} :small[:gray[{found.describe(LINES)}]]"
     )
     if found.hits:
-        places = [f"{hit.file}, example {hit.line:,}" for hit in found.hits]
-        markup.concordance(
-            [
-                markup.Line(hit.left, hit.match, hit.right, at)
-                for hit, at in zip(found.hits, places, strict=True)
-            ]
-        )
+        lines = []
+        for hit in found.hits:
+            place = f"{hit.file}, example {hit.line:,}"
+            lines.append(markup.Line(hit.left, hit.match, hit.right, place))
+        markup.concordance(lines)
 
 
-def _keep(workspace: Workspace, id: str, about: str, text_key: str, tags_key: str) -> None:
-    """What was typed, into the workspace."""
-    state = st.session_state
+def _save(workspace: Workspace, id: str, about: str, text_key: str, tags_key: str) -> None:
+    """Callback: save a note and its tags in the workspace."""
+    text = str(st.session_state.get(text_key) or "")
+    tags = [str(tag) for tag in st.session_state.get(tags_key) or ()]
     try:
-        save_note(
-            workspace,
-            id,
-            str(state.get(text_key) or ""),
-            [str(tag) for tag in state.get(tags_key) or ()],
-            about,
-        )
+        save_note(workspace, id, text, tags, about)
     except InputError as error:
         st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")

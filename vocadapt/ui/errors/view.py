@@ -32,7 +32,7 @@ from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 
-EACH = 5  # cards on a page of the list
+EACH = 5  # cards per page of the list
 COLORS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
 SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
@@ -49,7 +49,7 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the page compares: two predictions, opened, and the cards of the list's present page."""
+    """Two predictions that the page compares, and the cards on the current page of the list."""
 
     compared: RunPair
     picked: tuple[Comparable, Comparable]
@@ -58,7 +58,7 @@ class Shown:
 
 
 def choose_two(offered: Sequence[Comparable]) -> Shown | None:
-    """Pick the baseline and what it is compared with; None, with a word on why, as long as these
+    """Show the pickers of the baseline and the compared run; return None, with a message, if they
     are the same.
     """
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
@@ -95,48 +95,43 @@ def choose_two(offered: Sequence[Comparable]) -> Shown | None:
     return Shown(found, picked)
 
 
-def sliced(shown: Shown) -> Slicing:
-    """The ledger under the settings of the slices."""
+def build_slicing(shown: Shown) -> Slicing:
+    """Return the slices of the ledger under the current settings."""
     return shown.compared.slicing(_settings())
 
 
-def filtered(slicing: Slicing) -> tuple[Entry, ...]:
-    """The entries of the chosen slice that hold what was typed."""
-    held = slicing.entries(_chosen())
-    return (
-        slicing.ledger.search(held, query)
-        if (query := str(st.session_state.get("errors_find") or "").strip())
-        else held
-    )
+def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
+    """Return the entries of the selected slice that match the search."""
+    entries = slicing.entries(_selected_slice())
+    query = _query()
+    if not query:
+        return entries
+    return slicing.ledger.search(entries, query)
 
 
 def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
-    """The four counts; below them both scores, and whether chance alone makes their difference."""
-    counts, asked = count_by_outcome(entries), _fate()
-    said = [f"{fate} · {OUTCOME_NOTES[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
-    cards = [
-        (counts[fate], about, COLORS[fate]) for fate, about in zip(OUTCOMES, said, strict=True)
-    ]
-    markup.fate_counts(cards, list(OUTCOMES).index(asked) if asked in OUTCOMES else -1)
-    of = (
-        ""
-        if len(entries) == len(shown.compared.ledger.entries)
-        else "On all entries, not only those listed: "
-    )
+    """Draw the counts of the four outcomes, both scores, and the test of their difference."""
+    counts, selected = count_by_outcome(entries), -1
+    if _selected_outcome() in OUTCOMES:
+        selected = list(OUTCOMES).index(_selected_outcome())
+    labels = {outcome: f"{outcome} · {OUTCOME_NOTES[outcome]}" for outcome in (FIXED, BROKEN)}
+    cards = [(counts[name], labels.get(name, name), COLORS[name]) for name in OUTCOMES]
+    markup.outcome_counts(cards, selected)
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
-    st.markdown(f"{of}**{scores}**, {difference}.")
+    basis = "On all entries, not only those listed: "
+    if len(entries) == len(shown.compared.ledger.entries):
+        basis = ""
+    st.markdown(f"{basis}**{scores}**, {difference}.")
     draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
-    """The list of one fate, some cards at a time, each with the note on it."""
+    """Draw the entries with one outcome as cards, a few per page, each with its note."""
     counts = count_by_outcome(entries)
-    names = [fate for fate in (*OUTCOMES, *ALARMS) if counts[fate] or fate in OUTCOMES]
-    address.settle(
-        "errors_fate",
-        Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)),
-    )
-    fate = str(
+    names = [*OUTCOMES, *(name for name in ALARMS if counts[name])]
+    default = next((name for name in names if counts[name]), FIXED)
+    address.settle("errors_fate", Choice(names.__contains__, default))
+    outcome = str(
         st.segmented_control(
             "Outcome",
             names,
@@ -149,15 +144,16 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
             help=HELP["fate"],
         )
     )
-    address.write("errors_fate", [fate])
-    held = _of_kind([entry for entry in entries if entry.outcome == fate], shown.compared.kind)
-    if not held:
-        _none(fate, counts)
+    address.write("errors_fate", [outcome])
+    with_outcome = [entry for entry in entries if entry.outcome == outcome]
+    listed = _filter_by_error(with_outcome, shown.compared.kind)
+    if not listed:
+        _explain_empty_list(outcome, counts)
         return shown
-    pages = -(-len(held) // EACH)
+    pages = -(-len(listed) // EACH)
     place = st.container()
-    number = _page(pages)
-    part = held[(number - 1) * EACH : number * EACH]
+    number = _choose_page(pages)
+    part = listed[(number - 1) * EACH : number * EACH]
     words = shown.compared.words
     views = tuple(
         build_card(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
@@ -167,19 +163,17 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
             markup.entry_card(view, notes.get(view.id, ""))
         first = (number - 1) * EACH + 1
         draw_note(
-            f"{count(first)} to {count(first + len(part) - 1)} of {count(len(held))} {plain(fate)}"
+            f"{count(first)} to {count(first + len(part) - 1)} of {count(len(listed))} {plain(outcome)}"
         )
     return Shown(shown.compared, shown.picked, views, tuple(part))
 
 
 def slices(shown: Shown, slicing: Slicing) -> None:
-    """Where the change comes from: each slice with its units, the difference it makes, fixed and
-    broken.
-    """
+    """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
     scores = slicing.scores()
     names = [one.name for one in scores]
-    chosen = names.index(_chosen()) if _chosen() in names else -1
+    chosen = names.index(_selected_slice()) if _selected_slice() in names else -1
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.plain_table(header, format_slices(scores), chosen)
     with st.popover("Slice settings", icon=":material/tune:"):
@@ -199,95 +193,82 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         )
     if shown.compared.train is None:
         draw_note("The training examples are unknown: no slice by occurrences in training.")
-    elif found := shown.compared.ending(slicing.settings.suffix):
-        said = (
-            f"{count(found.inside)} of {count(found.occurrences)} words that end in"
-            f" {plain(found.suffix)} are inside an entity"
+        return
+    ending = shown.compared.ending(slicing.settings.suffix)
+    if ending:
+        draw_note(
+            f"In training {count(ending.inside)} of {count(ending.occurrences)} words that end in"
+            f" {plain(ending.suffix)} are inside an entity ({fraction(ending.share)})."
         )
-        draw_note(f"In training {said} ({fraction(found.share)}).")
 
 
-def tokenizations(slicing: Slicing) -> None:
+def scores_by_tokenization(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
-    found = slicing.by_tokenization(_chosen())
+    found = slicing.by_tokenization(_selected_slice())
     if found:
         st.subheader("Score by tokenization")
-        if _chosen() != ALL:
-            draw_note(f"Entries of this slice only: {plain(slicing.title(_chosen()))}.")
+        if _selected_slice() != ALL:
+            draw_note(f"Entries of this slice only: {plain(slicing.title(_selected_slice()))}.")
         markup.plain_table(("", *map(label_tokenization, found)), format_tokenization_scores(found))
 
 
-def _none(fate: str, counts: Mapping[str, int]) -> None:
-    """Nothing to list: because of what is searched for, then where else it is found, or because
-    there is nothing.
-    """
-    query = str(st.session_state.get("errors_find") or "").strip()
+def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
+    """State that no entry has an outcome; if a search is active, also where it does match."""
+    query = _query()
     if not query:
-        st.markdown(f":gray[There are no entries: {plain(fate)}.]")
+        st.markdown(f":gray[There are no entries: {plain(outcome)}.]")
         return
-    others = [
-        f"{SHORT.get(name, name)} {count(n)}"
-        for name in (*OUTCOMES, *ALARMS)
-        if (n := counts[name])
-    ]
-    found = (
-        f"Under the other tabs: {', '.join(others)}."
-        if others
-        else "Nothing under the other tabs either."
-    )
-    st.markdown(
-        f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”."
-        f" {found}]"
-    )
+    others = [f"{SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
+    elsewhere = "Nothing under the other tabs either."
+    if others:
+        elsewhere = f"Under the other tabs: {', '.join(others)}."
+    label = plain(SHORT.get(outcome, outcome))
+    st.markdown(f":gray[Nothing {label} matches the search “{plain(query[:60])}”. {elsewhere}]")
 
 
-def _page(pages: int) -> int:
-    """Which page of the cards; it stands in the address, so that a link and a reload keep it."""
+def _choose_page(pages: int) -> int:
+    """Show the pagination of the cards; return the page, which is kept in the address."""
     if pages < 2:
         address.write("errors_page", [])
         return 1
-    asked = st.query_params.get("errors_page", "1")
-    number = st.pagination(
-        pages,
-        default=int(asked) if asked in map(str, range(1, pages + 1)) else 1,
-        key="errors_page",
-    )
+    default, requested = 1, st.query_params.get("errors_page", "1")
+    if requested in map(str, range(1, pages + 1)):
+        default = int(requested)
+    number = st.pagination(pages, default=default, key="errors_page")
     address.write("errors_page", [str(number)] if number > 1 else [])
     return number
 
 
-def _of_kind(entries: list[Entry], kind: TaskKind) -> list[Entry]:
-    """Those with one kind of error, where it was asked for: a filter that stands beside the list
-    only where there are two.
-    """
-    there = [
-        name
-        for name in kind.error_kinds
-        if any(name in (entry.first.error, entry.second.error) for entry in entries)
-    ]
-    if len(there) < 2:
+def _filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
+    """Show a filter by error type if there are at least two types; return the selected entries."""
+    counts = {
+        name: sum(name in _errors_of(entry) for entry in entries) for name in kind.error_kinds
+    }
+    names = [name for name, n in counts.items() if n]
+    if len(names) < 2:
         return entries
-    address.settle("errors_kind", Choice(there.__contains__))
+    address.settle("errors_kind", Choice(names.__contains__))
     chosen = st.pills(
         "Error type",
-        there,
+        names,
         key="errors_kind",
         persist_state="session",
         label_visibility="collapsed",
-        format_func=lambda name: (
-            f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}"
-        ),
+        format_func=lambda name: f"{name} {counts[name]}",
     )
-    address.write("errors_kind", [chosen] if chosen else [])
-    return [
-        entry
-        for entry in entries
-        if chosen is None or chosen in (entry.first.error, entry.second.error)
-    ]
+    if chosen is None:
+        address.write("errors_kind", [])
+        return entries
+    address.write("errors_kind", [chosen])
+    return [entry for entry in entries if chosen in _errors_of(entry)]
+
+
+def _errors_of(entry: Entry) -> tuple[str, str]:
+    return entry.first.error, entry.second.error
 
 
 def _settings() -> SliceSettings:
-    """Read the settings of the slices; they are part of the address."""
+    """Return the settings of the slices, which are kept in the address."""
     default = SliceSettings()
     keys = {f"errors_{name}": getattr(default, name) for name in ("suffix", "pieces", "seldom")}
     for key, usual in keys.items():
@@ -302,15 +283,21 @@ def _settings() -> SliceSettings:
         return default
 
 
-def _chosen() -> str:
+def _selected_slice() -> str:
     return str(st.session_state.get("errors_slice") or ALL)
 
 
-def _fate() -> str:
+def _selected_outcome() -> str:
     return str(st.session_state.get("errors_fate", st.query_params.get("errors_fate", FIXED)))
 
 
 def _slice_name(slicing: Slicing, name: str) -> str:
     if name == ALL:
         return "all entities" if slicing.ledger.kind.finds_entities else "all"
-    return slicing.title(name) if name == REST or name in SLICES else name
+    if name == REST or name in SLICES:
+        return slicing.title(name)
+    return name
+
+
+def _query() -> str:
+    return str(st.session_state.get("errors_find") or "").strip()

@@ -24,13 +24,13 @@ from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.serving import paths
 
-EVERY = 1.0  # seconds between two looks at a living job
-RECENT = 12  # jobs looked at, newest first
-LATELY = 300.0  # seconds for which the sidebar tells of a job that has ended
-BY_FORCE = 10.0  # seconds of asking before force is offered
+EVERY = 1.0  # seconds between two updates of a running job
+RECENT = 12  # newest jobs that are read
+LATELY = 300.0  # seconds for which the sidebar lists an ended job
+BY_FORCE = 10.0  # seconds after a request to cancel until force is offered
 DISMISSED = "dismissed_job"
 PAGE = "pages/start/jobs.py"
-JOB = "jobs_job"  # the job that the page shows, in its address
+JOB = "jobs_job"  # query parameter: the job that the page shows
 ICONS = {
     "waiting": ":material/hourglass_empty:",
     "running": ":material/play_circle:",
@@ -44,7 +44,7 @@ CHIPS = {
     state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
 
-Told = Callable[[Job, Status], None]  # draws the job that runs
+DrawJob = Callable[[Job, Status], None]  # draws the running job
 
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
@@ -70,41 +70,37 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         return
     status = job.status()
     if status.alive:
-        st.fragment(_living, run_every=EVERY)(job)
+        st.fragment(_running_job, run_every=EVERY)(job)
     elif status.state != "done":
         ended(workspace, job, status)
 
 
-def running(workspace: Workspace, step: str, key: str, told: Told) -> None:
-    """Draw the living jobs of a step, the one that runs by `told`, in a box called `key`, and the
-    others as a queue behind it.
-
-    Below them the newest of those that have ended, where it is unfinished, with its way on.
+def running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
+    """Draw the running job of a step by `draw`, in a container with this key, and the waiting ones
+    below it; then the newest ended job if it is unfinished.
     """
     found = [
         (job, job.status()) for job in queue.list_jobs(workspace, RECENT) if job.spec.step == step
     ]
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
-        st.fragment(_queue, run_every=EVERY)(alive, key, told)
+        st.fragment(_queue, run_every=EVERY)(alive, key, draw)
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
         ended(workspace, *last)
 
 
 def queue_line(workspace: Workspace) -> str:
-    """How many jobs would run before one that is started now, for the form; "" for none."""
+    """Describe the jobs that would run before a new one; "" if there are none."""
     alive = [job for job in queue.list_jobs(workspace, RECENT) if job.status().alive]
+    if not alive:
+        return ""
     names = ", ".join(plain(job.target.name) for job in alive[:3])
-    return (
-        f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
-        if alive
-        else ""
-    )
+    return f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
 
 
 def running_jobs(workspace: Workspace) -> None:
-    """Draw the living jobs and those that ended in the last minutes, small, for the sidebar."""
+    """Draw the running and waiting jobs and those that ended in the last minutes, for the sidebar."""
     shown = [job for job in queue.list_jobs(workspace, RECENT) if _is_news(job.status())]
     alive = {job.id for job in shown if job.status().alive}
     if shown:
@@ -127,37 +123,38 @@ def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> lis
 
 
 def titles(job: Job) -> tuple[str, str]:
-    """What a job does, and the name of what it makes, both as Markdown."""
+    """Return what a job does, and the name of its result, both as Markdown."""
     return STEPS[job.spec.step].about, plain(job.target.name)
 
 
 def title(job: Job) -> str:
-    """The same in one line."""
+    """Return both in one line."""
     about, name = titles(job)
     return f"**{about}** · {name}"
 
 
 def pace(job: Job, status: Status) -> str:
-    """How long it runs, and how long it will where its step keeps one pace; of a waiting job,
-    behind which other.
+    """Describe the time passed, and the time left if the pace of the step is steady; of a waiting
+    job, the job before it.
     """
     if status.state == "waiting":
         before = job.waits_for()
-        return f"waiting behind {title(before)}" if before else "about to start"
-    left = (
-        status.seconds_left if STEPS[job.spec.step].steady else None
-    )  # training says it itself, and better
-    return duration(status.seconds) + ("" if left is None else f", about {duration(left)} left")
+        return f"waiting for {title(before)}" if before else "about to start"
+    time = duration(status.seconds)
+    # Trainings are not steady: they show a better estimate themselves.
+    if STEPS[job.spec.step].steady and status.seconds_left is not None:
+        time += f", about {duration(status.seconds_left)} left"
+    return time
 
 
 def bar(status: Status) -> None:
-    """How far a living job is."""
-    unsaid = "in the queue" if status.state == "waiting" else "starting …"
-    st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or unsaid)
+    """Draw the progress bar of a running or waiting job."""
+    default = "in the queue" if status.state == "waiting" else "starting …"
+    st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or default)
 
 
 def draw_running_job(job: Job, status: Status, line: str) -> None:
-    """Draw a line about a living job (Markdown), its cancel button, and its progress bar."""
+    """Draw a line about a running job (Markdown), its cancel button, and its progress bar."""
     words, button = st.columns([5, 1], vertical_alignment="center")
     words.markdown(line)
     with button:
@@ -166,46 +163,44 @@ def draw_running_job(job: Job, status: Status, line: str) -> None:
 
 
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
-    """Ask a job to stop; one that has been asked for a while may be stopped by force."""
-    asked = job.seconds_since_cancel_request
-    label = "Cancel" if asked is None else "Canceling …" if asked < BY_FORCE else "Stop by force"
-    waits = label == "Canceling …"
+    """Draw the button that cancels a job, or stops it by force if it has not reacted for a while."""
+    seconds, label = job.seconds_since_cancel_request, "Cancel"
+    if seconds is not None:
+        label = "Canceling …" if seconds < BY_FORCE else "Stop by force"
     st.button(
         label,
         key=f"{key}_{job.id}",
         width=width,
-        disabled=waits,
-        on_click=_ask_to_stop,
+        disabled=label == "Canceling …",
+        on_click=_request_cancel,
         args=(job,),
     )
 
 
-def _ask_to_stop(job: Job) -> None:
+def _request_cancel(job: Job) -> None:
     try:
         job.cancel(grace=0)
-    except InputError as error:  # in a callback, where the page cannot show a message
+    except InputError as error:  # a callback cannot draw a message on the page
         st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
 
 
 def resume_button(workspace: Workspace, job: Job, key: str) -> None:
-    """Start a job again that ended unfinished."""
-    how = (
-        "Continues from the last checkpoint."
-        if job.has_checkpoint
-        else "Starts from the beginning: the step left no checkpoint."
-    )
-    if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
+    """Draw the button that resumes an unfinished job."""
+    help = "Starts from the beginning: the step left no checkpoint."
+    if job.has_checkpoint:
+        help = "Continues from the last checkpoint."
+    if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=help):
         with mistakes.shown():
             queue.resume(workspace, job)
             st.rerun()
 
 
 def link(job: Job, label: str, icon: str | None = None) -> None:
-    """The way to a job on its own page."""
+    """Draw a link to a job on the page Jobs."""
     st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **here()})
 
 
-def _living(job: Job) -> None:
+def _running_job(job: Job) -> None:
     status = job.status()
     if not status.alive:
         st.rerun()
@@ -213,13 +208,13 @@ def _living(job: Job) -> None:
         draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
 
 
-def _queue(alive: list[Job], key: str, told: Told) -> None:
+def _queue(alive: list[Job], key: str, draw: DrawJob) -> None:
     stands = {job.id: job.status() for job in alive}
     if not all(status.alive for status in stands.values()):
         st.rerun()
     first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
     with st.container(border=True, key=key):
-        told(first, stands[first.id])
+        draw(first, stands[first.id])
         for job in others:
             line, button = st.columns([5, 1], vertical_alignment="center")
             line.markdown(f"{CHIPS[stands[job.id].state]} {title(job)}")
@@ -249,10 +244,10 @@ def _small(shown: list[Job], alive: set[str]) -> None:
 
 
 def ended(workspace: Workspace, job: Job, status: Status) -> None:
-    """A job that failed, was canceled or was interrupted, and the way on."""
+    """Draw a job that failed, was canceled or was interrupted, with buttons to resume or dismiss it."""
     with st.container(border=True, key="job_panel"):
-        say = st.info if status.state == "canceled" else st.error
-        say(
+        draw_message = st.info if status.state == "canceled" else st.error
+        draw_message(
             f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}",
             icon=":material/info:",
         )

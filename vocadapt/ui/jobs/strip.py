@@ -30,22 +30,23 @@ def strip_of(job: Job, status: Status, waiting: int) -> Strip:
     """Build the strip of a job: step, name of the result, progress, time, number of waiting
     jobs.
     """
-    share = min(max(status.fraction or 0.0, 0.0), 1.0)
-    far = " · ".join(
-        filter(None, (_how_far(job, status, share), f"{waiting} waiting" if waiting else ""))
-    )
-    return Strip(STEPS[job.spec.step].about, job.target.name, far, share)
+    done = min(max(status.fraction or 0.0, 0.0), 1.0)
+    progress = _describe_progress(job, status, done)
+    if waiting:
+        progress += f" · {waiting} waiting"
+    return Strip(STEPS[job.spec.step].about, job.target.name, progress, done)
 
 
-def _how_far(job: Job, status: Status, share: float) -> str:
+def _describe_progress(job: Job, status: Status, done: float) -> str:
     """Format the percentage and the time left, or the time passed if the pace of the step
     varies.
     """
     if status.state == "waiting":
         return "waiting"
-    left = status.seconds_left if STEPS[job.spec.step].steady else None
-    time = f"{duration(status.seconds)} so far" if left is None else f"about {duration(left)} left"
-    return f"{100 * share:.0f} % · {time}"
+    time = f"{duration(status.seconds)} so far"
+    if STEPS[job.spec.step].steady and status.seconds_left is not None:
+        time = f"about {duration(status.seconds_left)} left"
+    return f"{100 * done:.0f} % · {time}"
 
 
 def _strip(workspace: Workspace) -> None:

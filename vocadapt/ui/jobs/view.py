@@ -1,10 +1,11 @@
-"""Parts of the Jobs page: the list, and the job that is looked at. One fragment, redrawn every
-second while a job is alive.
+"""Parts of the page Jobs: the list, and the selected job; a fragment that reruns every second while
+a job runs or waits.
 """
 
 import json
 from datetime import datetime
 from itertools import groupby
+from typing import Literal
 
 import streamlit as st
 
@@ -23,8 +24,8 @@ from vocadapt.ui.frame.address import here
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.jobs.panel import CHIPS, EVERY, JOB
 
-FIRST = 15  # jobs in the list before all are asked for
-STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
+FIRST = 15  # jobs listed by default
+REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's progress
 LONGEST_ID = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
 
@@ -53,31 +54,33 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
     found = queue.list_jobs(workspace)
     stands = {job.id: job.status() for job in found}
     if was_alive != any(status.alive for status in stands.values()):
-        st.rerun()  # the page begins or ends to look every second
-    looked_at = _looked_at(found)
+        st.rerun()  # the fragment starts or stops to update every second
+    selected = _selected_job(found)
     left, right = st.columns([1, 1.5], gap="large")
     with left:
-        _list(found, stands, looked_at)
+        _list(found, stands, selected)
     with right:
-        _job(workspace, looked_at, stands[looked_at.id])
+        _job(workspace, selected, stands[selected.id])
 
 
-def _looked_at(found: list[Job]) -> Job:
-    """The job that the address names; the newest where it names none."""
-    asked = st.query_params.get(JOB)
-    job = next((job for job in found if job.id == asked), None)
-    if asked and job is None:
+def _selected_job(found: list[Job]) -> Job:
+    """Return the job in the address; the newest if there is none."""
+    requested = st.query_params.get(JOB)
+    job = next((job for job in found if job.id == requested), None)
+    if requested and job is None:
         st.warning(
-            f"There is no job {plain(asked[:LONGEST_ID])} in this workspace. This is the newest.",
+            f"There is no job {plain(requested[:LONGEST_ID])} in this workspace. This is the newest.",
             icon=":material/info:",
         )
     return job or found[0]
 
 
-def _list(found: list[Job], stands: dict[str, Status], looked_at: Job) -> None:
-    most = len(found) if st.session_state.get("all_jobs") else FIRST
-    for job in found[:most]:
-        _line(job, stands[job.id], job.id == looked_at.id)
+def _list(found: list[Job], stands: dict[str, Status], selected: Job) -> None:
+    listed = found[:FIRST]
+    if st.session_state.get("all_jobs"):
+        listed = found
+    for job in listed:
+        _line(job, stands[job.id], job.id == selected.id)
     if len(found) > FIRST:
         st.toggle(
             f"All {len(found)} jobs",
@@ -86,7 +89,7 @@ def _list(found: list[Job], stands: dict[str, Status], looked_at: Job) -> None:
         )
 
 
-def _line(job: Job, status: Status, looked_at: bool) -> None:
+def _line(job: Job, status: Status, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         about, name = panel.titles(job)
@@ -94,37 +97,31 @@ def _line(job: Job, status: Status, looked_at: bool) -> None:
             f"{CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_when(job, status)}]]"
         )
         button.button(
-            "Shown" if looked_at else "Show",
+            "Shown" if selected else "Show",
             key=f"look_{job.id}",
-            disabled=looked_at,
+            disabled=selected,
             width="stretch",
-            on_click=_look_at,
+            on_click=_select,
             args=(job.id,),
         )
         if status.state == "running":
             st.progress(status.fraction or 0.0)
 
 
-def _look_at(job_id: str) -> None:
+def _select(job_id: str) -> None:
     st.query_params[JOB] = job_id
 
 
 def _when(job: Job, status: Status) -> str:
-    """When a job ran, and for how long, in half a line."""
+    """Describe when a job ran, and for how long."""
     if status.alive:
         return panel.pace(job, status)
-    ended = datetime.fromtimestamp(status.updated)
-    return (
-        f"{ended:%d %b %H:%M} · {duration(status.seconds)}"
-        if status.started
-        else f"{ended:%d %b %H:%M} · never ran"
-    )
+    how_long = duration(status.seconds) if status.started else "never ran"
+    return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
 
 def _job(workspace: Workspace, job: Job, status: Status) -> None:
-    """One job in full: what it does, how far it is, what can be done, its log, and the same step
-    elsewhere.
-    """
+    """Draw one job: its step, progress, actions, log, and the folded block."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
@@ -140,10 +137,14 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
     _actions(workspace, job, status)
     _picture(job, status.alive)
     log = job.log(LINES)
-    st.markdown("Log" if len(log.splitlines()) < LINES else f"The last {LINES} lines of the log")
-    with st.container(
-        height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True
-    ):
+    title = "Log"
+    if len(log.splitlines()) >= LINES:
+        title = f"The last {LINES} lines of the log"
+    st.markdown(title)
+    height: int | Literal["content"] = "content"
+    if len(log) > 800:
+        height = HEIGHT
+    with st.container(height=height, border=False, autoscroll=True):
         st.code(
             "\n".join(map(escape_invisible, log.split("\n"))) or "The log is empty.",
             language=None,
@@ -153,10 +154,12 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
 
 
 def _story(job: Job, status: Status) -> str:
-    """Its runs so far, and the pace of the one that goes on."""
-    said = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
-    now = panel.pace(job, status) if status.alive else _when(job, status)
-    return " · ".join([*([f"earlier: {', '.join(said)}"] if said else []), now])
+    """Describe the earlier runs of a job, and the current or last one."""
+    current = panel.pace(job, status) if status.alive else _when(job, status)
+    if not status.past:
+        return current
+    runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
+    return f"earlier: {', '.join(runs)} · {current}"
 
 
 def _actions(workspace: Workspace, job: Job, status: Status) -> None:
@@ -181,17 +184,18 @@ def _see(job: Job) -> None:
 
 
 def _picture(job: Job, alive: bool) -> None:
-    """How far it was over time, run by run; while it lives drawn anew only now and then, so that it
-    does not flicker.
+    """Draw the progress over time, one line per run; of a running job only every few lines, so that
+    it does not flicker.
     """
-    told = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
-    told = told[: len(told) // STEADY * STEADY] if alive else told
-    if len(told) < 3:
+    lines = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
+    if alive:
+        lines = lines[: len(lines) // REDRAW * REDRAW]
+    if len(lines) < 3:
         return
-    runs = [list(lines) for _, lines in groupby(told, key=lambda line: line["run"])]
-    curves = [
-        ([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs
-    ]
+    curves = []
+    for _, group in groupby(lines, key=lambda line: line["run"]):
+        run = list(group)
+        curves.append(([line["seconds"] for line in run], [line["fraction"] for line in run]))
     draw_figure(figures.plot_progress(curves), f"progress_{job.id}")
 
 

@@ -19,7 +19,7 @@ CELL = "results_cell"  # the picker's key, and its name in the address
 MOST_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
-def taken_for(task: str) -> None:
+def draw_confusion(task: str) -> None:
     """Draw the confusion matrix of a run and all examples of the selected cell."""
     st.subheader("Confusion matrix")
     left, right = st.columns([1, 1.6], gap="large")
@@ -32,18 +32,13 @@ def taken_for(task: str) -> None:
             st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
     with mistakes.shown():
-        found = _confusion(
-            str(chosen.run.folder),
-            chosen.of.artifact.stamp if chosen.of.artifact else "",
-            chosen.tokenization,
-            chosen,
-        )
-        many = len(found.predicted) > MOST_ACROSS
-        with (
-            st.container() if many else left
-        ):  # many classes take the whole width, and their examples stand below
+        stamp = chosen.of.artifact.stamp if chosen.of.artifact else ""
+        found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
+        if len(found.predicted) > MOST_ACROSS:  # at full width, with the examples below
+            left, right = st.container(), st.container()
+        with left:
             _matrix(found)
-        with st.container() if many else right:
+        with right:
             _examples(found, chosen)
 
 
@@ -60,21 +55,22 @@ def _matrix(found: ConfusionMatrix) -> None:
     classes the most confused.
     """
     whole, classes = found, len({*found.gold, *found.predicted})
-    found = found.most_confused(MOST_CLASSES) if classes > MOST_CLASSES else found
+    if classes > MOST_CLASSES:
+        found = found.most_confused(MOST_CLASSES)
     of = {gold: int(own.sum()) for gold, own in zip(whole.gold, whole.counts, strict=True)}
     rows = [
         (gold, f"gold, {count(of[gold])}", [_heat(int(n), of[gold]) for n in own])
         for gold, own in zip(found.gold, found.counts, strict=True)
     ]
     if rows:
-        many = len(found.predicted) > MOST_ACROSS
-        heat_map(
-            [name if many else f"predicted {name}" for name in found.predicted],
-            rows,
-            "gold against predicted",
-        )
-    told = "rows: gold, columns: predicted; each cell: fraction of its row, and count"
-    draw_note(f"{count(int(whole.counts.sum()))} {found.unit}; {told}.")
+        names = list(found.predicted)
+        if len(names) <= MOST_ACROSS:
+            names = [f"predicted {name}" for name in names]
+        heat_map(names, rows, "gold against predicted")
+    draw_note(
+        f"{count(int(whole.counts.sum()))} {found.unit}; rows: gold, columns: predicted; each cell:"
+        " fraction of its row, and count."
+    )
     if classes > MOST_CLASSES:
         st.markdown(
             f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold →"
@@ -119,7 +115,7 @@ def _right(found: ConfusionMatrix) -> list[tuple[str, str]]:
 def _rows(
     kind: TaskKind, cases: Sequence[Case], examples: Sequence[Example]
 ) -> dict[str, list[object]]:
-    """The columns of the table; those that are empty in every row are left out."""
+    """Return the columns of the table, without those that are empty in every row."""
     described = [kind.describe_case(examples[case.example], case.start, case.end) for case in cases]
     columns: dict[str, list[object]] = {"example": [case.example + 1 for case in cases]}
     for name in described[0]:

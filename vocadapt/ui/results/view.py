@@ -44,7 +44,7 @@ from vocadapt.ui.components.number_formats import count
 OWN = "default"
 MOST_CURVES = 12
 HELP = {
-    "baseline": ("Selects the run and tokenization for differences and paired tests."),
+    "baseline": "Selects the run and tokenization for differences and paired tests.",
     "score": (
         "Selects another score of the same predictions. Its exact definition is shown below"
         " the table."
@@ -52,7 +52,7 @@ HELP = {
     "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
     "Δ points": "Difference of the means to the baseline, in points.",
     "p": (
-        "Approximate randomisation, two-sided, over the test units; not corrected for the number of"
+        "Approximate randomization, two-sided, over the test units; not corrected for the number of"
         " comparisons."
     ),
     "verdict": (
@@ -64,18 +64,17 @@ HELP = {
 
 
 def pick_task(runs: Sequence[RunSet]) -> str:
-    """Ask which task; the newest by default."""
+    """Show the picker of tasks, the newest by default; return the selected one."""
     names = list_tasks(runs)
     return pickers.pick_name("Task", names, "results_task", names[0])
 
 
 def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
-    """Ask for the baseline, a run under a tokenization; None if none is selected."""
-    offered = {
-        f"{one.name} · {tokenization}": (one.name, tokenization)
-        for one in reversed(runs)
-        for tokenization in one.tokenizations
-    }
+    """Show the picker of the baseline, a run under a tokenization; return None if none is selected."""
+    offered = {}
+    for one in reversed(runs):
+        for tokenization in one.tokenizations:
+            offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
     chosen = st.selectbox(
         "Baseline",
         list(offered),
@@ -89,16 +88,18 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
 
 
 def pick_score(kind: TaskKind) -> str:
-    """Ask for a score; "" for the task's own."""
+    """Show the picker of scores; return "" for the task's own."""
     names = [scorer.name for scorer in kind.scorers()]
     chosen = st.selectbox(
         "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
     )
-    return "" if chosen == OWN else str(chosen)
+    if chosen == OWN:
+        return ""
+    return str(chosen)
 
 
 def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str) -> Results:
-    """The results of runs; kept between reruns by the stamps of what they are read from."""
+    """Return the results of runs, cached by the stamps of their files."""
     key = tuple(f"{one.folder} {one.artifact.stamp if one.artifact else ''}" for one in runs)
     return _results(key, baseline, scorer, list(runs))
 
@@ -111,38 +112,34 @@ def _results(
 
 
 def headline(board: TaskLeaderboard) -> None:
-    """The best, what it is worth against the baseline, how many were tested."""
+    """Draw the best run, its difference to the baseline, and the numbers of units and collapsed runs."""
     best = board.standings[0]
-    columns = st.columns([1.4, 1.4, 1, 1])
-    seeds = (
-        "one seed: no sd"
-        if best.headline.sd is None
-        else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
-    )
-    draw_metric(
-        columns[0], f"Best {format_metric_name(board.metric)}", score(best.headline.mean), seeds
-    )
-    columns[0].markdown(f":small[{plain(best.name)} · {best.tokenization}]")
+    score_column, difference, units, collapsed = st.columns([1.4, 1.4, 1, 1])
+    seeds = "one seed: no sd"
+    if best.headline.sd is not None:
+        seeds = f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
+    metric = format_metric_name(board.metric)
+    draw_metric(score_column, f"Best {metric}", score(best.headline.mean), seeds)
+    score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     if best.test:
         p = best.test.p_randomisation
-        said = f"points to the baseline, p {'' if p < LEAST else '= '}{format_p_value(p)}"
-        draw_metric(columns[1], "Difference", format_points(best.delta), said)
-        columns[1].markdown(f":small[**{best.verdict}**]")
+        relation = "" if p < LEAST else "= "
+        note = f"points to the baseline, p {relation}{format_p_value(p)}"
+        draw_metric(difference, "Difference", format_points(best.delta), note)
+        difference.markdown(f":small[**{best.verdict}**]")
     else:
-        columns[1].metric("Difference", "–")
-        told = (
-            "the best is the baseline"
-            if best.verdict == BASELINE
-            else best.verdict or "select a baseline"
-        )
-        columns[1].markdown(f":small[{told}]")
-    columns[2].metric("Test units", count(board.units))
-    collapsed = {one.name: one.collapsed for one in board.standings}
-    columns[3].metric("Collapsed runs", sum(collapsed.values()))
+        verdict = best.verdict or "select a baseline"
+        if best.verdict == BASELINE:
+            verdict = "the best is the baseline"
+        difference.metric("Difference", "–")
+        difference.markdown(f":small[{verdict}]")
+    units.metric("Test units", count(board.units))
+    by_run = {one.name: one.collapsed for one in board.standings}
+    collapsed.metric("Collapsed runs", sum(by_run.values()))
 
 
 def leaderboard(board: TaskLeaderboard) -> None:
-    """The picture and the table; under them the exact score and what could not be compared."""
+    """Draw the scores as a figure and a table, the definition of the score, and the findings."""
     marks = [
         result_figures.ScoreMark(
             escape_invisible(one.name),
@@ -165,10 +162,8 @@ def leaderboard(board: TaskLeaderboard) -> None:
 
 def _table(board: TaskLeaderboard) -> None:
     shown = board.standings
-    others = [name for name in shown[0].figures if name != board.metric]
     headline = f"{format_metric_name(board.metric)}, mean ± sd"
-    paired = any(one.test or one.verdict for one in shown)
-    columns: dict[str, Sequence[object]] = {
+    columns: dict[str, list[object]] = {
         "run": [escape_invisible(one.name) for one in shown],
         "tokenization": [one.tokenization for one in shown],
         "seeds": [len(one.seeds) for one in shown],
@@ -176,29 +171,19 @@ def _table(board: TaskLeaderboard) -> None:
         "95 % interval": [
             f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
         ],
-        **(
-            {
-                "Δ points": [format_points(one.delta) for one in shown],
-                "p": [
-                    format_p_value(one.test.p_randomisation if one.test else None) for one in shown
-                ],
-                "verdict": [one.verdict for one in shown],
-            }
-            if paired
-            else {}
-        ),
-        **(
-            {"collapsed": [describe_collapsed(one) for one in shown]}
-            if any(one.collapsed for one in shown)
-            else {}
-        ),
-        **{
-            format_metric_name(name): [score(one.figures[name].mean) for one in shown]
-            for name in others
-        },
-        "model": [escape_invisible(one.model) for one in shown],
-        "trained on": [one.trained_on for one in shown],
     }
+    if any(one.test or one.verdict for one in shown):
+        p_values = [one.test.p_randomisation if one.test else None for one in shown]
+        columns["Δ points"] = [format_points(one.delta) for one in shown]
+        columns["p"] = list(map(format_p_value, p_values))
+        columns["verdict"] = [one.verdict for one in shown]
+    if any(one.collapsed for one in shown):
+        columns["collapsed"] = [describe_collapsed(one) for one in shown]
+    for name in shown[0].figures:
+        if name != board.metric:
+            columns[format_metric_name(name)] = [score(one.figures[name].mean) for one in shown]
+    columns["model"] = [escape_invisible(one.model) for one in shown]
+    columns["trained on"] = [one.trained_on for one in shown]
     draw_table(
         columns,
         key="board",
@@ -214,13 +199,12 @@ def _table(board: TaskLeaderboard) -> None:
 
 
 def curves(runs: Sequence[RunSet], metric: str) -> None:
-    """Loss and dev score of every run, of at most so many: which ones can be chosen."""
+    """Draw loss and dev score of the selected runs, by default the first MOST_CURVES."""
     st.subheader("Learning curves")
-    every = {
-        f"{escape_invisible(one.name)} · {run.called}": run.record
-        for one in runs
-        for run in one.runs
-    }
+    every = {}
+    for one in runs:
+        for run in one.runs:
+            every[f"{escape_invisible(one.name)} · {run.called}"] = run.record
     first = list(every)[:MOST_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     draw_note(f"{len(chosen)} of {len(every)} runs.")
@@ -241,16 +225,18 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
 
 
 def group_means(groups: GroupMeans) -> None:
-    """Model × group of tasks: the mean, and of how many tasks."""
-    names = list(dict.fromkeys(name for own in groups.values() for name in own))
-    held = {name: [format_group_mean(own[name]) for own in groups.values()] for name in names}
-    if not any(
-        own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()
-    ):
+    """Draw the mean of each model over each group of tasks, and the number of tasks."""
+    means: dict[str, list[str]] = {}
+    is_scored = False
+    for of_model in groups.values():
+        for name, mean in of_model.items():
+            means.setdefault(name, []).append(format_group_mean(mean))
+            is_scored |= mean["mean"] is not None
+    if not is_scored:
         return
     st.subheader("Means by task group")
     draw_table(
-        {"model · trained on": [escape_invisible(model) for model in groups], **held},
+        {"model · trained on": [escape_invisible(model) for model in groups], **means},
         key="groups",
     )
     draw_note(
@@ -261,7 +247,7 @@ def group_means(groups: GroupMeans) -> None:
 
 
 def details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
-    """The same as a command line, and the table to take away."""
+    """Draw the folded block: the command, and the table in several formats."""
     with open_details():
         st.markdown("The same in a terminal")
         draw_command(command(workspace, board, scorer))
@@ -276,8 +262,11 @@ def details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
 
 
 def command(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> str:
-    """The command line that gives this leaderboard."""
-    asked = ["results", "--workspace", str(workspace.root), "--task", board.task]
+    """Return the command line that prints this leaderboard."""
+    arguments = ["results", "--workspace", str(workspace.root), "--task", board.task]
     if board.baseline:
-        asked += ["--baseline", board.baseline[0], "--baseline-tokenization", board.baseline[1]]
-    return shlex.join([*PROGRAM, *asked, *(["--scorer", scorer] if scorer else [])])
+        run, tokenization = board.baseline
+        arguments += ["--baseline", run, "--baseline-tokenization", tokenization]
+    if scorer:
+        arguments += ["--scorer", scorer]
+    return shlex.join([*PROGRAM, *arguments])

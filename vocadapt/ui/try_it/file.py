@@ -1,6 +1,4 @@
-"""Parts of the page Try it: a file of unlabeled text predicted line by line, and the same as
-commands.
-"""
+"""Parts of the page Try it: prediction of a file of unlabeled text, and the same as commands."""
 
 import shlex
 from hashlib import blake2b
@@ -16,14 +14,14 @@ from vocadapt.ui.components.blocks import draw_command
 from vocadapt.ui.components.export import open_details
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import run_cache
-from vocadapt.ui.try_it.view import written
+from vocadapt.ui.try_it.view import text_of
 
 MOST = 500  # lines that the page predicts itself: half a minute with a small model
-READ_AT_ONCE = 32  # lines between two steps of the progress bar
+BATCH = 32  # lines between two updates of the progress bar
 
 
-def on_a_file(folder: str, run: SavedRun) -> None:
-    """Take a text file, a sentence on each line, and give its predictions back as a download."""
+def predict_file(folder: str, run: SavedRun) -> None:
+    """Show the upload of a text file with one example per line, and the download of its predictions."""
     st.subheader("Predict a file")
     if run.kind.not_plain_text:
         st.markdown(
@@ -48,16 +46,14 @@ def on_a_file(folder: str, run: SavedRun) -> None:
             f"{count(MOST)} of {count(len(lines))} lines are predicted here, starting with the"
             " first; the command under *Details & export* takes all."
         )
-    key = (
-        f"{folder} {run_cache.run_stamp(folder)}"
-        f" {blake2b(given.getvalue(), digest_size=16).hexdigest()}"
-    )
-    kept: dict[str, str] = st.session_state.setdefault("try_said", {})
+    digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
+    key = f"{folder} {run_cache.run_stamp(folder)} {digest}"
+    kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
             return
         kept.clear()
-        kept[key] = _predicted(run, taken)
+        kept[key] = _predict(run, taken)
     name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",
@@ -70,7 +66,7 @@ def on_a_file(folder: str, run: SavedRun) -> None:
 
 
 def details(folder: str, run: SavedRun, example: Example | None) -> None:
-    """Details & export: the same in a terminal and in Python, and what the run is."""
+    """Draw the folded block: the same in a terminal and in Python, and the record of the run."""
     with open_details():
         st.markdown("The same in a terminal")
         arguments = _build_command(folder, run, example)
@@ -82,33 +78,38 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
         st.json({name: run.record[name] for name in names if name in run.record}, expanded=False)
 
 
-def _predicted(run: SavedRun, lines: list[str]) -> str:
-    """The predictions for lines under the main tokenization, as a file."""
+def _predict(run: SavedRun, lines: list[str]) -> str:
+    """Return the predictions for lines under the main tokenization, as the content of a file."""
     examples = plain_examples(run, lines)
-    bar, said = st.progress(0.0, "Reading …"), []
-    for start in range(0, len(examples), READ_AT_ONCE):
-        said += run.predict(examples[start : start + READ_AT_ONCE])
-        bar.progress(
-            len(said) / len(examples), f"{count(len(said))} of {count(len(examples))} lines"
-        )
+    bar, predicted = st.progress(0.0, "Reading …"), []
+    for start in range(0, len(examples), BATCH):
+        predicted += run.predict(examples[start : start + BATCH])
+        done = len(predicted)
+        bar.progress(done / len(examples), f"{count(done)} of {count(len(examples))} lines")
     bar.empty()
     jsonl = run.kind.prediction_file.endswith(".jsonl")
-    return "".join(run.kind.format_predictions(examples, said, jsonl))
+    return "".join(run.kind.format_predictions(examples, predicted, jsonl))
 
 
 def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[str]:
     """Build the command line that predicts the same."""
     if run.kind.head == QUESTION:
-        asked = _question_of(example)
-        command = ["answer", "--model", folder, "--context", "context.txt", "--question", asked]
+        question = _question_of(example)
+        command = ["answer", "--model", folder, "--context", "context.txt", "--question", question]
         rule = getattr(example, "word_rule", run.word_rule)
-        return command if rule == run.word_rule else [*command, "--word-rule", rule]
-    plain = [] if run.kind.not_plain_text else ["--plain"]
-    return ["predict", "--model", folder, "text.txt", *plain, "--out", run.kind.prediction_file]
+        if rule != run.word_rule:
+            command += ["--word-rule", rule]
+        return command
+    command = ["predict", "--model", folder, "text.txt"]
+    if not run.kind.not_plain_text:
+        command.append("--plain")
+    return [*command, "--out", run.kind.prediction_file]
 
 
 def _question_of(example: Example | None) -> str:
-    return "…" if example is None else example.inputs["question"]
+    if example is None:
+        return "…"
+    return example.inputs["question"]
 
 
 def _python(folder: str, run: SavedRun, example: Example | None) -> str:
@@ -117,14 +118,14 @@ def _python(folder: str, run: SavedRun, example: Example | None) -> str:
         "from vocadapt.training.finetune.run_files import load_run",
     ]
     if run.kind.head == QUESTION:
-        asked = _question_of(example)
+        question = _question_of(example)
         lines += [
             "from vocadapt.training.prediction.answering import answer",
             f"run = load_run(Path({folder!r}))",
-            f"print(answer(run, [{asked!r}], Path('context.txt').read_text())[0].best)",
+            f"print(answer(run, [{question!r}], Path('context.txt').read_text())[0].best)",
         ]
     else:
-        text = "…" if example is None else written(example)
+        text = "…" if example is None else text_of(example)
         lines += [
             "from vocadapt.training.prediction.plain_text import plain_examples",
             f"run = load_run(Path({folder!r}))",

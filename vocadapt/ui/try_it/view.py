@@ -1,6 +1,6 @@
 """Parts of the page Try it: run, text, tokens and predictions under each tokenization, and votes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -13,7 +13,7 @@ from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.prediction.answering import best_answers
+from vocadapt.training.prediction.answering import AnswerSpan, best_answers
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import spans_of
@@ -24,11 +24,9 @@ from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
 from vocadapt.vocabulary.lens import tokenize_text
 
-LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
-DRAWN = (
-    2000  # characters of a text that is drawn as chips; of a longer context those round the answer
-)
-ROUND = 300  # characters on either side of an answer
+LONGEST_ADDRESS = 600  # characters of a text that is kept in the address
+DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
+AROUND = 300  # characters on either side of an answer
 BEST = 3  # answers shown for each tokenization
 NOTES = {
     BASE: "tokenization before adaptation",
@@ -42,7 +40,9 @@ LEGEND = (
 
 
 def choose_run(workspace: Workspace) -> str:
-    """Ask for a run of the workspace, or any folder with a task's head; "" where there is none."""
+    """Show the picker of runs, and the field for any folder with a task head; return the folder, ""
+    without one.
+    """
     chosen = pickers.pick_run(workspace, "Run", "try_run")
     with st.popover("Another folder", icon=":material/folder_open:"):
         other = st.text_input(
@@ -55,8 +55,10 @@ def choose_run(workspace: Workspace) -> str:
             ),
         )
     if other:
-        draw_note(f"Looking at {plain(pickers.shown_model(other)[:200])}")
-    return other.strip() or (str(chosen.run.folder) if chosen else "")
+        draw_note(f"Shown: {plain(pickers.shown_model(other)[:200])}")
+    if other.strip() or chosen is None:
+        return other.strip()
+    return str(chosen.run.folder)
 
 
 def opened(folder: str) -> SavedRun:
@@ -66,10 +68,12 @@ def opened(folder: str) -> SavedRun:
     return run_cache.run_of(folder)
 
 
-def ask(run: SavedRun) -> Example | None:
-    """Ask for what the run takes, in the fields of its kind of task; None if one of them is blank."""
+def choose_example(run: SavedRun) -> Example | None:
+    """Show the fields of the run's kind of task; return the example, None if a field is blank."""
     own = _find_test_example(run)
-    known = own.inputs if own else {}
+    known: Mapping[str, str] = {}
+    if own:
+        known = own.inputs
     typed = {}
     for field in run.kind.inputs:
         first = known.get(field.name) or field.sample
@@ -79,13 +83,15 @@ def ask(run: SavedRun) -> Example | None:
             if field.is_example:
                 examples.append(("made-up example", field.sample))
         typed[field.name] = _text(field.label, field.name, first, field.height, examples)
-    rule = _word_rule(run) if run.kind.has_word_rule else ""
+    rule = ""
+    if run.kind.has_word_rule:
+        rule = _choose_word_rule(run)
     if not all(text.strip() for text in typed.values()):
         return None
     return run.kind.example_from_inputs(typed, run.split_words, rule)
 
 
-def _word_rule(run: SavedRun) -> str:
+def _choose_word_rule(run: SavedRun) -> str:
     """Show a picker of the word rule, by default that of the run's training; return it."""
     rules = list(WORD_RULES)
     help = "Defines the words over which logits are pooled. " + "; ".join(
@@ -95,10 +101,10 @@ def _word_rule(run: SavedRun) -> str:
     return str(st.selectbox("Word rule", rules, first, key=key, help=f"{help}."))
 
 
-def answer_to(folder: str, run: SavedRun, example: Example) -> None:
+def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the tokenizations, the prediction with each, and the figures behind it."""
     if run.kind.head != QUESTION:
-        text = written(example)
+        text = text_of(example)
         markup.tokenization_lines(
             [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
         )
@@ -109,8 +115,8 @@ def answer_to(folder: str, run: SavedRun, example: Example) -> None:
     PREDICTIONS[run.kind.head](run, tried, example)
 
 
-def written(example: Example) -> str:
-    """Return what was typed, as one line."""
+def text_of(example: Example) -> str:
+    """Return the inputs of an example in one line."""
     return " ".join(example.inputs.values()).strip()
 
 
@@ -131,7 +137,7 @@ def _describe_test_example(run: SavedRun) -> str:
 def _text(
     label: str, key: str, first: str, height: int = 68, examples: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """A text area whose text stands in the address while it is short."""
+    """Show a text field with examples; a short text is kept in the address."""
     widget = f"try_{key}"
     address.settle_text(widget, first)
     text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
@@ -139,84 +145,66 @@ def _text(
         offered = dict(examples)
 
         def take() -> None:
-            if chosen := st.session_state.get(f"{widget}_example"):
+            chosen = st.session_state.get(f"{widget}_example")
+            if chosen:
                 st.session_state[widget] = offered[chosen]
 
-        st.session_state[f"{widget}_example"] = next(
-            (name for name, own in offered.items() if own == text), None
-        )
+        names = {own: name for name, own in offered.items()}
+        st.session_state[f"{widget}_example"] = names.get(text)
         st.pills("Examples", list(offered), key=f"{widget}_example", on_change=take)
-    address.write(widget, [text], _is_short)
+    address.write(widget, [text], lambda typed: 0 < len(typed) <= LONGEST_ADDRESS)
     return text
-
-
-def _is_short(text: str) -> bool:
-    return 0 < len(text) <= LONGEST_ADDRESS
 
 
 def _tokenization_line(
     run: SavedRun, tokenization: str, text: str, note: str = ""
 ) -> TokenizationLine:
-    """The tokens of a text under one tokenization; those that the base tokenization lacks are green."""
-    own = run.tokenizers[tokenization].tokenizer
-    known = run.tokenizers[BASE].tokenizer if BASE in run.tokenizers else own
-    pieces = tokenize_text(own, text)
-    unknown = run.model.vocabulary.unknown
-    chips = [
-        Chip(
-            piece.token,
-            f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}",
-            piece.continues,
-            (
-                "unknown"
-                if piece.token == unknown
-                else ""
-                if known.token_to_id(piece.token) is not None
-                else "new"
-            ),
-            run.model.vocabulary.mark_of(piece.token),
-        )
-        for piece in pieces
-    ]
-    return TokenizationLine(
-        label_tokenization(tokenization),
-        f"{NOTES[tokenization]} · {count(len(pieces))} pieces{note}",
-        chips,
-    )
+    """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
+    marked as new.
+    """
+    own = run.tokenizers[tokenization]
+    known = run.tokenizers.get(BASE, own).tokenizer
+    tokens = tokenize_text(own.tokenizer, text)
+    chips = []
+    for token in tokens:
+        kind = ""
+        if token.token == run.model.vocabulary.unknown:
+            kind = "unknown"
+        elif known.token_to_id(token.token) is None:
+            kind = "new"
+        title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
+        mark = run.model.vocabulary.mark_of(token.token)
+        chips.append(Chip(token.token, title, token.continues, kind, mark))
+    about = f"{NOTES[tokenization]} · {count(len(tokens))} wordpieces{note}"
+    return TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
 def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> Marked:
-    """A sentence with its entities underlined, as predicted under one tokenization."""
+    """Return a sentence with the entities predicted under one tokenization."""
     ends, place = [], 0
     for word in example.words:
         ends.append((place, place + len(word)))
         place += len(word) + 1
     spans = spans_of(tried.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
-    found = f"{len(spans)} entities" if len(spans) != 1 else "1 entity"
+    found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
     return Marked(
         f"{tokenization} predicts",
         found,
-        written(example),
+        text_of(example),
         marks,
         tokenization == tried.tokenization,
     )
 
 
 def _words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
-    """The sentence with its entities; then every word that a tokenization takes for part of one,
-    with its tags, their probabilities, and which tokenization was outvoted.
+    """Draw the sentence with its entities, and a table of all words predicted as part of one: their
+    tags, probabilities, and which tokenization was outvoted.
     """
     markup.marked_texts([_marked(tried, tokenization, example) for tokenization in tried.logits])
     votes = dict(tried.votes)
-    shares = {
-        tokenization: tried.probabilities(tokenization).max(axis=1) for tokenization in tried.logits
-    }
-    rows = [
-        row
-        for row in range(len(example.words))
-        if any(said[row] != "O" for said in tried.predictions.values())
-    ]
+    tags = zip(*tried.predictions.values(), strict=True)  # of each word, by tokenization
+    rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
     if not rows:
         st.markdown(
             f"No entity with any tokenization: all {count(len(example.words))} words are O."
@@ -230,48 +218,44 @@ def _words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
     }
-    for tokenization, said in tried.predictions.items():
+    for tokenization, predicted in tried.predictions.items():
+        highest = tried.probabilities(tokenization).max(axis=1).tolist()
         table[tokenization] = [
-            f"{markup.escape_invisible(said[row])}  {fraction(float(shares[tokenization][row]))}"
-            for row in rows
+            f"{markup.escape_invisible(predicted[row])}  {fraction(highest[row])}" for row in rows
         ]
     if POOLED in tried.logits:
-        table["outvoted"] = [
-            markup.escape_invisible(votes[row].line) if row in votes else "agreement"
-            for row in rows
-        ]
+        lines = {row: markup.escape_invisible(vote.line) for row, vote in votes.items()}
+        table["outvoted"] = [lines.get(row, "agreement") for row in rows]
     widths = {"outvoted": st.column_config.TextColumn(width="large")}
     draw_table(table, height="content", column_config=widths)
 
 
 def _labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
-    """The probability of every label under each tokenization, and who was outvoted."""
+    """Draw the probability of every label under each tokenization, and the votes."""
     markup.marked_texts(
         [
             Marked(
                 f"{tokenization} predicts",
                 "",
-                ", ".join(said) or "no label",
+                ", ".join(predicted) or "no label",
                 counts=tokenization == tried.tokenization,
             )
-            for tokenization, said in tried.predictions.items()
+            for tokenization, predicted in tried.predictions.items()
         ]
     )
     table: dict[str, list[object]] = {
         "label": [markup.escape_invisible(name) for name in tried.outputs.names]
     }
     for tokenization in tried.logits:
-        table[tokenization] = [
-            fraction(float(share)) for share in tried.probabilities(tokenization)[0]
-        ]
-    table["probability"] = [float(share) for share in tried.probabilities(tried.tokenization)[0]]
+        table[tokenization] = list(map(fraction, tried.probabilities(tokenization)[0].tolist()))
+    table["probability"] = tried.probabilities(tried.tokenization)[0].tolist()
     draw_table(table, height="content", column_config={"probability": _bar(" ")})
     for _, vote in tried.votes:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
 
 
 def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
-    """The best answers under each tokenization, their positions, and the text around the main one."""
+    """Draw the best answers under each tokenization, and the text around the main one."""
     best = {
         tokenization: best_answers(rows, example.context, BEST, rule=example.word_rule)
         for tokenization, rows in tried.logits.items()
@@ -281,39 +265,24 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
             "**No answer**: no word of the context that the model reads fits into 500 characters."
         )
         return
-    first = best[tried.tokenization][0]
-    start, end = _round(example.context, first.start, first.end)
-    shown = example.context[start:end]
-    whole = len(shown) == len(example.context)
-    of = (
-        ""
-        if whole
-        else f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
-    )
-    markup.marked_texts(
-        [
-            Marked(
-                f"{tokenization} answers",
-                f"score {found[0].score:.2f} · share {fraction(found[0].probability)}{of}",
-                shown,
-                (
-                    [(max(found[0].start, start) - start, min(found[0].end, end) - start, "")]
-                    if found[0].end > start and found[0].start < end
-                    else []
-                ),
-                tokenization == tried.tokenization,
-            )
-            for tokenization, found in best.items()
-            if found
-        ]
-    )
+    start, end = _visible_part(example.context, best[tried.tokenization][0])
+    visible = example.context[start:end]
+    part = ""
+    if len(visible) < len(example.context):
+        part = f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
+    lines = []
+    for tokenization, found in best.items():
+        if found:
+            first, marks = found[0], []
+            if first.start < end and first.end > start:
+                marks = [(max(first.start, start) - start, min(first.end, end) - start, "")]
+            note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
+            is_main = tokenization == tried.tokenization
+            lines.append(Marked(f"{tokenization} answers", note, visible, marks, is_main))
+    markup.marked_texts(lines)
+    text, note = f"{example.question} {visible}", " of the question and this text"
     markup.tokenization_lines(
-        [
-            _tokenization_line(
-                run, tokenization, f"{example.question} {shown}", " of the question and this text"
-            )
-            for tokenization in run.tokenizers
-        ]
+        [_tokenization_line(run, tokenization, text, note) for tokenization in run.tokenizers]
     )
     rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
     draw_table(
@@ -321,7 +290,7 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
             "tokenization": [tokenization for tokenization, _ in rows],
             "answer": [markup.escape_invisible(one.text) for _, one in rows],
             "score": [f"{one.score:.2f}" for _, one in rows],
-            "share": [fraction(one.probability) for _, one in rows],
+            "probability": [fraction(one.probability) for _, one in rows],
             "characters": [f"{count(one.start)}–{count(one.end)}" for _, one in rows],
             "of all answers": [one.probability for _, one in rows],
         },
@@ -333,19 +302,20 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
 
 
 def _bar(label: str) -> ColumnConfig:
-    """A column of bars for shares whose figures stand beside it."""
+    """Return a column of bars without numbers."""
     return st.column_config.ProgressColumn(label, min_value=0.0, max_value=1.0, format=" ")
 
 
-def _round(context: str, start: int, end: int) -> tuple[int, int]:
-    """The part of a context that is drawn: all of it, or what stands round an answer."""
+def _visible_part(context: str, answer: AnswerSpan) -> tuple[int, int]:
+    """Return where the visible part of a context starts and ends: all of it, or the surroundings of
+    an answer.
+    """
     if len(context) <= DRAWN:
         return 0, len(context)
-    return max(0, start - ROUND), min(len(context), end + ROUND)
+    return max(0, answer.start - AROUND), min(len(context), answer.end + AROUND)
 
 
-# What is drawn of a prediction, by the head of the network: its rows are words, or labels, or words
-# of a context.
+# How a prediction is drawn, by the head of the network.
 PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
     TOKEN: _words,
     SEQUENCE: _labels,
