@@ -435,3 +435,61 @@ def check_pages_of_task_kind(model: Path, folder: Path) -> None:
 
 def test_the_pages_of_a_task_kind(in_extended_process, tiny_bert, tmp_path):
     in_extended_process(check_pages_of_task_kind, tiny_bert, tmp_path)
+
+
+# A tokenizer family: it marks the starts of words, where WordPiece marks their continuations.
+
+
+def check_family(vectors: Path, text: Path, folder: Path) -> None:
+    from tests.material.characters import build_character_bert
+    from vocadapt.models.language_model import open_model
+
+    # 1. A model of the family opens, and tokenizes words as its tokenizer does.
+    before = build_character_bert(folder / "before")
+    model = open_model(before)
+    assert model.vocabulary.family == "characters"
+    assert model.vocabulary.tokenize("heart") == ("▁heart",)
+    assert model.vocabulary.tokenize("sepsis") == ("▁s", "e", "p", "s", "i", "s")
+
+    # 2. The words of the vectors find their tokens, and are added; the model is saved and certified.
+    given = ("--model", before, "--vectors", vectors, "--offline")
+    answer = json.loads(run_command("align", *given, "--method", "ridge", "--folds", 2, "--json"))
+    assert answer["anchors"] >= 6  # heart, blood, …, and words of one letter
+    adapt = ("adapt", *given, "--initializer", "aligned", "--method", "ridge", "--json")
+    numbers = json.loads(run_command(*adapt, "--out", folder / "after"))["numbers"]
+    assert numbers["certificate"] is True and numbers["departures"] == 0
+    certified = run_command("certify", "--before", before, "--after", folder / "after")
+    assert "The certificate passes." in certified
+
+    # 3. The saved model tokenizes added words whole, and others as before.
+    adapted = open_model(folder / "after")
+    assert adapted.vocabulary.tokenize("sepsis") == ("▁sepsis",)
+    assert adapted.fast_tokenizer.encode("sepsis, sepsises").tokens == [
+        *("<s>", "▁sepsis", "▁,", "▁s", "e", "p", "s", "i", "s", "e", "s", "</s>")
+    ]
+    i, moved = adapted.vocabulary.ids["▁heart"], model.vocabulary.ids["▁heart"]
+    assert (adapted.space.matrix[i] == model.space.matrix[moved]).all()
+
+    # 4. It is trained on masked words, whose parts it tells apart by its own mark.
+    is_continuation = adapted.vocabulary.is_continuation[adapted.fast_tokenizer.encode("so").ids]
+    assert is_continuation.tolist() == [False, False, True, False]
+    budget = ("--stage", "whole", "--tokens", 500, "--length", 32)
+    run_command(
+        *("pretrain", "--model", folder / "after", "--corpus", text, *budget),
+        *("--out", folder / "trained", "--offline"),
+    )
+    assert open_model(folder / "trained").vocabulary.tokens == adapted.vocabulary.tokens
+
+
+def test_a_tokenizer_family(in_extended_process, vectors, text, tmp_path):
+    in_extended_process(check_family, vectors, text, tmp_path)
+
+
+def test_a_model_of_a_family_that_is_not_registered_is_refused(tmp_path):
+    from tests.material.characters import build_character_bert
+    from vocadapt.errors import InputError
+    from vocadapt.models.language_model import open_model
+
+    model = open_model(build_character_bert(tmp_path / "model"))
+    with pytest.raises(InputError, match="its tokenizer is BPE, but vocadapt supports only"):
+        _ = model.vocabulary

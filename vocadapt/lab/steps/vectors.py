@@ -47,7 +47,7 @@ def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
         text, task.model, settings.word2vec, task.progress, settings.resample
     )
     save_space(space, task.draft)
-    new = sum(word not in task.model.vocabulary for word in space.words)
+    new = sum(not task.model.vocabulary.has_word(word) for word in space.words)
     return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
 
 

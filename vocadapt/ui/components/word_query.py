@@ -70,13 +70,14 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     """Return the most frequent longer words of a space that the model splits (all words without a
     model).
     """
-    known = model.vocabulary if model else ()
-    fitting = (
-        word
-        for word in space.words
-        if len(word) >= SHORTEST and word.isalpha() and word not in known
-    )
-    return [word for word, _ in zip(fitting, range(n), strict=False)]
+    found: list[str] = []
+    for word in space.words:
+        whole = model is not None and model.vocabulary.has_word(word)
+        if len(word) >= SHORTEST and word.isalpha() and not whole:
+            found.append(word)
+            if len(found) == n:
+                break
+    return found
 
 
 def reliable_examples(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
@@ -108,7 +109,8 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
     pieces = (word,) if word in spaces.pieces else model.vocabulary.tokenize(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
-    lists = spaces.lists_of_pieces(pieces, settings)
+    ids, names = model.vocabulary.ids, model.vocabulary.names
+    lists = spaces.lists_of_pieces([names[ids[piece]] for piece in pieces], settings)
     if word in spaces.words:
         own = spaces.lists(word, settings)
         lists = {**lists, "within_words": own["within_words"], "to_pieces": own["to_pieces"]}

@@ -82,7 +82,7 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     for model in adapted_models(workspace):
         if _concerns(model, shown, workspace):
             offered[f"origin · {model.name}"] = lambda model=model: token_columns.origin(
-                shown.words, _plan(model)
+                shown.tokens, _plan(model)
             )  # type: ignore[misc]
     for one in slices_of(workspace):
         offered[f"slice · {one.id}"] = lambda id=one.id: _slice(workspace, shown, id)  # type: ignore[misc]

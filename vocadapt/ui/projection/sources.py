@@ -56,6 +56,15 @@ class Shown:
         """The tokens of the projection."""
         return self.map.words
 
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The tokens of the projection as the first space's model spells them."""
+        model = self.spaces[0].opened.model
+        if model is None:
+            return list(self.words)
+        spelled = dict(zip(model.vocabulary.names, model.vocabulary.tokens, strict=True))
+        return [spelled[word] for word in self.words]
+
     @property
     def space(self) -> EmbeddingSpace:
         """The first space, whose ids the page uses."""

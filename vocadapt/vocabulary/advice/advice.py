@@ -211,7 +211,8 @@ def _figures(
     min_count: int,
 ) -> Figures:
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
-    anchors = sum(word in vocabulary and word not in vocabulary.special for word in frequent)
+    special = vocabulary.special
+    anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
     words, _ = split_addable_words(vocabulary, splitter, frequent)
     floors = sorted({min_count, *(floor for floor in (FEW, ENOUGH) if floor > min_count)})
     taken = ([word for word in words if frequent[word] >= floor] for floor in floors)

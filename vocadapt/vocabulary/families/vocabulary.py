@@ -143,7 +143,7 @@ class Vocabulary(ABC):
         names: dict[str, str] = {}
         taken = set[str]()
         for token in sorted(self.tokens, key=self.continues):  # the starts of words first
-            name = token if self.continues(token) else self.body(token)
+            name = token if self.continues(token) else self.body(token) or token
             while name in taken:
                 name = f"-{name}"
             taken.add(name)
@@ -175,6 +175,10 @@ class Vocabulary(ABC):
     def spell_words(self, space: EmbeddingSpace) -> EmbeddingSpace:
         """Return word vectors by token: each word as the token that it would be."""
         return replace(space, words=tuple(self.spell(word) for word in space.words))
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a word is one token."""
+        return self.spell(word) in self.ids
 
     # Special tokens
 

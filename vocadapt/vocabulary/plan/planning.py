@@ -135,7 +135,7 @@ def split_addable_words(
     reachable = list[str]()
     cannot: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
-        if vocabulary.spell(word) in vocabulary:
+        if vocabulary.has_word(word):
             continue
         if len(word) > vocabulary.longest_word:
             cannot[TOO_LONG].append(word)

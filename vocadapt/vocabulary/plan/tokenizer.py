@@ -109,16 +109,17 @@ def measure_departures(
     counts pieces in which an added word is not one token; `other` those that differ in anything else.
     """
     vocabulary = vocabulary_of(after)
-    added = frozenset(vocabulary.tokens[len(before) :])
+    new_tokens = vocabulary.tokens[len(before) :]
+    added = {
+        vocabulary.body(token): token for token in new_tokens if not vocabulary.continues(token)
+    }
     words = added_words = missed = other = 0
     shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
         words_of = splitter.words(piece)
-        rule = tuple(
-            token
-            for word in words_of
-            for token in ((word,) if word in added else before.tokenize(word))
-        )
+        rule: tuple[str, ...] = ()
+        for word in words_of:
+            rule += (added[word],) if word in added else before.tokenize(word)
         here = sum(word in added for word in words_of)
         words += count * len(words_of)
         added_words += count * here
