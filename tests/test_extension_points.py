@@ -420,7 +420,8 @@ def check_pages_of_task_kind(model: Path, folder: Path) -> None:
     page = draw_page("pages/train/finetune.py", workspace.root)
     assert "stars: the number of stars of a review" in page.selectbox(key="own_kind").options
     page = draw_page("pages/train/errors.py", workspace.root)
-    assert "stars: the number of stars of a review" in page.selectbox(key="brought_kind").options
+    page.selectbox(key="brought_kind").set_value("stars").run()
+    assert any("Gold file: the number of stars" in line.value for line in page.markdown)
 
     # 3. The page Try it has its input, and shows its prediction; Results its confusion matrix.
     page = draw_page("pages/train/try_it.py", workspace.root)

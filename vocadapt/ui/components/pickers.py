@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from vocadapt.lab.artifacts.runs import describe_unreadable as told_of
 from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache, run_cache
@@ -47,6 +48,7 @@ __all__ = [
     "pick_several",
     "pick_space",
     "pick_target",
+    "pick_task_kind",
     "runs_to_pick",
     "shown_model",
     "spaces_of",
@@ -375,3 +377,14 @@ def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") ->
         st.markdown(how)
         if page:
             st.page_link(page, label=link, icon=":material/arrow_forward:")
+
+
+def pick_task_kind(key: str, place: Any = st) -> TaskKind:
+    """Ask for the kind of task of the user's own files."""
+    name = place.selectbox(
+        "Task type",
+        list(TASK_KINDS),
+        format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
+        key=key,
+    )
+    return TASK_KINDS[name]

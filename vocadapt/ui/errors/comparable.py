@@ -17,9 +17,10 @@ from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
+from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.frame import address, run_cache
 
@@ -30,11 +31,6 @@ USUAL = "default"
 HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
     " combined. Predictions of other programs can be imported below."
-)
-FORMS = (
-    "The gold file has the format of the task files. Predictions: for entities the same words"
-    " with predicted tags; otherwise JSON lines with id and label, or answers by question id."
-    " `vocadapt score --help` lists all formats."
 )
 
 
@@ -129,17 +125,13 @@ def import_form(workspace: Workspace) -> None:
     """Draw the form that imports one or two files of predictions with their gold file, and compares
     them.
     """
-    draw_note(FORMS)
     left, right = st.columns(2)
-    name = left.selectbox(
-        "Task type",
-        list(TASK_KINDS),
-        format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
-        key="brought_kind",
-    )
-    kind = TASK_KINDS[name]
+    kind = pickers.pick_task_kind("brought_kind", left)
     scorers = [USUAL, *(one.name for one in kind.scorers())]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
+    draw_note(
+        f"Gold file: {plain(kind.file_format)}. Predictions: {plain(kind.prediction_format)}."
+    )
     given: dict[str, Path] = {}
     roles = {
         "gold file": "**gold file**",

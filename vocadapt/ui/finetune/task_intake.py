@@ -9,7 +9,6 @@ from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
-from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
@@ -64,12 +63,8 @@ def _about(card: Card) -> str:
 
 
 def _own(workspace: Workspace) -> None:
-    kind = st.selectbox(
-        "Task type",
-        list(TASK_KINDS),
-        format_func=lambda name: f"{name}: {TASK_KINDS[name].about}",
-        key="own_kind",
-    )
+    kind = pickers.pick_task_kind("own_kind")
+    draw_note(f"Files: {plain(kind.file_format)}.")
     files: dict[str, Path] = {}
     for split, column in zip(SPLITS, st.columns(3), strict=True):
         with column:
@@ -91,7 +86,7 @@ def _own(workspace: Workspace) -> None:
         disabled="train" not in files,
         key="take_task",
     ):
-        import_task(TASK_KINDS[kind], files, workspace.folder("tasks", name))
+        import_task(kind, files, workspace.folder("tasks", name))
         for split in SPLITS:
             intake.hand_over(f"task_{split}")
         for file in files.values():
