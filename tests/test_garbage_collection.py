@@ -26,28 +26,28 @@ def undone():
 
 
 def test_a_long_collection_sets_aside_what_outlived_it(monkeypatch):
-    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
     garbage_collection.keep_short()
     gc.collect()
     assert gc.get_freeze_count() > 10_000
 
 
 def test_a_short_one_sets_nothing_aside(monkeypatch):
-    monkeypatch.setattr(garbage_collection, "LONG", 600)
+    monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 600)
     garbage_collection.keep_short()
     gc.collect()
     assert gc.get_freeze_count() == 0
 
 
 def test_collections_of_young_objects_set_nothing_aside(monkeypatch):
-    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
     garbage_collection.keep_short()
     gc.collect(1)
     assert gc.get_freeze_count() == 0
 
 
 def test_garbage_is_found_afterwards(monkeypatch):
-    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    monkeypatch.setattr(garbage_collection, "SLOW_COLLECTION_SECONDS", 0)
     garbage_collection.keep_short()
     gc.collect()
     node = Node()

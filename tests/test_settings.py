@@ -21,7 +21,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
-    LARGEST_SEED,
+    MAX_SEED,
     check_settings,
     setting,
     settings_of,
@@ -146,7 +146,7 @@ def test_the_default_lies_within_the_bounds(kind, name):
 )
 def test_seeds_fit_32_bits(kind, name):
     bounds = settings_of(kind)[name].bounds
-    assert (bounds.lowest, bounds.highest) == (0, LARGEST_SEED)
+    assert (bounds.lowest, bounds.highest) == (0, MAX_SEED)
 
 
 def test_the_largest_seed_is_taken_by_the_libraries():
@@ -156,11 +156,11 @@ def test_the_largest_seed_is_taken_by_the_libraries():
     import torch
     from sklearn.utils import check_random_state
 
-    random.Random(LARGEST_SEED)
-    np.random.default_rng([LARGEST_SEED, 0])
-    check_random_state(LARGEST_SEED).randint(np.iinfo(np.int32).max)
+    random.Random(MAX_SEED)
+    np.random.default_rng([MAX_SEED, 0])
+    check_random_state(MAX_SEED).randint(np.iinfo(np.int32).max)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(LARGEST_SEED)
+        torch.manual_seed(MAX_SEED)
 
 
 def test_a_list_has_a_bounded_length_and_bounded_values():

@@ -33,11 +33,11 @@ T = TypeVar("T")
 Choices = Mapping[str, Any] | Collection[str]
 
 SETTING, SHOWN = "setting", "shown"  # keys in the metadata of a dataclass field
-LARGEST_SEED = 2**32 - 1  # accepted by NumPy, scikit-learn and gensim
+MAX_SEED = 2**32 - 1  # accepted by NumPy, scikit-learn and gensim
 MAX_VALUES = 1_000  # of a list
 MAX_COUNT = 10**9  # words, lines or occurrences: more than any text has
-SMALLEST = 1e-9  # lowest value of a number that must be above 0
-LARGEST_RATE = 3.4e38  # of float32; a training that diverges is reported
+ABOVE_ZERO = 1e-9  # lowest value of a number that must be above 0
+MAX_LEARNING_RATE = 3.4e38  # of float32; a training that diverges is reported
 MINUTES_PER_YEAR = 525_600
 MAX_SHOWN = 60  # characters of a value in a message
 MAX_DIGITS = 15  # of a whole number in a message
@@ -55,9 +55,9 @@ class Bounds:
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
         low, high = f"from {show_value(self.lowest)}", f"to {show_value(self.highest)}"
-        if self.lowest == SMALLEST:
+        if self.lowest == ABOVE_ZERO:
             low, high = "above 0", f"and up to {show_value(self.highest)}"
-        if self.highest == 1 - SMALLEST:
+        if self.highest == 1 - ABOVE_ZERO:
             high = "and below 1"
         return f"{kind} {low} {high}"
 

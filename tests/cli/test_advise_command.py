@@ -111,7 +111,7 @@ def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
 
 def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tiny_bert, tmp_path):
     text = write_text(tmp_path / "text.txt", lines=2000)
-    monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
+    monkeypatch.setattr(lab, "MAX_COUNTED_BYTES", text.stat().st_size / 4)
     corpus, model = read_corpus([text]), open_model(tiny_bert)
     assert lab.limit_corpus(corpus).settings == CorpusSettings(sample=0.25)
     asked = lab.advise_on(corpus, model, tmp_path, keep=True)
@@ -124,9 +124,9 @@ def test_a_sample_that_was_asked_for_is_only_made_smaller(monkeypatch, tmp_path)
     text = write_text(tmp_path / "text.txt", lines=2000)
     corpus = read_corpus([text], CorpusSettings(sample=0.5))
     assert lab.limit_corpus(corpus) is corpus
-    monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
+    monkeypatch.setattr(lab, "MAX_COUNTED_BYTES", text.stat().st_size / 4)
     assert lab.limit_corpus(corpus).settings.sample == 0.25
-    monkeypatch.setattr(lab, "MOST", text.stat().st_size)
+    monkeypatch.setattr(lab, "MAX_COUNTED_BYTES", text.stat().st_size)
     assert lab.limit_corpus(corpus) is corpus
 
 

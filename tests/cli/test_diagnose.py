@@ -185,7 +185,7 @@ def test_names_in_figures_are_text():
     ] * 2
     assert (
         drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
-        and len(drawn.layout.yaxis.ticktext[1]) == figures.LONGEST
+        and len(drawn.layout.yaxis.ticktext[1]) == figures.MAX_LABEL_LENGTH
     )
     assert len(drawn.data[1].x) == 2 and np.isnan(drawn.data[1].x[1])
 

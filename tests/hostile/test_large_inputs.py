@@ -12,7 +12,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.outputs import Outputs, check_values
 from vocadapt.training.prediction.answering import best_answers
-from vocadapt.training.scoring.counts import MOST_CELLS, check_cells, count_items
+from vocadapt.training.scoring.counts import MAX_CELLS, check_cells, count_items
 from vocadapt.training.tasks import context_windows
 from vocadapt.training.tasks.context_windows import best_spans, word_bounds
 from vocadapt.training.tasks.examples import Sentence, Text
@@ -64,7 +64,7 @@ def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tm
 def test_what_cannot_be_counted_or_held_is_refused():
     check_cells(10_000, 5_000)
     with pytest.raises(InputError, match=r"at most 50,000,000 can be scored"):
-        check_cells(MOST_CELLS, 2)
+        check_cells(MAX_CELLS, 2)
     items = [frozenset({(f"L{number}", 0)}) for number in range(8_000)]
     with pytest.raises(InputError, match="Merge rare labels"):
         count_items(items, items)

@@ -521,7 +521,7 @@ def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monk
     watching = threading.Thread(target=worker._watch_for_cancel, args=(job,))
     watching.start()
     end = time.monotonic() + SOON
-    while log.stat().st_size > worker.LONGEST_LOG:
+    while log.stat().st_size > worker.MAX_LOG_BYTES:
         assert time.monotonic() < end
         time.sleep(0.05)
     (job.folder / "cancel").touch()
@@ -572,7 +572,7 @@ def test_a_status_on_a_full_disk_is_written_over_the_old_one(tmp_path, monkeypat
 
 
 def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.lab.jobs.status.MOST_LINES", 100)
+    monkeypatch.setattr("vocadapt.lab.jobs.status.MAX_LINES", 100)
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     metrics = Metrics(tmp_path, 1.0)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.notes import FILE, LONGEST, notes_of, save_note, tags_in
+from vocadapt.lab.workspace.notes import FILE, MAX_NOTE_LENGTH, notes_of, save_note, tags_in
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -68,7 +68,7 @@ def test_many_writers_lose_nothing(workspace):
 
 @pytest.mark.parametrize(
     ("text", "tags"),
-    [("x" * (LONGEST + 1), ()), ("x", ["t" * 100]), ("x", [str(n) for n in range(50)])],
+    [("x" * (MAX_NOTE_LENGTH + 1), ()), ("x", ["t" * 100]), ("x", [str(n) for n in range(50)])],
 )
 def test_what_is_too_long_is_refused_and_nothing_is_written(workspace, text, tags):
     with pytest.raises(InputError):

@@ -29,7 +29,7 @@ def lenient(monkeypatch):
     """Rules that an invented text of ten thousand words passes."""
     monkeypatch.setattr(rules, "RULES", [rule for rule in rules.RULES if not rule.stops])
     monkeypatch.setattr("vocadapt.vocabulary.advice.advice.RULES", rules.RULES)
-    monkeypatch.setattr("vocadapt.vocabulary.advice.advice.LEAST_ADDED", 1)
+    monkeypatch.setattr("vocadapt.vocabulary.advice.advice.MIN_ADDED", 1)
 
 
 def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, monkeypatch):

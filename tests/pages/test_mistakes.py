@@ -17,7 +17,7 @@ def test_text_is_cut_in_the_middle(text, most):
 def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_end():
     shown = mistakes.named("\u202e" + "a" * 6_000 + ": no such file.")
     assert (
-        len(shown) < mistakes.LONGEST + 20
+        len(shown) < mistakes.MAX_LINE_LENGTH + 20
         and shown.startswith("‹U+202E›")
         and shown.endswith("no such file.")
     )
@@ -25,7 +25,7 @@ def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_
 
 def test_a_message_of_many_lines_is_bounded_and_keeps_its_lines():
     assert mistakes.named("one\ntwo") == "one\ntwo"
-    assert len(mistakes.named("line\n" * 1_000).splitlines()) == mistakes.MOST_LINES
+    assert len(mistakes.named("line\n" * 1_000).splitlines()) == mistakes.MAX_LINES
 
 
 def test_problem_and_remedy_in_one_line():

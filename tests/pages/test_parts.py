@@ -251,7 +251,7 @@ def test_tables_to_take_away_keep_one_line_per_row():
 def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
     figure = figures.plot_frequency_ranks(np.arange(1, 50_001), 5)
     x, y = np.asarray(figure.data[0].x), np.asarray(figure.data[0].y)
-    assert len(x) <= figures.MOST_POINTS and (x[0], y[0], x[-1], y[-1]) == (1, 50_000, 50_000, 1)
+    assert len(x) <= figures.MAX_POINTS and (x[0], y[0], x[-1], y[-1]) == (1, 50_000, 50_000, 1)
     assert len(figures.plot_frequency_ranks([], 0).data[0].x) == 0
 
 

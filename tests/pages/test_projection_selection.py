@@ -3,7 +3,7 @@
 import pytest
 
 from vocadapt.ui.projection.chart import window_of
-from vocadapt.ui.projection.selection import MOST_IN_ADDRESS, from_address, ids_of, to_address
+from vocadapt.ui.projection.selection import MAX_IN_ADDRESS, from_address, ids_of, to_address
 
 
 def test_ids_come_from_customdata_never_from_the_point_number():
@@ -25,7 +25,7 @@ def test_what_is_no_id_of_the_space_is_passed_over(custom):
 
 def test_a_small_selection_stands_in_the_address_and_comes_back():
     assert from_address(to_address([5, 3, 900]), 1000) == [5, 3, 900]
-    assert to_address(list(range(MOST_IN_ADDRESS + 1))) == "" == to_address([])
+    assert to_address(list(range(MAX_IN_ADDRESS + 1))) == "" == to_address([])
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_small_selection_stands_in_the_address_and_comes_back():
 )
 def test_a_forged_address_selects_nothing(text):
     assert from_address(text, 1000) == []
-    assert len(from_address(",".join(map(str, range(10_000))), 100_000)) == MOST_IN_ADDRESS
+    assert len(from_address(",".join(map(str, range(10_000))), 100_000)) == MAX_IN_ADDRESS
 
 
 def test_the_window_of_a_zoom():

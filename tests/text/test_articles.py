@@ -22,7 +22,7 @@ from tests.material.articles import (
 )
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
-from vocadapt.text.formats.article_xml import DEEPEST, is_english
+from vocadapt.text.formats.article_xml import MAX_DEPTH, is_english
 from vocadapt.text.formats.readers import Articles
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
@@ -197,8 +197,8 @@ BAD = {
         "&nosuch; is not known",
     ),
     "undeclared.xml": (jats("<p>&nbsp;</p>"), "line 1: not well-formed XML.*undefined entity"),
-    "deep.xml": (f"<article><body>{'<sec>' * 100_000}", f"more than {DEEPEST} deep"),
-    "deep-p.xml": (f"<article><body>{'<p>' * 100_000}", f"more than {DEEPEST} deep"),
+    "deep.xml": (f"<article><body>{'<sec>' * 100_000}", f"more than {MAX_DEPTH} deep"),
+    "deep-p.xml": (f"<article><body>{'<p>' * 100_000}", f"more than {MAX_DEPTH} deep"),
     "torn.xml": (PUBMED[:1500], "not well-formed XML"),
     "crossed.xml": ("<article><body><p>a</b></p>\n</body></article>", "line 1: not well-formed"),
     "blank.xml": ("  \n", "neither"),
@@ -275,7 +275,7 @@ def test_a_dtd_is_never_fetched(tmp_path, monkeypatch):
 
 
 def test_a_huge_json_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.text.formats.articles.BIGGEST_JSON", 1000)
+    monkeypatch.setattr("vocadapt.text.formats.articles.MAX_JSON_BYTES", 1000)
     with pytest.raises(InputError, match="too much for an article"):
         lines(tmp_path, cord(abstract=[{"text": "a" * 1000}]), "a.json")
 

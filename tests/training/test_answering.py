@@ -14,7 +14,7 @@ from tests.training.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import load_run
-from vocadapt.training.prediction.answering import MOST, answer, best_answers
+from vocadapt.training.prediction.answering import MAX_ANSWERS, answer, best_answers
 from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.examples import Question
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -117,12 +117,12 @@ def test_logits_are_pooled_over_the_words_of_the_rule(run):
 
 def test_answers_of_one_text_are_one_answer():
     context = " ".join(["drug"] * 30)
-    found = best_answers(np.zeros((30, 2), dtype=np.float32), context, MOST, 4)
+    found = best_answers(np.zeros((30, 2), dtype=np.float32), context, MAX_ANSWERS, 4)
     assert [(one.text, one.start, one.probability) for one in found] == [("drug", 0, 1.0)]
     many = " ".join(["drug"] * 30 + [f"x{n}" for n in range(5)])
     rows = np.zeros((35, 2), dtype=np.float32)
     rows[30:] = -1
-    assert {one.text for one in best_answers(rows, many, MOST, 4)} == {
+    assert {one.text for one in best_answers(rows, many, MAX_ANSWERS, 4)} == {
         "drug",
         *(f"x{n}" for n in range(5)),
     }

@@ -22,8 +22,8 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.held_out_loss import (
     HIGHER,
-    LEAST_WORDS,
     LOWER,
+    MIN_WORDS,
     NO_DIFFERENCE,
     TOO_FEW,
     Losses,
@@ -66,7 +66,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says():
         (-2.0, 1000, LOWER),
         (2.0, 1000, HIGHER),
         (0.0, 1000, NO_DIFFERENCE),
-        (-2.0, LEAST_WORDS - 1, TOO_FEW),
+        (-2.0, MIN_WORDS - 1, TOO_FEW),
     ],
 )
 def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdict):

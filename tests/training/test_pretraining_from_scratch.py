@@ -159,7 +159,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
         > 0
     )
     assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
-    monkeypatch.setattr(budget_module, "ENOUGH", 0.0)
+    monkeypatch.setattr(budget_module, "MEASURE_SECONDS", 0.0)
     seen.clear()
     assert (
         measure_step_seconds(
@@ -208,7 +208,7 @@ def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
 
 @pytest.mark.parametrize("gap", ["", "\n"])
 def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeypatch):
-    monkeypatch.setattr(material_module, "MOST_HELD_OUT", 20)
+    monkeypatch.setattr(material_module, "MAX_HELD_OUT", 20)
     path, hits = tmp_path / "long.txt", np.zeros(4)
     path.write_text(
         "".join(f"line {number}\n{gap}" for number in range(8000)).rstrip("\n"), encoding="utf-8"

@@ -20,7 +20,7 @@ from vocadapt.files import read_document
 from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
 from vocadapt.text.spreadsheet import unescape_cell
 
-MOST = 8  # categories that colors and marks can tell apart; the rest are `other`
+MAX_CATEGORIES = 8  # categories that colors and marks can tell apart; the rest are `other`
 OTHER, UNKNOWN = "other", "no value"
 ORIGINS = ("source", "added", "target", "new row", "dropped")
 REST = "the others"
@@ -52,7 +52,7 @@ class Column:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The distinguished categories: those of `order`, then the largest; at most MOST, then the
+        """The distinguished categories: those of `order`, then the largest; at most MAX_CATEGORIES, then the
         last is `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
@@ -61,7 +61,9 @@ class Column:
             *first,
             *(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
         ]
-        return tuple(names) if len(names) <= MOST else (*names[: MOST - 1], OTHER)
+        return (
+            tuple(names) if len(names) <= MAX_CATEGORIES else (*names[: MAX_CATEGORIES - 1], OTHER)
+        )
 
     @cached_property
     def codes(self) -> NDArray[np.int16]:

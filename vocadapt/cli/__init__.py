@@ -14,8 +14,8 @@ from types import FrameType
 
 from vocadapt.errors import Canceled, InputError
 
-MOST_LINES = 3  # of a mistake's message
-MOST_CHARACTERS = 800  # of a line of an error message
+MAX_LINES = 3  # of a mistake's message
+MAX_CHARACTERS = 800  # of a line of an error message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,14 +50,14 @@ def format_error(error: InputError) -> str:
     from vocadapt.text.display import escape_invisible
 
     lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
-    return "\n".join(_shorten(escape_invisible(_shorten(line))) for line in lines[:MOST_LINES])
+    return "\n".join(_shorten(escape_invisible(_shorten(line))) for line in lines[:MAX_LINES])
 
 
 def _shorten(line: str) -> str:
     """Leave out the middle of a long line."""
-    if len(line) <= MOST_CHARACTERS:
+    if len(line) <= MAX_CHARACTERS:
         return line
-    half = MOST_CHARACTERS // 2
+    half = MAX_CHARACTERS // 2
     return f"{line[:half]} … {line[-half:]}"
 
 

@@ -10,7 +10,7 @@ from vocadapt.models.extension_size import MODULE
 from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan.plan import KINDS
 
-FEW = 12  # added words named on the card
+MAX_EXAMPLES = 12  # added words named on the card
 # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of
 # what was added
 WORDLIKE = 7
@@ -210,7 +210,7 @@ def _title(plan: Mapping[str, Any]) -> str:
 def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
     """Describe the change of the vocabulary in a sentence or two."""
     renewed = f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else ""
-    examples = ", ".join(map(code, new_words(plan, FEW)))
+    examples = ", ".join(map(code, new_words(plan, MAX_EXAMPLES)))
     shown = f" Examples: {examples}." if examples else ""
     if _appends(plan):
         said = (

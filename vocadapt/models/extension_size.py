@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 
 # transformers repeats the name in its error if it does not know it, so it says what to install.
 MODEL_TYPE = "vocadapt-exbert"
@@ -53,11 +53,11 @@ class ModuleSettings:
     gate: float = setting(
         0.5,
         "initial weight of the original layer in exBERT (published .5)",
-        low=SMALLEST,
-        high=1 - SMALLEST,
+        low=ABOVE_ZERO,
+        high=1 - ABOVE_ZERO,
         label="Initial gate",
     )
-    seed: int = setting(1, "random seed of the module's weights", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the module's weights", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -12,7 +12,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 from vocadapt.text.formats import text_file as sources
 from vocadapt.text.formats.articles import (
     SUFFIXES,
@@ -54,7 +54,7 @@ NOT_PLAIN = {
     ".tar",
 }  # words and markup together
 READABLE = f"{', '.join(READERS)} (articles of PubMed, PMC and CORD-19), and .gz of all but parquet"
-MOST_PARTS = 1000  # small files read as one passage
+MAX_FILES = 1000  # small files read as one passage
 PROFILE_FILES = 16
 
 
@@ -82,14 +82,14 @@ class CorpusSettings:
     sample: float = setting(
         1.0,
         "fraction of the lines to read, drawn at random",
-        low=SMALLEST,
+        low=ABOVE_ZERO,
         high=1,
         label="Fraction of lines",
     )
     seed: int = setting(
         1,
         "random seed of the lines to read, if only a fraction is",
-        high=LARGEST_SEED,
+        high=MAX_SEED,
         label="Seed of the sample",
         flag="--sample-seed",
         other_flag="--seed",
@@ -184,7 +184,7 @@ class Corpus:
         for part in self.parts():
             waiting.append(part)
             size += part.size
-            if size >= sources.BLOCK // 2 or len(waiting) == MOST_PARTS:
+            if size >= sources.BLOCK // 2 or len(waiting) == MAX_FILES:
                 yield _join_parts(waiting)
                 waiting, size = [], 0
         if waiting:

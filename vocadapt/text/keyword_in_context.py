@@ -18,12 +18,12 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_PIECES
 from vocadapt.text.splitter import Splitter
 
-MOST = 100_000  # maximum number of occurrences to show, and of characters on either side
+MAX_SHOWN = 100_000  # maximum number of occurrences to show, and of characters on either side
 ALNUM = frozenset((string.ascii_letters + string.digits).encode())
 # Control characters other than blanks: the splitter deletes them, inside words too.
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
@@ -39,10 +39,10 @@ Finder = Callable[[bytes], list[Span]]
 class ContextSettings:
     """Which occurrences of a word to show: a random sample, or the first ones."""
 
-    limit: int = setting(20, "lines to show", low=1, high=MOST, flag="-n", label="Max lines")
-    width: int = setting(60, "characters on either side", high=MOST)
+    limit: int = setting(20, "lines to show", low=1, high=MAX_SHOWN, flag="-n", label="Max lines")
+    width: int = setting(60, "characters on either side", high=MAX_SHOWN)
     sample: bool = setting(True, "show the first lines instead of a random sample", flag="--first")
-    seed: int = setting(1, "random seed of the sample", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the sample", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

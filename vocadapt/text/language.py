@@ -15,7 +15,7 @@ from dataclasses import dataclass
 COMMON_WORDS = 1000
 MIN_COUNT = 5  # of a common word: in a small corpus every word is among the first thousand
 MIN_LETTERS = 30
-LEAST_SHARE = 0.25  # of the corpus' median
+MIN_FRACTION = 0.25  # of the corpus' median
 LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -59,4 +59,4 @@ def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
     shares = sorted(share for share in map(profile.share, lines) if share is not None)
     if not shares:
         return profile
-    return LanguageProfile(common, LEAST_SHARE * shares[len(shares) // 2])
+    return LanguageProfile(common, MIN_FRACTION * shares[len(shares) // 2])

@@ -13,9 +13,9 @@ from tokenizers import Encoding, Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.progress import report_block
 
-MOST_TEXTS, MOST_CHARACTERS = 10_000, 4_000_000  # per block: enough to keep all cores busy
+MAX_TEXTS, MAX_CHARACTERS = 10_000, 4_000_000  # per block: enough to keep all cores busy
 LONG_TEXT = 10_000  # characters; a shorter text alone is not reported
-MOST_SHOWN = 200  # characters of a library's message
+MAX_MESSAGE_LENGTH = 200  # characters of a library's message
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def is_library_error(error: BaseException) -> bool:
 def summarize_error(error: BaseException) -> str:
     """Return the beginning of an error message, on one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:MOST_SHOWN]
+    return lines[0][:MAX_MESSAGE_LENGTH]
 
 
 def encode(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> Encoding:
@@ -101,7 +101,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
     block: list[str] = []
     characters = 0
     for text in texts:
-        if block and (len(block) == MOST_TEXTS or characters + len(text) > MOST_CHARACTERS):
+        if block and (len(block) == MAX_TEXTS or characters + len(text) > MAX_CHARACTERS):
             yield block
             block, characters = [], 0
         block.append(text)

@@ -9,7 +9,7 @@ from vocadapt.training.finetune.mixture import POOLED
 from vocadapt.training.tasks.kinds.judgment import Claim, Unit
 from vocadapt.training.tasks.kinds.marked_lines import Line
 
-MOST_WORDS, MOST_MADE, MOST_SEEN = 12, 4, 6
+MAX_LISTED_WORDS, MAX_MADE, MAX_SEEN = 12, 4, 6
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ def describe_new_tokens(
     tokens = {token: word for word in listed for token in word.new}
     if not tokens:
         counts = [f"{word.word} {word.seen:,}" for word in listed if word.seen is not None]
-        line = f"no new token · times in training: {', '.join(counts[:MOST_SEEN])}"
+        line = f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}"
         return (line,) if counts else ()
     lines = [
         _describe_new_token(words, token, word, near)
-        for token, word in list(tokens.items())[:MOST_MADE]
+        for token, word in list(tokens.items())[:MAX_MADE]
     ]
-    if len(tokens) > MOST_MADE:
-        lines.append(f"and {len(tokens) - MOST_MADE} more new tokens")
+    if len(tokens) > MAX_MADE:
+        lines.append(f"and {len(tokens) - MAX_MADE} more new tokens")
     return tuple(lines)
 
 
@@ -112,9 +112,9 @@ def _describe_new_token(
 
 
 def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
-    """Select the words to list: those tokenized differently, or all; at most MOST_WORDS."""
+    """Select the words to list: those tokenized differently, or all; at most MAX_LISTED_WORDS."""
     changed = [word for word in words if word.changed]
-    return tuple(changed or words)[:MOST_WORDS]
+    return tuple(changed or words)[:MAX_LISTED_WORDS]
 
 
 def _describe_vote(entry: Entry, line: str, at: str) -> str:

@@ -22,7 +22,7 @@ from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
 from vocadapt.analysis.errors.votes import Vote
 from vocadapt.analysis.results.results import SURE
 from vocadapt.analysis.results.tables import (
-    LEAST,
+    MIN_EXACT_P,
     format_fraction,
     format_metric_name,
     format_p_value,
@@ -307,7 +307,7 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     """
     p, interval = test.p_randomisation, test.interval
     drawn = f"{100 * interval.level:.0f} % interval {format_points(interval.low)} to {format_points(interval.high)}"
-    tested = f"paired test p {'' if p < LEAST else '= '}{format_p_value(p)}{'' if p < SURE else ': no claim'}"
+    tested = f"paired test p {'' if p < MIN_EXACT_P else '= '}{format_p_value(p)}{'' if p < SURE else ': no claim'}"
     return (
         f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}",
         f"{format_points(test.difference)} points ({drawn}), {tested}",

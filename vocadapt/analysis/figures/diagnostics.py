@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 
 from vocadapt.analysis.figures.figures import NEUTRAL, SYMBOLS, build_layout
 
-LONGEST = 34  # characters of a label
+MAX_LABEL_LENGTH = 34  # characters of a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,9 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
 
 def label(text: str) -> str:
     """Escape and shorten a name for plotly."""
-    return html.escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+    return html.escape(
+        text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1]}…"
+    )
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NEUTRAL)  # several models side
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
 
-MOST_POINTS = 800
+MAX_POINTS = 800
 NOISE = "noise baseline"  # name of its line
 
 
@@ -42,7 +42,7 @@ def plot_frequency_ranks(
     counts: occurrences, in any order. minimum: drawn as a line; 0 draws none.
     """
     ordered = np.sort(np.asarray(counts))[::-1]
-    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))
+    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MAX_POINTS).astype(int))
     ranks = ranks[: len(ordered)]
     figure = build_empty_figure(f"rank of the {unit}", "occurrences", height=300)
     figure.add_scatter(

@@ -39,7 +39,7 @@ FIXED = {  # categories that have the same color on every page
     "the others": (NEUTRAL, "circle"),
 }
 NAMED = 60  # rings that get a name
-LONGEST = 40  # characters of a name on the projection and in the tooltip
+MAX_NAME_LENGTH = 40  # characters of a name on the projection and in the tooltip
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
     return np.array([escape_name(token) for token in tokens], dtype=object)
 
 
-def escape_name(token: str, longest: int = LONGEST) -> str:
+def escape_name(token: str, longest: int = MAX_NAME_LENGTH) -> str:
     """Shorten a token and escape it for plotly, which interprets some tags."""
     if len(token) > longest:
         token = token[: longest - 1] + "…"

@@ -16,7 +16,7 @@ from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
-MOST_HELD_OUT = 0.25  # … this share of the common tokens
+MAX_HELD_OUT = 0.25  # … this share of the common tokens
 NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
 
 
@@ -30,7 +30,7 @@ def choose_hidden_tokens(
     InputError if less than half would remain.
     """
     pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
-    n = n or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
+    n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         problem = (
             f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of"

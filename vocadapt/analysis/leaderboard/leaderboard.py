@@ -28,7 +28,7 @@ from vocadapt.analysis.leaderboard.judges import (
 )
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
-from vocadapt.settings import LARGEST_SEED, check_settings, setting, show_only
+from vocadapt.settings import MAX_SEED, check_settings, setting, show_only
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
@@ -49,7 +49,7 @@ FLOORS = {  # what knows nothing of a token
     "random-normal": "random rows",
     "random-uniform": "random rows",
 }
-LONG = 100.0  # what fitting rows through the network takes, in other initializers
+TRAINED_COST = 100.0  # what fitting rows through the network takes, in other initializers
 MATCHED = ", norm-matched"
 FLOPS, PURSUIT = (
     4e10,
@@ -83,7 +83,7 @@ class LeaderboardSettings:
     )
     judged: int = setting(1000, "number of new tokens to evaluate", low=1, high=1_000_000)
     neighbors: int = setting(10, "number of neighbors to compare", low=1, high=10_000, flag="")
-    seed: int = setting(1, "random seed of hidden tokens and random embeddings", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of hidden tokens and random embeddings", high=MAX_SEED)
     norm_matched: bool = setting(
         False,
         "also evaluate with embeddings scaled to the median norm of the old ones",
@@ -252,7 +252,7 @@ def compare_initializers(
     shares = parts(
         progress,
         {
-            rows.method: LONG if INITIALIZERS[rows.method].needs == "text" else 1.0
+            rows.method: TRAINED_COST if INITIALIZERS[rows.method].needs == "text" else 1.0
             for rows in chosen
         },
     )

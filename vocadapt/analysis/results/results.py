@@ -31,7 +31,7 @@ from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.kinds import TaskKind
 
-FEW = 3  # seeds: with fewer no difference is claimed
+MIN_SEEDS = 3  # seeds: with fewer no difference is claimed
 SURE = 0.05
 BETTER, WORSE, NOISE = "better", "worse", "within noise"
 BASELINE = "baseline"
@@ -217,7 +217,7 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
         return "collapsed runs: no claim"
-    if fewest < FEW:
+    if fewest < MIN_SEEDS:
         return f"{'one seed' if fewest == 1 else f'{fewest} seeds'}: no claim"
     if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
         return NOISE

@@ -9,7 +9,7 @@ from vocadapt.analysis.results.results import RunStanding, TaskLeaderboard
 from vocadapt.text.spreadsheet import format_csv
 
 FORMATS = ("csv", "markdown", "latex")
-LEAST = 0.001  # of a p that is told as it is
+MIN_EXACT_P = 0.001  # of a p that is told as it is
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -124,7 +124,13 @@ def format_points(delta: float | None) -> str:
 
 def format_p_value(p: float | None) -> str:
     """Format the p-value of a paired test: .090, or < .001."""
-    return "" if p is None else f"< {format_fraction(LEAST)}" if p < LEAST else format_fraction(p)
+    return (
+        ""
+        if p is None
+        else f"< {format_fraction(MIN_EXACT_P)}"
+        if p < MIN_EXACT_P
+        else format_fraction(p)
+    )
 
 
 def format_mean_and_sd(one: RunStanding) -> str:

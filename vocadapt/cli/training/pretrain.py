@@ -50,7 +50,7 @@ NESTED = (
     "loss_change",
 )  # rendered as sentences in the text output
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
-FEW = 50  # steps below which a training has hardly begun
+FEW_STEPS = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
 
 
@@ -171,7 +171,7 @@ def _build_answer(made: Artifact) -> Answer:
     kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
     listed = {"checkpoints": "; ".join(kept)} if kept else {}
     answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
-    few = "" if numbers["steps"] >= FEW else f"\n\n{SHORT}"
+    few = "" if numbers["steps"] >= FEW_STEPS else f"\n\n{SHORT}"
     return Answer(answer, f"{format_facts({**plain, **shown, **listed, **place})}{few}")
 
 

@@ -19,7 +19,7 @@ from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 LATEST = 5  # jobs and results that count
 SHORTEST = 5.0  # seconds of work from which a result says something about the speed
 QUIET = 1.25  # slowdown below which a machine counts as idle
-MOST = 20.0  # highest slowdown assumed
+MAX_SLOWDOWN = 20.0  # highest slowdown assumed
 
 
 def estimate_slowdown(load: float | None = None, cores: int | None = None) -> float:
@@ -32,7 +32,7 @@ def estimate_slowdown(load: float | None = None, cores: int | None = None) -> fl
     if load is None:
         load = _read_load_average()
     cores = cores or count_cores()
-    factor = min(1 + max(load, 0.0) / cores, MOST)
+    factor = min(1 + max(load, 0.0) / cores, MAX_SLOWDOWN)
     return max(1.5, round(2 * factor) / 2) if factor >= QUIET else 1.0
 
 

@@ -15,8 +15,8 @@ STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")
 STATUS, METRICS = "status.json", "metrics.jsonl"
 SOON = 3.0  # seconds of progress before a pace can be told
-MOST_LINES = 2000  # of metrics.jsonl: a job of days keeps a coarser record, not a larger one
-MOST_LETTERS = 300  # of a message
+MAX_LINES = 2000  # of metrics.jsonl: a job of days keeps a coarser record, not a larger one
+MAX_MESSAGE_LENGTH = 300  # of a message
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Metrics:
             return
         self._last = time.monotonic()
         self._lines.append(strict_json.dumps(values) + "\n")
-        if len(self._lines) > MOST_LINES:
+        if len(self._lines) > MAX_LINES:
             self._lines, self.every = self._lines[::2], 2 * self.every
             draft = self.path.with_name(f".{METRICS}.{os.getpid()}")
             draft.write_text("".join(self._lines), encoding="utf-8")

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
-from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
+from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.run import run_step
@@ -27,7 +27,7 @@ from vocadapt.lab.workspace.writing import is_disk_full
 from vocadapt.progress import watch_blocks
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
-LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
+MAX_LOG_BYTES, KEPT_LOG_BYTES = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
 PATIENCE = 3.0  # seconds from the flag to the signal
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
@@ -63,7 +63,11 @@ class Reporter:
         if time.monotonic() - self._written < WRITE_EVERY:
             return
         fraction = None if fraction is None else min(max(fraction, 0.0), 1.0)
-        message = message if len(message) <= MOST_LETTERS else f"{message[: MOST_LETTERS - 1]}…"
+        message = (
+            message
+            if len(message) <= MAX_MESSAGE_LENGTH
+            else f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
+        )
         if fraction is not None and not self.status.paced:
             self.change(first=fraction, paced=time.time())
         self.change(fraction=fraction, message=message)
@@ -200,7 +204,7 @@ def _watch_for_cancel(job: Job) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def truncate_log(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
+def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_BYTES) -> None:
     """Remove the beginning of a log longer than `longest` bytes: keep about `kept` bytes of whole
     lines.
 

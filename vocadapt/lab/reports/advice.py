@@ -24,7 +24,7 @@ from vocadapt.vocabulary.growth.gains import ModelSize
 
 VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)
-MOST = 250_000_000
+MAX_COUNTED_BYTES = 250_000_000
 UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
 
 
@@ -155,11 +155,13 @@ def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Pa
 def limit_corpus(corpus: Corpus) -> Corpus:
     """Return the corpus, or a seeded sample of its lines if counting all would take too long."""
     wanted = estimate_text_bytes(corpus) * corpus.settings.sample
-    if wanted <= MOST:
+    if wanted <= MAX_COUNTED_BYTES:
         return corpus
     return replace(
         corpus,
-        settings=replace(corpus.settings, sample=round(corpus.settings.sample * MOST / wanted, 4)),
+        settings=replace(
+            corpus.settings, sample=round(corpus.settings.sample * MAX_COUNTED_BYTES / wanted, 4)
+        ),
     )
 
 

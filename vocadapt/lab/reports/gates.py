@@ -8,7 +8,7 @@ import numpy as np
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.text.corpus import Corpus
 
 LINES = 40
@@ -21,7 +21,7 @@ class GateSettings:
     lines: int = setting(
         LINES, "number of lines to read, drawn at random", high=10_000_000, empty="all"
     )
-    seed: int = setting(1, "random seed of the sampled lines", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the sampled lines", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -18,7 +18,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import LARGEST_SEED, settings_from
+from vocadapt.settings import MAX_SEED, settings_from
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
 from vocadapt.spaces.space import EmbeddingSpace
@@ -51,7 +51,7 @@ def rebuild_spec(artifact: Artifact) -> Spec:
 
 def with_next_seed(spec: Spec) -> Spec:
     """Return the step with the next seed; the seed after the largest is 0."""
-    seed = ((spec.seed or 0) + 1) % (LARGEST_SEED + 1)
+    seed = ((spec.seed or 0) + 1) % (MAX_SEED + 1)
     return replace(spec, settings=_with_seed(spec.settings, seed))
 
 

@@ -16,7 +16,7 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec, measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
 from vocadapt.training.finetune.mixture import (
@@ -68,7 +68,7 @@ class FinetuneStep:
         choices=TOKENIZATIONS,
         empty="mixed; base if the model was not adapted",
     )
-    seeds: tuple[int, ...] = setting((1,), "random seeds, one run each", high=LARGEST_SEED)
+    seeds: tuple[int, ...] = setting((1,), "random seeds, one run each", high=MAX_SEED)
     kind: str = setting("", "kind of task of single files", flag="--task")
     scorer: str = setting("", "scorer to use instead of the task's")
     fold: int = setting(

@@ -9,7 +9,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.settings import LARGEST_SEED, check_settings, setting, settings_from
+from vocadapt.settings import MAX_SEED, check_settings, setting, settings_from
 from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
@@ -31,7 +31,7 @@ class VectorsStep:
     resample: int = setting(
         0,
         "train on a bootstrap resample of the lines, drawn with this seed",
-        high=LARGEST_SEED,
+        high=MAX_SEED,
         label="Resampling seed",
         empty="the text itself",
     )

@@ -18,7 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.writing import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds.qa import QuestionAnswering, read_questions
 from vocadapt.training.tasks.seen_examples import count_seen, seen_in
@@ -37,7 +37,7 @@ class ZeroShotSettings:
     vectors: str = ""
     text: tuple[str, ...] = ()
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
-    seed: int = setting(1, "random seed of the fine-tuning", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the fine-tuning", high=MAX_SEED)
     limit: int = setting(
         0, "maximum number of the domain's questions, drawn at random", empty="all"
     )

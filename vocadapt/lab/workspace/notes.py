@@ -18,7 +18,11 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.lab.workspace.writing import convert_write_errors
 
 FILE = "notes.jsonl"
-LONGEST, MOST_TAGS, LONGEST_TAG = 10_000, 20, 60  # characters of a note, tags, characters of a tag
+MAX_NOTE_LENGTH, MAX_TAGS, MAX_TAG_LENGTH = (
+    10_000,
+    20,
+    60,
+)  # characters of a note, tags, characters of a tag
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,16 @@ class Note:
     changed: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.text) > LONGEST:
+        if len(self.text) > MAX_NOTE_LENGTH:
             raise InputError(
-                f"A note of {len(self.text):,} characters: at most {LONGEST:,} are kept.",
+                f"A note of {len(self.text):,} characters: at most {MAX_NOTE_LENGTH:,} are kept.",
                 "Shorten it.",
             )
-        if len(self.tags) > MOST_TAGS or any(not 0 < len(tag) <= LONGEST_TAG for tag in self.tags):
+        if len(self.tags) > MAX_TAGS or any(
+            not 0 < len(tag) <= MAX_TAG_LENGTH for tag in self.tags
+        ):
             raise InputError(
-                f"A note has at most {MOST_TAGS} tags of 1 to {LONGEST_TAG} characters.",
+                f"A note has at most {MAX_TAGS} tags of 1 to {MAX_TAG_LENGTH} characters.",
                 "Leave some out.",
             )
 

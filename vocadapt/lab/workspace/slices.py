@@ -16,7 +16,7 @@ from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.lab.workspace.writing import convert_write_errors
 
 FOLDER = "slices"
-LONGEST = 100  # characters of a name
+MAX_NAME_LENGTH = 100  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def save_slice(
     Raises InputError for an empty or overlong name, and for no tokens.
     """
     name, chosen = " ".join(name.split()), tuple(dict.fromkeys(tokens))
-    if not 0 < len(name) <= LONGEST:
+    if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise InputError(
-            f"A slice needs a name of 1 to {LONGEST} characters, got {len(name)}.",
+            f"A slice needs a name of 1 to {MAX_NAME_LENGTH} characters, got {len(name)}.",
             "Give it another.",
         )
     if not chosen:
@@ -135,5 +135,9 @@ def _checked(values: Mapping[str, object], path: Path) -> Slice:
         raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
     told = {str(key): str(value) for key, value in source.items()}
     return Slice(
-        path.stem, str(values["name"])[:LONGEST], tuple(tokens), told, str(values["created"])
+        path.stem,
+        str(values["name"])[:MAX_NAME_LENGTH],
+        tuple(tokens),
+        told,
+        str(values["created"]),
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_forward import compute_states_at
 from vocadapt.models.layers import get_output_layer
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 
@@ -38,7 +38,7 @@ class WindowSettings:
     share: float = setting(
         0.15, "fraction of words to mask", high=1, label="Masking probability", flag=""
     )
-    seed: int = setting(1, "random seed of the masked words", high=LARGEST_SEED, flag="")
+    seed: int = setting(1, "random seed of the masked words", high=MAX_SEED, flag="")
 
     def __post_init__(self) -> None:
         check_settings(self)

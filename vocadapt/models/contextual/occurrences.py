@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.vocabulary.families import Vocabulary
 
 UNITS = {
@@ -63,7 +63,7 @@ class ContextualSettings:
     first: int = setting(
         0, "number of most frequent words to keep", label="First words", empty="all"
     )
-    seed: int = setting(1, "random seed of the sampled occurrences", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the sampled occurrences", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.solvers import (
     solve_kernel_ridge,
@@ -51,7 +51,7 @@ class AlignmentSettings:
         "none", "weighting of anchors by frequency", choices=lambda: WEIGHTS, label="Anchor weights"
     )
     anchors: AnchorFilter = field(default_factory=AnchorFilter)
-    seed: int = setting(1, "random seed of the method random", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the method random", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -14,7 +14,7 @@ KERNEL_WIDTH = 0.1
 
 # Below this reciprocal condition of XᵀX (1-norm, columns at unit length) the normal equations lose
 # more than 1e-6 of W.
-SMALLEST_RECIPROCAL_CONDITION = 1e-12
+MIN_RECIPROCAL_CONDITION = 1e-12
 
 
 def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix64:
@@ -52,7 +52,7 @@ def _factorize(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
     scaled = gram / np.outer(scale, scale)
     norm = np.abs(scaled).sum(axis=0).max()
     factor, failed = dpotrf(scaled, lower=1)
-    if failed or dpocon(factor, norm, uplo="L")[0] < SMALLEST_RECIPROCAL_CONDITION:
+    if failed or dpocon(factor, norm, uplo="L")[0] < MIN_RECIPROCAL_CONDITION:
         return None
     return np.asarray(factor)
 

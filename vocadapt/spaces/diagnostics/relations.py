@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.spaces.diagnostics.evaluation import build_lookup
 from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
@@ -40,7 +40,7 @@ class PermutationSettings:
     draws: int = setting(
         200, "number of random re-pairings", low=1, high=1_000_000, label="Random re-pairings"
     )
-    seed: int = setting(1, "random seed of the re-pairings", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the re-pairings", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -22,7 +22,10 @@ from vocadapt.spaces.neighbors.change import (
 from vocadapt.spaces.space import EmbeddingSpace
 
 NONE = "no noise baseline: overlap cannot be called change"
-BANDS, FEWEST = 10, 200  # maximum number of frequency bands, minimum number of words in each
+BANDS, MIN_BAND_WORDS = (
+    10,
+    200,
+)  # maximum number of frequency bands, minimum number of words in each
 LOW = 0.05  # quantile of the baseline below which a word is called changed
 
 
@@ -136,7 +139,7 @@ def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDAr
     Bands are quantiles of the counts (words,); equal counts share a band. A band of fewer than 200
     words is merged with the smaller of its neighbors. Without counts there is one band.
     """
-    bands = min(BANDS, words // FEWEST)
+    bands = min(BANDS, words // MIN_BAND_WORDS)
     if counts is None or bands < 2:
         return np.zeros(words, dtype=np.int64)
     edges = np.unique(np.quantile(counts, np.arange(1, bands) / bands))
@@ -150,7 +153,7 @@ def _merge_small_bands(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     Example: sizes [150 400 300 500] -> [550 300 500] -> new numbers [0 0 1 2].
     """
     merged, n_original = sizes.tolist(), [1] * len(sizes)  # words and original bands of each band
-    while len(merged) > 1 and min(merged) < FEWEST:
+    while len(merged) > 1 and min(merged) < MIN_BAND_WORDS:
         small = merged.index(min(merged))
         neighbors = [band for band in (small - 1, small + 1) if 0 <= band < len(merged)]
         first, second = sorted((small, min(neighbors, key=merged.__getitem__)))

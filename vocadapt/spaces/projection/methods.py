@@ -16,7 +16,7 @@ from vocadapt.spaces.projection.settings import (
     ProjectionSettings,
 )
 from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
-from vocadapt.spaces.projection.umap_method import FEW, fit_umap
+from vocadapt.spaces.projection.umap_method import MIN_SPECTRAL_ROWS, fit_umap
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 
 __all__ = [
@@ -133,7 +133,7 @@ def _umap(
         )
     reduced = _reduce_dimensions(rows, settings, progress)
     initial = None
-    if start is not None or len(rows) < FEW:
+    if start is not None or len(rows) < MIN_SPECTRAL_ROWS:
         initial = _initialize(reduced, start)
     xy = fit_umap(reduced, settings, initial, part(progress, 0.02, 1.0))
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))

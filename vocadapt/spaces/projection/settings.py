@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vocadapt.progress import Progress
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.spaces.space import Matrix
 
 METRICS = ("cosine", "euclidean")
@@ -44,7 +44,7 @@ class ProjectionSettings:
         label="PCA components first",
         empty="all dimensions",
     )
-    seed: int = setting(1, "random seed of the projection", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the projection", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -23,7 +23,7 @@ from vocadapt.spaces.space import Matrix
 SPAN = 10.0  # half the width that UMAP's own starts have
 # rows below which a layout begins at the principal components: UMAP's spectral start fails on
 # graphs of three nodes
-FEW = 16
+MIN_SPECTRAL_ROWS = 16
 COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 

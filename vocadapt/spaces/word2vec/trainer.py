@@ -21,7 +21,7 @@ import numpy as np
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration, silent
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import WordCounts
 
@@ -59,7 +59,7 @@ class Word2VecSettings:
         False, "train skip-gram instead of CBOW", label="Skip-gram instead of CBOW"
     )
     alpha: float = setting(
-        0.025, "initial learning rate", low=SMALLEST, high=1, label="Learning rate"
+        0.025, "initial learning rate", low=ABOVE_ZERO, high=1, label="Learning rate"
     )
     epochs: int = setting(5, "passes over the text", low=1, high=100_000)
     sample: float = setting(
@@ -69,7 +69,7 @@ class Word2VecSettings:
         flag="--subsample",
         label="Subsampling threshold",
     )
-    seed: int = setting(1, "random seed of the training", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the training", high=MAX_SEED)
     workers: int = setting(
         0, "threads; 1: bit-reproducible", high=256, label="Threads", empty="all cores"
     )

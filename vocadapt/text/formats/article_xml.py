@@ -31,7 +31,7 @@ MAX_TAG = 8 << 20
 MAX_NAMES = 100_000
 MAX_PARTS = 10_000  # text nodes of a paragraph, before they are joined
 MAX_DEFAULTS = 100  # attributes with a default value, which expat adds to every element
-DEEPEST = 500  # open elements; articles have about 30, with MathML 60
+MAX_DEPTH = 500  # open elements; articles have about 30, with MathML 60
 ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
 ASCII_NAMES = {"utf-8", "utf8", "us-ascii", "ascii"}
 
@@ -213,9 +213,9 @@ class ArticleParser:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             raise InputError(
-                f"{self.path}: its elements are nested more than {DEEPEST} deep.",
+                f"{self.path}: its elements are nested more than {MAX_DEPTH} deep.",
                 "Such a file is no article.",
             )
         if not self._dropped_at:

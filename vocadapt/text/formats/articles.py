@@ -16,7 +16,7 @@ from vocadapt.text.formats.readers import Articles, Block, join_lines
 from vocadapt.text.formats.text_file import SNIFF, Source, open_text_file, refuse_binary
 
 SUFFIXES = (".xml", ".nxml", ".json")
-BIGGEST_JSON = 100_000_000  # bytes; an article of CORD-19 has about 100 000
+MAX_JSON_BYTES = 100_000_000  # bytes; an article of CORD-19 has about 100 000
 CORD_KEYS = re.compile(rb'"(?:paper_id|body_text)"\s*:')
 CORD = (
     'An article of CORD-19 looks like {"paper_id": "…", "abstract": [{"text": "…"}], "body_text":'
@@ -88,11 +88,9 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
 
 def _read_cord(source: Source, first: bytes) -> Block:
     """Return the only block of a CORD-19 file of which `first` was read: a file is one article."""
-    raw = first + source.read(BIGGEST_JSON)
-    if len(raw) > BIGGEST_JSON:
-        problem = (
-            f"{source.path}: JSON of more than {BIGGEST_JSON // 10**6} MB, too much for an article."
-        )
+    raw = first + source.read(MAX_JSON_BYTES)
+    if len(raw) > MAX_JSON_BYTES:
+        problem = f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too much for an article."
         raise InputError(problem, "Write one object a line, and name the file .jsonl.")
     lines = extract_cord_paragraphs(source.path, source.decode(raw))
     return Block(join_lines(lines), source.position(), Articles(1, 0, int(not lines)))

@@ -9,7 +9,7 @@ from vocadapt.training.labels import Logits
 from vocadapt.training.tasks.examples import Example, Prediction
 from vocadapt.training.tasks.kinds import TaskKind
 
-MOST_VALUES = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
+MAX_OUTPUTS = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Outputs:
 
 def check_values(split: str, rows: int, outputs: int, n_tokenizations: int) -> None:
     """Raise InputError if the logits of a split do not fit in memory."""
-    if rows * outputs * n_tokenizations > MOST_VALUES:
+    if rows * outputs * n_tokenizations > MAX_OUTPUTS:
         raise InputError(
             f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "
-            f"(at most {MOST_VALUES // (outputs * n_tokenizations):,} with that many outputs).",
+            f"(at most {MAX_OUTPUTS // (outputs * n_tokenizations):,} with that many outputs).",
             "Merge rare labels, or use fewer examples.",
         )

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_RATE, MINUTES_PER_YEAR, SMALLEST, check_settings, setting
+from vocadapt.settings import (
+    ABOVE_ZERO,
+    MAX_LEARNING_RATE,
+    MINUTES_PER_YEAR,
+    check_settings,
+    setting,
+)
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.context_windows import WORD_RULES
 
@@ -36,8 +42,8 @@ class FinetuneSettings:
     lr: float = setting(
         2e-4,
         "peak learning rate",
-        low=SMALLEST,
-        high=LARGEST_RATE,
+        low=ABOVE_ZERO,
+        high=MAX_LEARNING_RATE,
         label="Learning rate",
         flag="--learning-rate",
     )
@@ -76,8 +82,8 @@ class FinetuneSettings:
     clip: float = setting(
         1.0,
         "maximum norm of the gradient",
-        low=SMALLEST,
-        high=1 / SMALLEST,
+        low=ABOVE_ZERO,
+        high=1 / ABOVE_ZERO,
         label="Max gradient norm",
         flag="--max-grad-norm",
     )
@@ -102,7 +108,7 @@ class FinetuneSettings:
     save_minutes: float = setting(
         5.0,
         "minutes between checkpoints",
-        low=SMALLEST,
+        low=ABOVE_ZERO,
         high=MINUTES_PER_YEAR,
         label="Checkpoint minutes",
         flag="",

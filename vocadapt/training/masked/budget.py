@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vocadapt.training.masked.trainer import MaskedSettings
 
 WARM_UP = 3  # first steps of a measurement, which are slower and not counted
-ENOUGH = 10.0  # seconds of measuring after which the speed is accurate enough
+MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate enough
 
 
 def count_steps(
@@ -49,7 +49,7 @@ def measure_step_seconds(
 ) -> float:
     """Measure the seconds per step on a copy of the network.
 
-    1. Read batches, one gradient accumulation step each, until the measurement took ENOUGH seconds.
+    1. Read batches, one gradient accumulation step each, until the measurement took MEASURE_SECONDS seconds.
     2. Leave out the first WARM_UP of them.
     3. Add one optimizer step, the second of two: the first allocates its memory.
     """
@@ -65,7 +65,9 @@ def measure_step_seconds(
     most = (WARM_UP + TIMED) * settings.parts
     dataset = MaskedBlockDataset(blocks, most * size, settings.share, settings.seed)
     seconds: list[float] = []
-    while len(seconds) < most and (len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < ENOUGH):
+    while len(seconds) < most and (
+        len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < MEASURE_SECONDS
+    ):
         items = range(len(seconds) * size, (len(seconds) + 1) * size)
         seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
         progress(0.0, f"measuring the speed: {len(seconds):,} of at most {most:,} batches")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 KEPT = "checkpoints"  # folder of the intermediate models
 # Long parts of the report, which the model's own record does not repeat.
-LONG = ("curve", "next_curve", "held_out_curve", "checkpoints")
+LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class ContinuedModel:
         The intermediate models also remain in their first place, so that saving can be repeated
         after a full disk or a kill.
         """
-        report = {key: value for key, value in self.to_dict().items() if key not in LONG}
+        report = {key: value for key, value in self.to_dict().items() if key not in LONG_PARTS}
         save_trained(self.model, self.loaded, folder, self.dtype, report)
         for place in self.kept:
             shutil.copytree(place, folder / KEPT / place.name, copy_function=_link_or_copy)

@@ -12,7 +12,7 @@ from vocadapt.training.masked.training_text import HELD_OUT
 STEP = 0.02  # constant seconds per step, besides the matrix products
 # The last layer runs at as many positions as the block with the most masked tokens has: about 1.5
 # times the masking probability.
-MOST_MASKED = 1.5
+MASKED_RATIO = 1.5
 # Operations per weight and wordpiece: forward pass and both gradients of a trained weight; forward
 # pass and the gradient of the input of a frozen one.
 TRAINED, PASSED = 6, 4
@@ -56,7 +56,7 @@ def estimate_pretraining_pace(
     """
     width = int(config.get("hidden_size", 768))
     vocabulary = int(config.get("vocab_size", 30_000))
-    masked = min(1.0, MOST_MASKED * settings.share)
+    masked = min(1.0, MASKED_RATIO * settings.share)
     # The last layer needs keys and values everywhere, a sixth of its work, and the rest only at
     # masked positions.
     layers = int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * masked) / 6

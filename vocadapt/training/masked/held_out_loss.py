@@ -24,8 +24,8 @@ LEVEL, Z = 0.95, 1.96  # confidence level, and its quantile of the normal distri
 # The standard deviation of a word's loss is about its mean, so the mean of n words has a relative
 # standard error of about 1 / √n: 5 % for 400 words, an interval of ± 10 %. Training on a small text
 # changes the loss by less than that.
-LEAST_WORDS = 400
-LEAST_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
+MIN_WORDS = 400
+MIN_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
 
 TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE = "too few words", "lower", "higher", "no difference"
 
@@ -82,8 +82,8 @@ class Losses:
         """Whether the loss became significantly lower or higher: one of the four verdicts above."""
         change = self.change
         if (
-            self.after.words < LEAST_WORDS
-            or len(self.after.each) < LEAST_WINDOWS
+            self.after.words < MIN_WORDS
+            or len(self.after.each) < MIN_WINDOWS
             or change.interval is None
         ):
             return TOO_FEW
@@ -121,8 +121,8 @@ def describe_change(change: Mapping[str, Any], words: int) -> str:
     verdict = change["verdict"]
     if verdict == TOO_FEW:
         return (
-            f"{words:,} held-out words are too few to detect a difference (at least {LEAST_WORDS:,}"
-            f" words in {LEAST_WINDOWS} windows are needed): give more text."
+            f"{words:,} held-out words are too few to detect a difference (at least {MIN_WORDS:,}"
+            f" words in {MIN_WINDOWS} windows are needed): give more text."
         )
     low, high = change["interval"]
     spread = f"{change['value']:+.3f}, {LEVEL:.0%} interval {low:+.3f} to {high:+.3f}"

@@ -11,10 +11,10 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import (
-    LARGEST_RATE,
-    LARGEST_SEED,
+    ABOVE_ZERO,
+    MAX_LEARNING_RATE,
+    MAX_SEED,
     MINUTES_PER_YEAR,
-    SMALLEST,
     check_settings,
     setting,
 )
@@ -57,13 +57,13 @@ class MaskedSettings:
     lr: float = setting(
         1e-3,
         "peak learning rate",
-        low=SMALLEST,
-        high=LARGEST_RATE,
+        low=ABOVE_ZERO,
+        high=MAX_LEARNING_RATE,
         label="Learning rate",
         flag="--learning-rate",
     )
     epochs: float = setting(
-        1.0, "passes over the text", low=SMALLEST, high=10_000, flag="--num-epochs"
+        1.0, "passes over the text", low=ABOVE_ZERO, high=10_000, flag="--num-epochs"
     )
     tokens: int = setting(0, "wordpieces to train on", high=10**13, label="Wordpieces")
     hours: float = setting(
@@ -91,11 +91,11 @@ class MaskedSettings:
     save_minutes: float = setting(
         5.0,
         "minutes between checkpoints",
-        low=SMALLEST,
+        low=ABOVE_ZERO,
         high=MINUTES_PER_YEAR,
         label="Checkpoint minutes",
     )
-    seed: int = setting(1, "random seed of the training", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the training", high=MAX_SEED)
     parts: int = setting(
         1,
         "number of gradient accumulation steps per batch: less memory, the same gradient",

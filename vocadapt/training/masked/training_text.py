@@ -15,7 +15,7 @@ from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
 HELD_OUT = 0.01  # fraction of the lines that is held out
-MOST_HELD_OUT = 1000  # lines held out at most, sampled from all of them; the rest is trained on
+MAX_HELD_OUT = 1000  # lines held out at most, sampled from all of them; the rest is trained on
 LOOKING = 0.3  # fraction of the progress for a first pass that looks for empty lines
 
 
@@ -46,7 +46,7 @@ def write_training_text(
     lines to hold one out.
 
     1. Hold out each line with probability HELD_OUT, and write the words of the others.
-    2. If more than MOST_HELD_OUT lines are held out, sample these from all of them.
+    2. If more than MAX_HELD_OUT lines are held out, sample these from all of them.
     3. Append the words of the rest to the file.
     """
     separated = documents and _has_separators(corpus, part(progress, 0.0, LOOKING))
@@ -73,7 +73,7 @@ def write_training_text(
                     if sentence or separated:
                         out.write(f"{sentence}\n")
             n_lines += len(kept)
-            n_held_out = min(len(held_out), MOST_HELD_OUT)
+            n_held_out = min(len(held_out), MAX_HELD_OUT)
             progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
 
         # 2. and 3. Train on the lines beyond the maximum.
@@ -91,10 +91,10 @@ def write_training_text(
 
 
 def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Return a uniform sample of at most MOST_HELD_OUT lines in their order, and the other lines."""
-    if len(lines) <= MOST_HELD_OUT:
+    """Return a uniform sample of at most MAX_HELD_OUT lines in their order, and the other lines."""
+    if len(lines) <= MAX_HELD_OUT:
         return lines, []
-    chosen = set(rng.choice(len(lines), MOST_HELD_OUT, replace=False).tolist())
+    chosen = set(rng.choice(len(lines), MAX_HELD_OUT, replace=False).tolist())
     rest = [line for index, line in enumerate(lines) if index not in chosen]
     return [lines[index] for index in sorted(chosen)], rest
 

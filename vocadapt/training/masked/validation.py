@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import transformers
 
 CURVE = "held_out.json"
-MOST_POINTS = 20
+MAX_POINTS = 20
 # Wordpieces read in training between two points, at least: evaluation then takes less than a tenth
 # of the time that training takes.
 TOKENS_BETWEEN = 1 << 16
-MOST_WINDOWS = 256  # held-out windows used for the curve, evenly spaced
+MAX_WINDOWS = 256  # held-out windows used for the curve, evenly spaced
 WRITE_SECONDS = 2.0  # between two writes of the curve
 
 
@@ -94,7 +94,7 @@ def read_curve(folder: Path) -> HeldOutCurve:
     return HeldOutCurve()
 
 
-def select_evenly(windows: Sequence[Window], most: int = MOST_WINDOWS) -> tuple[Window, ...]:
+def select_evenly(windows: Sequence[Window], most: int = MAX_WINDOWS) -> tuple[Window, ...]:
     """Return at most `most` evenly spaced windows; all windows if the selected ones have no masked
     word.
     """
@@ -180,7 +180,7 @@ class HeldOutValidator:
     @property
     def steps_between(self) -> int:
         """Steps between two points."""
-        return max(1, ceil(self.steps / MOST_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
+        return max(1, ceil(self.steps / MAX_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
 
     def evaluate(self) -> None:
         """Add the held-out loss after the current step to the curve."""

@@ -28,8 +28,8 @@ from vocadapt.training.tasks.context_windows import (
 from vocadapt.training.tasks.examples import Question
 
 # Candidate spans for distinct answers, at most: a context may repeat one answer 100,000 times.
-MOST_SPANS = 20_480
-MOST = 20  # distinct answers that the softmax is taken over (Poerner et al. 2020)
+MAX_SPANS = 20_480
+MAX_ANSWERS = 20  # distinct answers that the softmax is taken over (Poerner et al. 2020)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def answer(
         raise InputError("The context holds no words.", "Give the text that contains the answers.")
     if not questions or not all(question.strip() for question in questions):
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
-    if not 1 <= most <= MOST:
-        raise InputError(f"Expected 1 to {MOST} answers per question, got {most}.")
+    if not 1 <= most <= MAX_ANSWERS:
+        raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {most}.")
     rule = check_word_rule(rule or run.word_rule)
     examples = [
         Question(str(place), question, context, None, word_rule=rule)
@@ -120,7 +120,7 @@ def best_answers(
 
     bounds, scores = word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
-    wanted = MOST
+    wanted = MAX_ANSWERS
     # The same text may occur in many places: request more spans until there are enough distinct
     # texts, or no more spans.
     while True:
@@ -129,10 +129,10 @@ def best_answers(
             start, end = int(bounds[first, 0]), int(bounds[last, 1])
             if score > LOWEST / 2:
                 distinct.setdefault(context[start:end], (start, end, score))
-        if len(distinct) >= MOST or len(spans) < wanted or wanted >= MOST_SPANS:
+        if len(distinct) >= MAX_ANSWERS or len(spans) < wanted or wanted >= MAX_SPANS:
             break
         wanted *= 4
-    kept = list(distinct.items())[:MOST]
+    kept = list(distinct.items())[:MAX_ANSWERS]
     if not kept:
         return ()
     probabilities = softmax(np.array([score for _, (_, _, score) in kept]))

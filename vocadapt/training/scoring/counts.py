@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 
-MOST_CELLS = 50_000_000  # units × labels: three columns of 8 bytes each, 1.2 GB
+MAX_CELLS = 50_000_000  # units × labels: three columns of 8 bytes each, 1.2 GB
 Array = NDArray[np.float64]
 Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
 # Forms of the gold labels of an example: a tag for each word, one label, any number of labels, or
@@ -203,10 +203,10 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
 
 def check_cells(units: int, labels: int) -> None:
     """Raise InputError if the counts of units × labels do not fit in memory."""
-    if units * labels > MOST_CELLS:
+    if units * labels > MAX_CELLS:
         raise InputError(
             f"{units:,} examples × {labels:,} labels are {units * labels:,} counts; at most"
-            f" {MOST_CELLS:,} can be scored.",
+            f" {MAX_CELLS:,} can be scored.",
             "Merge rare labels, or score fewer examples.",
         )
 

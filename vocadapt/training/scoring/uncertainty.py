@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights in memory at a time
@@ -33,12 +33,12 @@ class Draws:
     level: float = setting(
         0.95,
         "confidence level of intervals",
-        low=SMALLEST,
-        high=1 - SMALLEST,
+        low=ABOVE_ZERO,
+        high=1 - ABOVE_ZERO,
         label="Confidence level",
         flag="--confidence-level",
     )
-    seed: int = setting(0, "random seed of the resamples", high=LARGEST_SEED)
+    seed: int = setting(0, "random seed of the resamples", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

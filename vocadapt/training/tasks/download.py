@@ -22,7 +22,7 @@ from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile
 from vocadapt.training.tasks.task_file import FOLD, TASK, TaskFile
 
 TIMEOUT = 60  # seconds without an answer
-LARGEST = 1 << 30  # bytes of one file in a zip
+MAX_FILE_BYTES = 1 << 30  # bytes of one file in a zip
 
 
 def download(
@@ -189,7 +189,7 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
     """Extract one file from a zip archive."""
     try:
         with zipfile.ZipFile(archive) as packed:
-            if packed.getinfo(member).file_size > LARGEST:
+            if packed.getinfo(member).file_size > MAX_FILE_BYTES:
                 raise InputError(
                     f"{archive.name}: {member} is larger than a gigabyte unpacked.",
                     "Fetch it by hand.",

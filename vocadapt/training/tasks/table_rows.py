@@ -22,7 +22,7 @@ NAMES = {
 }
 KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
 MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, uncompressed: all are kept in memory
-LONGEST_NAME = 40  # characters of a column's name
+MAX_NAME_LENGTH = 40  # characters of a column's name
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
     """
     lowered = [cell.strip().lower() for cell in cells]
     if any(KNOWN.get(name) == shape.needs for name in lowered) and all(
-        len(name) <= LONGEST_NAME for name in lowered
+        len(name) <= MAX_NAME_LENGTH for name in lowered
     ):
         if len(set(cells)) < len(cells):
             raise InputError(

@@ -19,7 +19,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
 
-FEW = 6
+MAX_EXAMPLES = 6
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
     False: ":violet[:material/error: **Certificate failed**]",
@@ -48,7 +48,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
             icon=":material/casino:",
         )
     record = record_of(str(artifact.folder), artifact.stamp)
-    words = new_words(record["plan"], FEW) or [SENTENCE]
+    words = new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         before_and_after(artifact, " ".join(words))

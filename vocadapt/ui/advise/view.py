@@ -27,7 +27,7 @@ from vocadapt.ui.components.number_formats import NARROW, count, duration, fract
 from vocadapt.ui.frame import cache
 from vocadapt.ui.frame.address import here
 from vocadapt.vocabulary.advice.advice import Suggestion
-from vocadapt.vocabulary.growth.gains import FEW
+from vocadapt.vocabulary.growth.gains import FEW_OCCURRENCES
 from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
@@ -128,7 +128,7 @@ def _format_numbers(text: str) -> str:
 def headline(report: AdviceReport) -> None:
     """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
     shown, columns = report.advice.figures, st.columns(5)
-    expected, gain = shown.forecast, shown.gain(FEW)
+    expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
         f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
     )

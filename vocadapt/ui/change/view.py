@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.slices import LONGEST, save_slice
+from vocadapt.lab.workspace.slices import MAX_NAME_LENGTH, save_slice
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
     AMONG,
@@ -364,7 +364,7 @@ def _save_slice_form(
             "Slice name",
             key="slice_name",
             placeholder="name",
-            max_chars=LONGEST,
+            max_chars=MAX_NAME_LENGTH,
         )
         if st.button(
             "Save slice",

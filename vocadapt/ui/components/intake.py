@@ -26,7 +26,7 @@ TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
 ENDINGS = re.compile(
     rf"(?:\.(?:{'|'.join(sorted({*TEXT_TYPES, *VECTOR_TYPES, *TASK_TYPES}))}))+$", re.IGNORECASE
 )
-LONGEST_NAME = 80  # characters of an upload's name
+MAX_NAME_LENGTH = 80  # characters of an upload's name
 
 
 def files_from(
@@ -110,7 +110,7 @@ def safe_name(name: str) -> str:
     ending = found[0].lower() if found else ""
     stem = (
         cleaned[: len(cleaned) - len(ending)]
-        .strip(".-_")[: LONGEST_NAME - len(ending)]
+        .strip(".-_")[: MAX_NAME_LENGTH - len(ending)]
         .rstrip(".-")
     )
     if not stem:

@@ -17,8 +17,8 @@ from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, mistakes
 
 SETTINGS = ContextSettings(limit=12)
-MOST_TO_SAVE, WIDEST = 10_000, 200
-LONGEST_SHOWN = 60
+MAX_SAVED, WIDEST = 10_000, 200
+MAX_SHOWN_LENGTH = 60
 SPEED = 25e6  # bytes of text a second (two cores, 2.5 GHz)
 PACKED, UNPACKED = (".gz", ".parquet"), 3  # times the size on disk
 AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds
@@ -84,9 +84,9 @@ def in_context(
         return
     _draw(found)
     if found.hits:
-        most = replace(SETTINGS, limit=MOST_TO_SAVE, width=WIDEST)
+        most = replace(SETTINGS, limit=MAX_SAVED, width=WIDEST)
         st.download_button(
-            f"Up to {count(MOST_TO_SAVE)} lines",
+            f"Up to {count(MAX_SAVED)} lines",
             lambda: table(cache.context_of(text, word, model, most, workspace.root), most),
             "in-context.tsv",
             on_click="ignore",
@@ -113,7 +113,7 @@ def table(found: Context, settings: ContextSettings) -> str:
 
 def _draw(found: Context) -> None:
     """Draw the number of lines and the lines."""
-    word = plain(found.word[:LONGEST_SHOWN])
+    word = plain(found.word[:MAX_SHOWN_LENGTH])
     if not found.of:
         st.markdown(f"**{word}** does not occur in the text.")
         return

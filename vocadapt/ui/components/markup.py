@@ -88,7 +88,7 @@ def score_table(
     _write_scale(scale.note if barred and lines else "")
 
 
-MOST_ACROSS = 5  # columns of a heat-map whose names stand upright
+MAX_UPRIGHT_COLUMNS = 5  # columns of a heat-map whose names stand upright
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def heat_map(
     )
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
     named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
-    many = " va-many" if len(columns) > MOST_ACROSS else ""
+    many = " va-many" if len(columns) > MAX_UPRIGHT_COLUMNS else ""
     _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
 
 

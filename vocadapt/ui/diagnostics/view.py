@@ -30,7 +30,7 @@ from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import NormView, Seen, short
 from vocadapt.ui.frame import mistakes
 
-SPACES, MOST = "diagnostics_spaces", 4
+SPACES, MAX_SPACES = "diagnostics_spaces", 4
 AT_FIRST = 3  # spaces selected by default
 MODEL_COLORS = (SOURCE, GOOD, TARGET, CHANGED)
 VECTOR_COLORS = (DOMAIN, CHANGED, TARGET, GOOD)
@@ -41,7 +41,7 @@ WEAK = 0.1  # Spearman's correlation
 SKEWED = 5.0  # skewness of N_k
 HELP = {
     "spaces": (
-        f"Selects up to {MOST} word vectors or models of this workspace; or type the folder or"
+        f"Selects up to {MAX_SPACES} word vectors or models of this workspace; or type the folder or"
         " hub name of a model on this machine."
     ),
     "tokens": (
@@ -80,7 +80,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
         lambda: default_spaces(workspace, known),
         left,
         ("vectors", "models"),
-        MOST,
+        MAX_SPACES,
         "Pick spaces, or type the folder or hub name of a model",
         HELP["spaces"],
     )

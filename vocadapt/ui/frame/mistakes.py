@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.uploads import as_uploaded
 from vocadapt.text.display import shorten_text
 
-LONGEST, MOST_LINES = 600, 20  # characters of a line of a message, lines of a message
+MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
 
 
 @contextmanager
@@ -42,4 +42,6 @@ def named(message: str) -> str:
 
     with suppress(InputError):  # the error may be about the workspace itself
         message = as_uploaded(message, workspace())
-    return "\n".join(shorten_text(line, LONGEST) for line in message.splitlines()[:MOST_LINES])
+    return "\n".join(
+        shorten_text(line, MAX_LINE_LENGTH) for line in message.splitlines()[:MAX_LINES]
+    )

@@ -14,7 +14,7 @@ from vocadapt.models.language_model import HUB_NAME
 from vocadapt.models.model_folder import SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
-LONGEST_NAME = 100  # characters of a hub name
+MAX_NAME_LENGTH = 100  # characters of a hub name
 SPACE_KINDS = {
     "vectors": "word vectors",
     "models": "model",
@@ -96,7 +96,7 @@ def build_address_filter(
         if value in offered or resolve(workspace, value, offered, kinds) != value.strip():
             return True
         return (
-            len(value) <= LONGEST_NAME
+            len(value) <= MAX_NAME_LENGTH
             and bool(HUB_NAME.fullmatch(value))
             and ".." not in value
             and not os.path.lexists(value)

@@ -26,7 +26,7 @@ from vocadapt.ui.jobs.panel import CHIPS, EVERY, JOB
 
 FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's progress
-LONGEST_ID = 80  # characters of an id in a message
+MAX_ID_LENGTH = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
 
 
@@ -69,7 +69,7 @@ def _selected_job(found: list[Job]) -> Job:
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
-            f"There is no job {plain(requested[:LONGEST_ID])} in this workspace. This is the newest.",
+            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. This is the newest.",
             icon=":material/info:",
         )
     return job or found[0]

@@ -27,9 +27,9 @@ from vocadapt.vocabulary.lens import (
 )
 
 KEY = "lens_text"  # key of the text input and query parameter
-LONGEST_ADDRESS = 600  # characters of a text that is kept in the address
-LONGEST = 20_000  # characters of a text that is drawn as chips
-SMALLEST = 0.0005  # difference that is shown
+MAX_ADDRESS_LENGTH = 600  # characters of a text that is kept in the address
+MAX_CHIP_CHARACTERS = 20_000  # characters of a text that is drawn as chips
+MIN_SHOWN_DIFFERENCE = 0.0005  # difference that is shown
 PER_ROW = 3  # models per row of metrics
 EXAMPLES = {
     "A sentence": (
@@ -125,7 +125,7 @@ def choose_text() -> str:
         label_visibility="collapsed",
         on_change=_take_example,
     )
-    address.write(KEY, [str(text)], lambda typed: 0 < len(typed) <= LONGEST_ADDRESS)
+    address.write(KEY, [str(text)], lambda typed: 0 < len(typed) <= MAX_ADDRESS_LENGTH)
     return str(text)
 
 
@@ -134,10 +134,10 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
     if not text.strip():
         st.markdown("Type a text above, or click an example.")
         return
-    if len(text) > LONGEST:
+    if len(text) > MAX_CHIP_CHARACTERS:
         st.markdown(
             f"Tokens are not drawn: the text has {count(len(text))} characters, and the"
-            f" maximum is {count(LONGEST)}."
+            f" maximum is {count(MAX_CHIP_CHARACTERS)}."
         )
     else:
         markup.tokenization_lines([tokenization_line(seen, models[0], text) for seen in models])
@@ -272,7 +272,7 @@ def _metrics(rows: Sequence[TokenizationFigures]) -> None:
 
 def _delta(value: float, first: float) -> str | None:
     """Format the difference to the first model; None if it is too small to show."""
-    if abs(value - first) < SMALLEST:
+    if abs(value - first) < MIN_SHOWN_DIFFERENCE:
         return None
     return signed(value - first)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.analysis.figures.projection import LONGEST, NAMED, Rings
+from vocadapt.analysis.figures.projection import MAX_NAME_LENGTH, NAMED, Rings
 from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.selection import ids_of
 from vocadapt.ui.projection.sources import Shown
@@ -74,7 +74,7 @@ def draw(charts: Sequence[Marks], size: int, on_click: Callable[[int], None]) ->
     )
 
 
-def short(text: str, longest: int = LONGEST) -> str:
+def short(text: str, longest: int = MAX_NAME_LENGTH) -> str:
     """Return a token for display on a chart: invisible characters escaped, long ones shortened."""
     return escape_invisible(text if len(text) <= longest else f"{text[: longest - 1]}…")
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 PICKED = "projection_picked"  # query parameter: the selected ids
 BY_HAND = "projection_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
-MOST_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
+MAX_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
 
 
 def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
@@ -23,14 +23,14 @@ def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
 
 def to_address(ids: Sequence[int]) -> str:
     """Format a selection for the address; "" if it is empty or too large."""
-    return ",".join(map(str, ids)) if len(ids) <= MOST_IN_ADDRESS else ""
+    return ",".join(map(str, ids)) if len(ids) <= MAX_IN_ADDRESS else ""
 
 
 def from_address(text: str, size: int) -> list[int]:
     """Parse what `to_address` wrote; invalid parts are ignored."""
     numbers = (
         int(part)
-        for part in text.split(",")[:MOST_IN_ADDRESS]
+        for part in text.split(",")[:MAX_IN_ADDRESS]
         if part.isascii() and part.isdigit() and len(part) < 10
     )
     return list(dict.fromkeys(id for id in numbers if id < size))

@@ -11,7 +11,7 @@ from vocadapt.analysis import token_columns
 from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.slices import (
-    LONGEST,
+    MAX_NAME_LENGTH,
     Slice,
     delete_slice,
     load_slice,
@@ -24,7 +24,7 @@ from vocadapt.ui.components.export import draw_downloads
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.projection.export import table_files
-from vocadapt.ui.projection.selection import MOST_IN_ADDRESS, clear_manual_selection
+from vocadapt.ui.projection.selection import MAX_IN_ADDRESS, clear_manual_selection
 from vocadapt.ui.projection.sources import Shown
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ def show(
         if chosen.slice is None:
             _keep(workspace, shown, chosen)
         draw_downloads(table_files(lambda: table, chosen.slice.id if chosen.slice else "selected"))
-    if len(chosen.ids) > MOST_IN_ADDRESS and chosen.slice is None:
+    if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
         draw_note(
-            f"More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice"
-            " to keep them."
+            f"More than {MAX_IN_ADDRESS} do not fit into a link: save them as a slice to keep them."
         )
 
 
@@ -158,7 +157,7 @@ def _keep(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
         "Slice name",
         key="slice_name",
         placeholder="name",
-        max_chars=LONGEST,
+        max_chars=MAX_NAME_LENGTH,
         width=260,
     )
     st.button(

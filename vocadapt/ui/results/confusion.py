@@ -9,14 +9,20 @@ from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 from vocadapt.ui.components.blocks import draw_note, draw_table
-from vocadapt.ui.components.markup import MOST_ACROSS, Heat, escape_invisible, heat_map, plain
+from vocadapt.ui.components.markup import (
+    MAX_UPRIGHT_COLUMNS,
+    Heat,
+    escape_invisible,
+    heat_map,
+    plain,
+)
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.frame import workspace
 
 CELL = "results_cell"  # the picker's key, and its name in the address
-MOST_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
+MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
 def draw_confusion(task: str) -> None:
@@ -34,7 +40,7 @@ def draw_confusion(task: str) -> None:
     with mistakes.shown():
         stamp = chosen.of.artifact.stamp if chosen.of.artifact else ""
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
-        if len(found.predicted) > MOST_ACROSS:  # at full width, with the examples below
+        if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # at full width, with the examples below
             left, right = st.container(), st.container()
         with left:
             _matrix(found)
@@ -55,8 +61,8 @@ def _matrix(found: ConfusionMatrix) -> None:
     classes the most confused.
     """
     whole, classes = found, len({*found.gold, *found.predicted})
-    if classes > MOST_CLASSES:
-        found = found.most_confused(MOST_CLASSES)
+    if classes > MAX_CLASSES:
+        found = found.most_confused(MAX_CLASSES)
     of = {gold: int(own.sum()) for gold, own in zip(whole.gold, whole.counts, strict=True)}
     rows = [
         (gold, f"gold, {count(of[gold])}", [_heat(int(n), of[gold]) for n in own])
@@ -64,16 +70,16 @@ def _matrix(found: ConfusionMatrix) -> None:
     ]
     if rows:
         names = list(found.predicted)
-        if len(names) <= MOST_ACROSS:
+        if len(names) <= MAX_UPRIGHT_COLUMNS:
             names = [f"predicted {name}" for name in names]
         heat_map(names, rows, "gold against predicted")
     draw_note(
         f"{count(int(whole.counts.sum()))} {found.unit}; rows: gold, columns: predicted; each cell:"
         " fraction of its row, and count."
     )
-    if classes > MOST_CLASSES:
+    if classes > MAX_CLASSES:
         st.markdown(
-            f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold →"
+            f":small[The {MAX_CLASSES} most confused of {count(classes)} classes. *Gold →"
             " predicted* lists all.]"
         )
 

@@ -11,7 +11,7 @@ import streamlit as st
 from vocadapt.analysis.figures import results as result_figures
 from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard
 from vocadapt.analysis.results.tables import (
-    LEAST,
+    MIN_EXACT_P,
     describe_collapsed,
     describe_leaderboard,
     format_csv_table,
@@ -42,7 +42,7 @@ from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 
 OWN = "default"
-MOST_CURVES = 12
+MAX_CURVES = 12
 HELP = {
     "baseline": "Selects the run and tokenization for differences and paired tests.",
     "score": (
@@ -123,7 +123,7 @@ def headline(board: TaskLeaderboard) -> None:
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     if best.test:
         p = best.test.p_randomisation
-        relation = "" if p < LEAST else "= "
+        relation = "" if p < MIN_EXACT_P else "= "
         note = f"points to the baseline, p {relation}{format_p_value(p)}"
         draw_metric(difference, "Difference", format_points(best.delta), note)
         difference.markdown(f":small[**{best.verdict}**]")
@@ -199,13 +199,13 @@ def _table(board: TaskLeaderboard) -> None:
 
 
 def curves(runs: Sequence[RunSet], metric: str) -> None:
-    """Draw loss and dev score of the selected runs, by default the first MOST_CURVES."""
+    """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
     st.subheader("Learning curves")
     every = {}
     for one in runs:
         for run in one.runs:
             every[f"{escape_invisible(one.name)} · {run.called}"] = run.record
-    first = list(every)[:MOST_CURVES]
+    first = list(every)[:MAX_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     draw_note(f"{len(chosen)} of {len(every)} runs.")
     left, right = st.columns(2, gap="large")

@@ -14,7 +14,9 @@ import gc
 import time
 from collections.abc import Mapping
 
-LONG = 0.02  # seconds a full collection may take before what outlived it is set aside
+SLOW_COLLECTION_SECONDS = (
+    0.02  # seconds a full collection may take before what outlived it is set aside
+)
 OLDEST = 2  # the generation of a full collection
 RETURN_EVERY = 10.0  # seconds
 LIBC = ctypes.CDLL(None)
@@ -37,7 +39,7 @@ class _SetAside:
         if phase == "start":
             self.began = time.perf_counter()
             return
-        if time.perf_counter() - self.began > LONG:
+        if time.perf_counter() - self.began > SLOW_COLLECTION_SECONDS:
             gc.freeze()
         if time.monotonic() - self.returned > RETURN_EVERY:
             self.returned = time.monotonic()

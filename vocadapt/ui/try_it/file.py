@@ -16,7 +16,7 @@ from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import run_cache
 from vocadapt.ui.try_it.view import text_of
 
-MOST = 500  # lines that the page predicts itself: half a minute with a small model
+MAX_LINES = 500  # lines that the page predicts itself: half a minute with a small model
 BATCH = 32  # lines between two updates of the progress bar
 
 
@@ -40,10 +40,10 @@ def predict_file(folder: str, run: SavedRun) -> None:
     if not lines:
         st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
         return
-    taken = lines[:MOST]
+    taken = lines[:MAX_LINES]
     if len(taken) < len(lines):
         st.markdown(
-            f"{count(MOST)} of {count(len(lines))} lines are predicted here, starting with the"
+            f"{count(MAX_LINES)} of {count(len(lines))} lines are predicted here, starting with the"
             " first; the command under *Details & export* takes all."
         )
     digest = blake2b(given.getvalue(), digest_size=16).hexdigest()

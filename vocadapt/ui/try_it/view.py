@@ -24,7 +24,7 @@ from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, run_cache
 from vocadapt.vocabulary.lens import tokenize_text
 
-LONGEST_ADDRESS = 600  # characters of a text that is kept in the address
+MAX_ADDRESS_LENGTH = 600  # characters of a text that is kept in the address
 DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
 AROUND = 300  # characters on either side of an answer
 BEST = 3  # answers shown for each tokenization
@@ -152,7 +152,7 @@ def _text(
         names = {own: name for name, own in offered.items()}
         st.session_state[f"{widget}_example"] = names.get(text)
         st.pills("Examples", list(offered), key=f"{widget}_example", on_change=take)
-    address.write(widget, [text], lambda typed: 0 < len(typed) <= LONGEST_ADDRESS)
+    address.write(widget, [text], lambda typed: 0 < len(typed) <= MAX_ADDRESS_LENGTH)
     return text
 
 

@@ -12,11 +12,11 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.forecast import forecast
-from vocadapt.vocabulary.advice.rules import LEAST_ADDED, RULES, TOP, Figures, format_fraction
+from vocadapt.vocabulary.advice.rules import MIN_ADDED, RULES, TOP, Figures, format_fraction
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.growth.gains import (
-    ENOUGH,
-    FEW,
+    ENOUGH_OCCURRENCES,
+    FEW_OCCURRENCES,
     Gain,
     ModelSize,
     TokenizedText,
@@ -180,7 +180,11 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
     """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control with
     random embeddings.
     """
-    caps = [gain for gain in (figures.gain(ENOUGH), figures.gain(FEW)) if gain.words >= LEAST_ADDED]
+    caps = [
+        gain
+        for gain in (figures.gain(ENOUGH_OCCURRENCES), figures.gain(FEW_OCCURRENCES))
+        if gain.words >= MIN_ADDED
+    ]
     caps = caps if len({gain.words for gain in caps}) == len(caps) else caps[:1]
     names = ["frequent words", "more words"] if len(caps) > 1 else ["frequent words"]
     made = [
@@ -214,7 +218,12 @@ def _figures(
     special = vocabulary.special
     anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
     words, _ = split_addable_words(vocabulary, splitter, frequent)
-    floors = sorted({min_count, *(floor for floor in (FEW, ENOUGH) if floor > min_count)})
+    floors = sorted(
+        {
+            min_count,
+            *(floor for floor in (FEW_OCCURRENCES, ENOUGH_OCCURRENCES) if floor > min_count),
+        }
+    )
     taken = ([word for word in words if frequent[word] >= floor] for floor in floors)
     return Figures(
         corpus=text.statistics,
@@ -243,7 +252,7 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
             f"{VERDICTS[verdict]}:"
             f" {next(clauses[finding.rule] for finding in findings if finding.stops)}."
         )
-    gain, expected = figures.gain(FEW), figures.forecast
+    gain, expected = figures.gain(FEW_OCCURRENCES), figures.forecast
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
         f" {format_fraction(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vocadapt.vocabulary.advice.forecast import Forecast, words_needed_for
-from vocadapt.vocabulary.growth.gains import ENOUGH, FEW, Gain
+from vocadapt.vocabulary.growth.gains import ENOUGH_OCCURRENCES, FEW_OCCURRENCES, Gain
 from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
 
-MOST_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
+MAX_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
 # of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85
-MOST_CUT = 0.30
+MAX_SPLIT = 0.30
 # expected P@5: at .022 new disease and drug names find their kind twice as often as random rows, at
 # .063 5 times
 USABLE = 0.05
@@ -33,12 +33,12 @@ GOOD = 0.15
 # change the verdict
 TOP = 1_000
 # of the tokens, by these: general texts save .008 and .015, biomedical and legal ones .05 and more
-LEAST_SAVED = 0.03
+MIN_SAVED = 0.03
 # words that occur 20 times or more: fewer are no vocabulary, and no test set would show them
-LEAST_ADDED = 100
+MIN_ADDED = 100
 CUT_ENTITIES = 0.25  # of a task's entity words: from here the task alone can be reason enough …
-LEAST_MENDED = 0.10  # … where the text brings at least this share of those that are split
-MANY_RARE = 0.5  # of the would-be-added words
+MIN_MENDED = 0.10  # … where the text brings at least this share of those that are split
+MAX_RARE = 0.5  # of the would-be-added words
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Figures:
         """Whether a task's entity words are often split, and the words of the text would mend
         enough of them.
         """
-        mended = self.gain(FEW).mended_task or 0.0
-        return self.task is not None and self.task.share >= CUT_ENTITIES and mended >= LEAST_MENDED
+        mended = self.gain(FEW_OCCURRENCES).mended_task or 0.0
+        return self.task is not None and self.task.share >= CUT_ENTITIES and mended >= MIN_MENDED
 
 
 @dataclass(frozen=True)
@@ -104,22 +104,22 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "unknown script",
         "the model cannot read the text",
-        lambda f: f.corpus.unknown_share >= MOST_UNKNOWN,
+        lambda f: f.corpus.unknown_share >= MAX_UNKNOWN,
         lambda f: (
             f"The model cannot read {format_fraction(f.corpus.unknown_share)} of the running words at all."
         ),
-        f"From {format_fraction(MOST_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
+        f"From {format_fraction(MAX_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
         " model of that script.",
     ),
     Rule(
         "other language",
         "the text seems to be of another language or casing than the model",
-        lambda f: f.corpus.share >= MOST_CUT,
+        lambda f: f.corpus.share >= MAX_SPLIT,
         lambda f: (
             f"{format_fraction(f.corpus.share)} of the running words are split: the text seems to be of another"
             " language or casing."
         ),
-        f"From {format_fraction(MOST_CUT)}: English texts have at most .12. Choose a model of this language"
+        f"From {format_fraction(MAX_SPLIT)}: English texts have at most .12. Choose a model of this language"
         " and casing.",
     ),
     Rule(
@@ -149,22 +149,22 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "too few words",
         "too few new words occur often enough",
-        lambda f: f.gain(FEW).words < LEAST_ADDED,
+        lambda f: f.gain(FEW_OCCURRENCES).words < MIN_ADDED,
         lambda f: (
-            f"{f.gain(FEW).words:,} words that the model lacks occur {f.gain(FEW).floor} times or"
+            f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).floor} times or"
             " more."
         ),
-        f"Under {LEAST_ADDED} there is nothing to gain; rarer words get poor rows.",
+        f"Under {MIN_ADDED} there is nothing to gain; rarer words get poor rows.",
     ),
     Rule(
         "hardly split",
         "hardly worth it, for the model knows nearly all that this text says often",
-        lambda f: f.top_saved < LEAST_SAVED and not f.task_needs_words,
+        lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
             f"The {TOP:,} most frequent words that could be added would save {format_fraction(f.top_saved)}"
             " of the tokens."
         ),
-        f"Under {format_fraction(LEAST_SAVED)} the text is much like what the model knows: general texts save"
+        f"Under {format_fraction(MIN_SAVED)} the text is much like what the model knows: general texts save"
         " at most .015.",
     ),
     Rule(
@@ -181,12 +181,12 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "rare words",
         "",
-        lambda f: f.gain(0).under_few >= MANY_RARE,
+        lambda f: f.gain(0).under_few >= MAX_RARE,
         lambda f: (
             f"{format_fraction(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
-            f" occur under {FEW} times, {format_fraction(f.gain(0).under_enough)} under {ENOUGH}."
+            f" occur under {FEW_OCCURRENCES} times, {format_fraction(f.gain(0).under_enough)} under {ENOUGH_OCCURRENCES}."
         ),
-        f"Anchors seen under {FEW} times found their wordpiece in at most .007 of the cases: cap"
+        f"Anchors seen under {FEW_OCCURRENCES} times found their wordpiece in at most .007 of the cases: cap"
         " the number of words.",
     ),
     Rule(
@@ -195,13 +195,13 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.task is not None
             and f.task.split > 0
-            and (f.gain(FEW).mended_task or 0.0) < LEAST_MENDED
+            and (f.gain(FEW_OCCURRENCES).mended_task or 0.0) < MIN_MENDED
         ),
         lambda f: (
             "Of the task's entity words that are split, the words to be added mend"
-            f" {format_fraction(f.gain(FEW).mended_task)}."
+            f" {format_fraction(f.gain(FEW_OCCURRENCES).mended_task)}."
         ),
-        f"Under {format_fraction(LEAST_MENDED)} this is not the text of that task.",
+        f"Under {format_fraction(MIN_MENDED)} this is not the text of that task.",
     ),
     Rule(
         "task hardly split",

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-LONGEST_WORD = 100  # characters; a longer word is [UNK] in BERT
+MAX_WORD_LENGTH = 100  # characters; a longer word is [UNK] in BERT
 MAX_NAMED = 3  # faulty lines that a message names
 
 

@@ -41,7 +41,7 @@ from vocadapt.vocabulary.families.tokenizer_json import (
     to_json,
 )
 from vocadapt.vocabulary.families.vocab_file import (
-    LONGEST_WORD,
+    MAX_WORD_LENGTH,
     SPECIAL_TOKENS,
     Fault,
     format_faults,
@@ -90,7 +90,7 @@ class WordPieceVocabulary(Vocabulary):
     """
 
     family = "wordpiece"
-    longest_word: int = LONGEST_WORD
+    longest_word: int = MAX_WORD_LENGTH
     unknown: str = "[UNK]"
     continuation: str = "##"
 
@@ -437,7 +437,7 @@ def build_tokenizer(
         lowercase = is_lowercase(tokens)
     ids = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(
-        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
+        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=MAX_WORD_LENGTH)
     )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, **flags)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

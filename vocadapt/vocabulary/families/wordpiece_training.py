@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.vocabulary.families.merging import Pieces, Score, merge_best_pairs
-from vocadapt.vocabulary.families.vocab_file import LONGEST_WORD, SPECIAL_TOKENS
+from vocadapt.vocabulary.families.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
 
 ALPHABET = 1000  # characters that are kept, the most frequent ones; words with others become [UNK]
 MIN_COUNT = 2  # a pair that occurs once is no evidence for a token
@@ -149,7 +149,7 @@ def _keep_alphabet(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
     kept = set(by_frequency[:alphabet])
     words: dict[str, int] = {}
     for word, count in counts.items():
-        if 0 < len(word) <= LONGEST_WORD and kept.issuperset(word):
+        if 0 < len(word) <= MAX_WORD_LENGTH and kept.issuperset(word):
             words[word] = count
     return words
 

@@ -14,7 +14,10 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 )
 
 FLOAT32 = 4  # bytes
-FEW, ENOUGH = 20, 50  # occurrences of an added word; the reasons are in `advice.rules`
+FEW_OCCURRENCES, ENOUGH_OCCURRENCES = (
+    20,
+    50,
+)  # occurrences of an added word; the reasons are in `advice.rules`
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ def measure_gain(
         fertility=(tokens - saved) / running if running else 0.0,
         mended=_mended_fraction(added, text),
         mended_task=None if task is None else _mended_fraction(added, task),
-        under_few=_fraction_below(occurrences, FEW),
-        under_enough=_fraction_below(occurrences, ENOUGH),
+        under_few=_fraction_below(occurrences, FEW_OCCURRENCES),
+        under_enough=_fraction_below(occurrences, ENOUGH_OCCURRENCES),
         median=float(median(occurrences)) if occurrences else None,
     )
 

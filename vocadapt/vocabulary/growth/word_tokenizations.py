@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vocadapt.vocabulary.families import Vocabulary
 
-MOST_PIECES = 6  # last class of the profile: this many wordpieces or more
+MAX_PROFILE_PIECES = 6  # last class of the profile: this many wordpieces or more
 
 Pieces = Mapping[str, tuple[str, ...]]
 
@@ -22,7 +22,7 @@ class TokenizationStatistics:
     words, distinct: running words, and distinct words.
     split, split_distinct: those of them with several wordpieces.
     unknown: running words with a piece that is [UNK].
-    profile: running words with 1, 2, …, and MOST_PIECES or more wordpieces.
+    profile: running words with 1, 2, …, and MAX_PROFILE_PIECES or more wordpieces.
     running, tokens: all running words of the text, and their wordpieces.
     """
 
@@ -37,7 +37,7 @@ class TokenizationStatistics:
 
     def shares(self) -> dict[str, float]:
         """Return the fraction of the running words by number of wordpieces: "1", "2", …, "6+"."""
-        names = [*map(str, range(1, MOST_PIECES)), f"{MOST_PIECES}+"]
+        names = [*map(str, range(1, MAX_PROFILE_PIECES)), f"{MAX_PROFILE_PIECES}+"]
         total = max(self.words, 1)
         return {name: count / total for name, count in zip(names, self.profile, strict=True)}
 
@@ -81,10 +81,10 @@ def measure_tokenization(
     """
     lettered = {word: count for word, count in counts.items() if has_letter(word)}
     split = [word for word in lettered if len(pieces[word]) > 1]
-    profile = [0] * MOST_PIECES
+    profile = [0] * MAX_PROFILE_PIECES
     unknown_words = 0
     for word, count in lettered.items():
-        profile[min(len(pieces[word]), MOST_PIECES) - 1] += count
+        profile[min(len(pieces[word]), MAX_PROFILE_PIECES) - 1] += count
         if unknown in pieces[word]:
             unknown_words += count
     return TokenizationStatistics(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import (
-    LARGEST_SEED,
-    SMALLEST,
+    ABOVE_ZERO,
+    MAX_SEED,
     check_settings,
     setting,
     settings_from,
@@ -170,7 +170,7 @@ class InitializerSettings:
         label="Initializer",
         flag="--initializer",
     )
-    seed: int = setting(1, "random seed of random embeddings", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of random embeddings", high=MAX_SEED)
     sd: float = setting(
         0.02,
         "standard deviation of random embeddings, BERT's by default",
@@ -180,7 +180,7 @@ class InitializerSettings:
     neighbors: int = setting(
         0, "neighbors used by semantic and wechsel", high=10_000, empty="3 and 10"
     )
-    temperature: float = setting(0.1, "softmax temperature of wechsel", low=SMALLEST, high=1e6)
+    temperature: float = setting(0.1, "softmax temperature of wechsel", low=ABOVE_ZERO, high=1e6)
     atoms: int = setting(64, "maximum number of donors of omp", low=1, high=10_000)
     norm_matched: bool = setting(
         False,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_LEARNING_RATE, MAX_SEED, check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class DistilSettings:
     lr: float = setting(
         5e-3,
         "initial learning rate, decreased to 0",
-        low=SMALLEST,
-        high=LARGEST_RATE,
+        low=ABOVE_ZERO,
+        high=MAX_LEARNING_RATE,
         label="Learning rate",
         flag="--learning-rate",
     )
-    seed: int = setting(1, "random seed of the contexts and of their order", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the contexts and of their order", high=MAX_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.settings import LARGEST_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -85,7 +85,7 @@ class PlanSettings:
     renew: bool = setting(
         False, "give every token a new embedding, not only the added ones", flag=""
     )
-    seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
+    seed: int = setting(1, "random seed of the heuristic random", high=MAX_SEED)
     count_marks: bool = setting(
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",

@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import LARGEST_SEED, SMALLEST, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.word_table import Ints, WordTable
 
@@ -55,8 +55,8 @@ class ReductionSettings:
         choices=lambda: REDUCTIONS,
         label="Reduction",
     )
-    keep: float = setting(0.5, "fraction of the vocabulary to keep", low=SMALLEST, high=1)
-    seed: int = setting(1, "random seed of the heuristic random", high=LARGEST_SEED)
+    keep: float = setting(0.5, "fraction of the vocabulary to keep", low=ABOVE_ZERO, high=1)
+    seed: int = setting(1, "random seed of the heuristic random", high=MAX_SEED)
     count_marks: bool = setting(
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",

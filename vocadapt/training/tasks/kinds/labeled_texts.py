@@ -56,7 +56,7 @@ NO_TEXT = "examples without a text, kept"
 NO_AGREEMENT = "pairs without an agreed label, left out"
 BY_ORDER = "predictions without ids, taken in the order of the gold file"
 UNDECIDED = "-"  # SNLI and its kin: the annotators did not agree
-MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
+MAX_CONSTANT_ANSWERS = 20  # sets of labels tried as the one answer to everything
 
 
 class LabeledTexts(TaskKind):
@@ -204,7 +204,7 @@ class LabeledTexts(TaskKind):
 
     def constant_predictions(self, gold: Sequence[Any]) -> list[Sequence[Any]]:
         """Return one prediction for each of the most frequent sets of labels."""
-        found = Counter(frozenset(labels) for labels in gold).most_common(MOST_CONSTANTS)
+        found = Counter(frozenset(labels) for labels in gold).most_common(MAX_CONSTANT_ANSWERS)
         return [[labels] * len(gold) for labels, _ in found]
 
     def judge(self, example: Text, gold: Sequence[str], predicted: Any, rules: Rules) -> Judgment:

@@ -7,7 +7,7 @@ from vocadapt.training.tasks.kinds.judgment import Claim
 
 GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
 BEFORE, AFTER = 40, 40  # characters before and after what is marked
-LONGEST = 420  # characters of a line
+MAX_LINE_LENGTH = 420  # characters of a line
 Claims = Sequence[tuple[str, Claim]]  # name of the side, what it predicted
 
 
@@ -36,11 +36,11 @@ def style_of(claim: Claim) -> str:
 
 
 def clip_line(name: str, text: str, style: str = "", note: str = "") -> Line:
-    """Build a line of at most LONGEST characters, noting what was left out; `style` marks it all."""
+    """Build a line of at most MAX_LINE_LENGTH characters, noting what was left out; `style` marks it all."""
     clipped, notes = text, [note]
-    if len(text) > LONGEST:
-        clipped = f"{text[:LONGEST]}…"
-        notes.append(f"{LONGEST} of {len(text):,} characters")
+    if len(text) > MAX_LINE_LENGTH:
+        clipped = f"{text[:MAX_LINE_LENGTH]}…"
+        notes.append(f"{MAX_LINE_LENGTH} of {len(text):,} characters")
     marks = (Mark(0, len(clipped), style),) if style and clipped else ()
     return Line(name, clipped, marks, " · ".join(filter(None, notes)))
 
@@ -58,11 +58,11 @@ def clip_around_marks(
         start = text.find(" ", start) + 1 or start
     start = min([start, *(mark.start for mark in marks if mark.style != OTHER)])
 
-    # 2. Move the end to the end of its word, at most LONGEST characters away.
+    # 2. Move the end to the end of its word, at most MAX_LINE_LENGTH characters away.
     space = text.find(" ", min(end, len(text)))
     if space < 0 or end >= len(text):
         space = len(text)
-    end = min(space, start + LONGEST)
+    end = min(space, start + MAX_LINE_LENGTH)
 
     # 3. Shift the marks that are still visible.
     before, after = "… " if start else "", " …" if end < len(text) else ""

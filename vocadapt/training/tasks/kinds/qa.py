@@ -72,7 +72,7 @@ REMEDY = (
     ' "answers"}]}]}]}.'
 )
 T = TypeVar("T")
-LONG = 500  # characters: the longest answer that inference gives (Poerner et al.)
+LONG_ANSWER = 500  # characters: the longest answer that inference gives (Poerner et al.)
 REPAIRED = "answers not at their offset, moved to where they stand"
 NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
 UNANSWERED = "questions without a prediction, counted as wrong"
@@ -398,7 +398,7 @@ def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer
     notes["answers that stand more than once in their context"] += (
         bool(text) and context.count(text) > 1
     )
-    notes[f"answers longer than {LONG} characters"] += len(text) > LONG
+    notes[f"answers longer than {LONG_ANSWER} characters"] += len(text) > LONG_ANSWER
     if found is None:
         notes[NOT_IN_CONTEXT] += 1
     elif found != start:
