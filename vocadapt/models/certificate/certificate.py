@@ -7,7 +7,7 @@ the two models; all checks are always run, and the certificate passes if every o
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,7 @@ def certify(
         # A folder that is no model, or has unreadable weights, is an error and no failed check.
         _ = model.config
         find_embeddings(model)
-    edit = Edit(before, after, tuple(lines) if lines else LINES)
+    edit = Edit(before, after, tuple(lines or LINES))
     return Certificate(tuple(run_check(name, edit) for name in CHECKS))
 
 
@@ -89,10 +89,8 @@ def run_check(name: str, edit: Edit) -> Check:
         passed, detail = False, f"could not be checked: {error.problem}"
     except (RuntimeError, IndexError, KeyError, ValueError) as error:
         # Shapes or ids of the two models do not match.
-        passed, detail = (
-            False,
-            f"could not be checked, the two models do not fit: {str(error).splitlines()[0]}",
-        )
+        reason = str(error).splitlines()[0]
+        passed, detail = False, f"could not be checked, the two models do not fit: {reason}"
     return Check(name, passed, detail)
 
 
@@ -102,15 +100,16 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
 
     old = get_embeddings(edit.before.network)[edit.ids(edit.before, edit.kept)]
     new = get_embeddings(edit.after.network)[edit.ids(edit.after, edit.kept)]
-    same = int((_bits(old) == _bits(new)).all(dim=1).sum()) if old.dtype == new.dtype else 0
-    finite = bool(torch.isfinite(get_embeddings(edit.after.network)).all())
+    same = 0
+    if old.dtype == new.dtype:
+        same = int((_bits(old) == _bits(new)).all(dim=1).sum())
     detail = (
         f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on"
         " purpose"
     )
-    return same == len(edit.kept) and finite, (
-        detail if finite else f"{detail}; some rows are not finite"
-    )
+    if not torch.isfinite(get_embeddings(edit.after.network)).all():
+        return False, f"{detail}; some rows are not finite"
+    return same == len(edit.kept), detail
 
 
 def check_token_ids(edit: Edit) -> tuple[bool, str]:
@@ -118,63 +117,57 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
     mean the same tokens.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
-    moves = edit.rearranged or any(token not in after for token in before.tokens)
-    moved = 0 if moves else sum(before.ids[token] != after.ids[token] for token in before.tokens)
-    wrong = [
-        key
-        for key in edit.before.config
-        if key.endswith("_token_id") and not _same_special(edit, key)
-    ]
-    wrong += [
-        name
-        for name, token in _special_tokens(edit.before).items()
-        if _special_tokens(edit.after).get(name) != token
-    ]
-    told = "ids were free to move" if moves else f"{moved} of {len(before)} ids moved"
-    detail = f"{told}, special tokens that differ: {', '.join(wrong) or 'none'}"
+    # 1. Ids may move only if tokens were removed or reordered.
+    moved, detail = 0, "ids were free to move"
+    if not edit.rearranged and all(token in after for token in before.tokens):
+        moved = sum(before.ids[token] != after.ids[token] for token in before.tokens)
+        detail = f"{moved} of {len(before)} ids moved"
+
+    # 2. The special ids of config.json, and the special tokens of the tokenizer.
+    keys = [key for key in edit.before.config if key.endswith("_token_id")]
+    wrong = [key for key in keys if not _same_special(edit, key)]
+    special = _special_tokens(edit.after)
+    for name, token in _special_tokens(edit.before).items():
+        if special.get(name) != token:
+            wrong.append(name)
+    detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
     return moved == 0 and not wrong, detail
 
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
     """Check that the embedding layer treats the same token as padding."""
-    old, new = (_padding_token(model) for model in (edit.before, edit.after))
+    old, new = _padding_token(edit.before), _padding_token(edit.after)
     return old == new, f"padding row before: {old}, after: {new}"
 
 
 def check_tied_head(edit: Edit) -> tuple[bool, str]:
     """Check that the output layer shares the embeddings if and only if it did before."""
-    old, new = (_tie(model.network) for model in (edit.before, edit.after))
+    old, new = _describe_tie(edit.before.network), _describe_tie(edit.after.network)
     return old == new, f"output layer before: {old}, after: {new}"
 
 
 def check_output_bias(edit: Edit) -> tuple[bool, str]:
     """Check that every kept token has its output bias, and that there is one for each embedding."""
-    old, new = (layers.get_output_bias(model.network) for model in (edit.before, edit.after))
-    if old is None or new is None:
-        return old is None and new is None, (
-            "no output bias" if new is None else "an output bias appeared"
-        )
+    old = layers.get_output_bias(edit.before.network)
+    new = layers.get_output_bias(edit.after.network)
+    if new is None:
+        return old is None, "no output bias"
+    if old is None:
+        return False, "an output bias appeared"
     rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
-    same = int(
-        (
-            _bits(old[edit.ids(edit.before, edit.kept)])
-            == _bits(new[edit.ids(edit.after, edit.kept)])
-        ).sum()
-    )
-    return (
-        same == kept and len(new) == rows,
-        f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows",
-    )
+    old_kept = old[edit.ids(edit.before, edit.kept)]
+    new_kept = new[edit.ids(edit.after, edit.kept)]
+    same = int((_bits(old_kept) == _bits(new_kept)).sum())
+    detail = f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows"
+    return same == kept and len(new) == rows, detail
 
 
 def check_size(edit: Edit) -> tuple[bool, str]:
     """Check that `vocab_size` is the number of embeddings, and that every token id has one."""
     rows = get_embeddings(edit.after.network).shape[0]
     stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
-    return (
-        stated == rows and largest < rows,
-        f"vocab_size {stated}, {rows} rows, largest id {largest}",
-    )
+    detail = f"vocab_size {stated}, {rows} rows, largest id {largest}"
+    return stated == rows and largest < rows, detail
 
 
 def check_other_tensors(edit: Edit) -> tuple[bool, str]:
@@ -184,21 +177,24 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     """
     import torch
 
-    old, new = (model.network.state_dict() for model in (edit.before, edit.after))
+    old, new = edit.before.network.state_dict(), edit.after.network.state_dict()
     rows = get_embeddings(edit.before.network).shape[0]
-    names = [name for name, tensor in old.items() if not _by_token(name, tensor, rows)]
-    wrong = [
-        name
-        for name in names
-        if name not in new or not torch.equal(_bits(old[name]), _bits(new[name]))
-    ]
-    came = {name for name in set(new) - set(old) if edit.extended and is_extension_tensor(name)}
-    gone = sorted(set(old) ^ set(new) - came)
-    detail = f"{len(names) - len(wrong)} of {len(names)} other tensors are bit-identical"
-    detail += f", {len(came)} came with the extension" if came else ""
-    return not wrong and not gone, detail + (
-        f"; differ: {', '.join([*wrong, *gone][:3])}" if wrong or gone else ""
-    )
+    names = [name for name, tensor in old.items() if not _is_token_tensor(name, tensor, rows)]
+    common = [name for name in names if name in new]
+    same = [name for name in common if torch.equal(_bits(old[name]), _bits(new[name]))]
+    detail = f"{len(same)} of {len(names)} other tensors are bit-identical"
+
+    # Tensors that only one of the models has; those of an extension are expected.
+    extension: set[str] = set()
+    if edit.extended:
+        extension = set(filter(is_extension_tensor, set(new) - set(old)))
+    if extension:
+        detail += f", {len(extension)} came with the extension"
+    wrong = [name for name in names if name not in same]
+    wrong += sorted(set(old) ^ set(new) - extension)
+    if wrong:
+        detail += f"; differ: {', '.join(wrong[:3])}"
+    return not wrong, detail
 
 
 def check_added_tokens(edit: Edit) -> tuple[bool, str]:
@@ -215,12 +211,11 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     silent |= set(vocabulary.find_unreachable(splitter, continuations))
     faults = [token for token in edit.added if token in silent and token not in edit.unreachable]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
-    detail += (
-        f", {len(silent) - len(faults)} never could in the vocabulary they came with"
-        if len(silent) > len(faults)
-        else ""
-    )
-    return not faults, detail + (f", not {faults[0]!r}" if faults else "")
+    if known := len(silent) - len(faults):
+        detail += f", {known} never could in the vocabulary they came with"
+    if faults:
+        detail += f", not {faults[0]!r}"
+    return not faults, detail
 
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
@@ -230,22 +225,12 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
     if recorded is None:
         return True, f"{len(edit.added)} added rows, no record to compare them with"
-    if not set(edit.added) <= set(tokens):
-        return (
-            False,
-            (
-                f"{len(set(edit.added) - set(tokens))} of {len(edit.added)} added tokens are not in"
-                " the record"
-            ),
-        )
-    found = hash_embeddings(get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)])
-    return (
-        found == recorded,
-        (
-            f"{len(tokens)} new rows {'are' if found == recorded else 'are not all'} those that"
-            " were saved"
-        ),
-    )
+    if unknown := set(edit.added) - set(tokens):
+        return False, f"{len(unknown)} of {len(edit.added)} added tokens are not in the record"
+    rows = get_embeddings(edit.after.network)[edit.ids(edit.after, tokens)]
+    if hash_embeddings(rows) != recorded:
+        return False, f"{len(tokens)} new rows are not all those that were saved"
+    return True, f"{len(tokens)} new rows are those that were saved"
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:
@@ -280,24 +265,29 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     A network with new extension modules is run with every gate at 1, so that only the original layers
     contribute.
     """
-    same_cut, batches = 0, list(_probes(edit))
+    # 1. Inputs that both models tokenize alike: random kept tokens, and lines of text.
+    batches = _draw_sequences(edit)
+    n_drawn = len(batches)
     for line in edit.lines:
-        old, new = (encode(model.fast_tokenizer, line) for model in (edit.before, edit.after))
+        old = encode(edit.before.fast_tokenizer, line)
+        new = encode(edit.after.fast_tokenizer, line)
         if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
-            same_cut += 1
             batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
-    with open_gates(edit.after.network) if edit.extended else nullcontext():
-        different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
-    detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
-    detail += " with every gate at 1" if edit.extended else ""
-    drawn = len(batches) - same_cut
-    return (
-        different == 0,
-        (
-            f"{detail} ({drawn} random sequences, {same_cut} of {len(edit.lines)} lines whose cut"
-            " did not change)"
-        ),
+
+    # 2. Compare the outputs.
+    context: AbstractContextManager[None] = nullcontext()
+    if edit.extended:
+        context = open_gates(edit.after.network)
+    with context:
+        same = sum(_equal_outputs(edit, old, new) for old, new in batches)
+    detail = f"{same} of {len(batches)} inputs give bit-equal outputs"
+    if edit.extended:
+        detail += " with every gate at 1"
+    detail += (
+        f" ({n_drawn} random sequences, {len(batches) - n_drawn} of {len(edit.lines)} lines whose"
+        " tokenization did not change)"
     )
+    return same == len(batches), detail
 
 
 def check_reload(edit: Edit) -> tuple[bool, str]:
@@ -350,16 +340,20 @@ def _special_tokens(model: LanguageModel) -> dict[str, str]:
 def _padding_token(model: LanguageModel) -> str:
     """Return the token whose embedding is treated as padding."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
-    return "none" if row is None else model.vocabulary.tokens[row]
+    if row is None:
+        return "none"
+    return str(model.vocabulary.tokens[row])
 
 
-def _tie(network: Any) -> str:
+def _describe_tie(network: Any) -> str:
     if layers.get_output_layer(network) is None:
         return "none"
-    return "shares the input rows" if layers.is_tied(network) else "has rows of its own"
+    if layers.is_tied(network):
+        return "shares the input rows"
+    return "has rows of its own"
 
 
-def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
+def _is_token_tensor(name: str, tensor: "torch.Tensor", rows: int) -> bool:
     """Return whether a tensor has one entry for each token: embeddings, output layer, its bias."""
     return (
         tensor.ndim > 0
@@ -369,22 +363,18 @@ def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
     )
 
 
-def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
+def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
     """Return random sequences of kept tokens, as inputs of both models."""
     if not edit.kept:  # every embedding was replaced on purpose: there are no outputs to compare
         return []
     rng = np.random.default_rng(SEED)
-    chosen = [
-        [edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)]
-        for _ in range(PROBES)
-    ]
-    return [
-        (
-            _batch(edit.before, edit.ids(edit.before, tokens).tolist()),
-            _batch(edit.after, edit.ids(edit.after, tokens).tolist()),
-        )
-        for tokens in chosen
-    ]
+    batches = []
+    for _ in range(PROBES):
+        tokens = [edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)]
+        old = _batch(edit.before, edit.ids(edit.before, tokens).tolist())
+        new = _batch(edit.after, edit.ids(edit.after, tokens).tolist())
+        batches.append((old, new))
+    return batches
 
 
 def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
@@ -403,18 +393,15 @@ def _equal_outputs(
     import torch
 
     with torch.inference_mode():
-        before, after = (
-            list_tensors(edit.before.network(**old)),
-            list_tensors(edit.after.network(**new)),
-        )
-    over_tokens = (
-        len(get_embeddings(edit.before.network))
-        if layers.get_output_layer(edit.before.network) is not None
-        else -1
-    )
+        before = list_tensors(edit.before.network(**old))
+        after = list_tensors(edit.after.network(**new))
+    scores_tokens = layers.get_output_layer(edit.before.network) is not None
+    n_tokens = len(get_embeddings(edit.before.network))
     kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
-    pairs = (
-        (a[..., kept_old], b[..., kept_new]) if a.shape[-1] == over_tokens else (a, b)
-        for a, b in zip(before, after, strict=True)
-    )
-    return all(a.shape == b.shape and torch.equal(_bits(a), _bits(b)) for a, b in pairs)
+    for one, other in zip(before, after, strict=True):
+        # Logits over tokens are compared for kept tokens.
+        if scores_tokens and one.shape[-1] == n_tokens:
+            one, other = one[..., kept_old], other[..., kept_new]
+        if one.shape != other.shape or not torch.equal(_bits(one), _bits(other)):
+            return False
+    return True

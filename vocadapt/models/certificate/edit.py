@@ -34,7 +34,7 @@ class Edit:
 
     @cached_property
     def replaced(self) -> frozenset[str]:
-        """Old tokens with a new embedding on purpose, by the record in the folder."""
+        """Old tokens whose embeddings were replaced on purpose, by the record in the folder."""
         return frozenset(self.replaced_in_order)
 
     @property
@@ -77,24 +77,21 @@ class Edit:
     @cached_property
     def _record(self) -> dict[str, Any]:
         path = self.after.path / RECORD
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        return dict(json.loads(path.read_text(encoding="utf-8")))
 
     @cached_property
     def added(self) -> tuple[str, ...]:
         """Tokens that only the edited model has."""
-        return tuple(
-            token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary
-        )
+        before = self.before.vocabulary
+        return tuple(token for token in self.after.vocabulary.tokens if token not in before)
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
         """Tokens that both models have and that should have kept their embedding."""
-        after = self.after.vocabulary
-        return tuple(
-            token
-            for token in self.before.vocabulary.tokens
-            if token in after and token not in self.replaced
-        )
+        common = filter(self.after.vocabulary.__contains__, self.before.vocabulary.tokens)
+        return tuple(token for token in common if token not in self.replaced)
 
     def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
         """Return the ids of `tokens` in one of the two models, (tokens,) int64."""

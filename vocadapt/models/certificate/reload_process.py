@@ -1,6 +1,4 @@
-"""Load a saved model in a process that does not know vocadapt, with transformers alone, and compare
-its outputs.
-"""
+"""Comparison of a model's outputs with those of a process that has transformers, but not vocadapt."""
 
 import json
 import subprocess
@@ -16,6 +14,9 @@ from vocadapt.text.tokenization import encode_batch
 
 if TYPE_CHECKING:
     import torch
+
+EQUAL = {True: "equal", False: "differ"}
+BIT_EQUAL = {True: "bit-equal", False: "differ"}
 
 # Runs with -I and from another folder: neither this package nor the user's own modules are on its
 # path by accident.
@@ -54,57 +55,56 @@ json.dump({"ids": ids, "outputs": digest.hexdigest(), "vocadapt": "vocadapt" in 
 
 def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
     """Compare ids and outputs on `lines` with those of a fresh process."""
-    texts = list(lines)
-    module = MODULE if is_extended(model.config) else ""
-    answer = _ask(str(model.path), texts, module)
+    # 1. Outputs of the other process, which imports the classes of an exBERT, and of this one.
+    texts, module = list(lines), ""
+    if is_extended(model.config):
+        module = MODULE
+    answer = _compute_elsewhere(str(model.path), texts, module)
     if isinstance(answer, str):
         return False, answer
-    ids, outputs = _here(model, texts)
-    same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
-    alone = not answer["vocadapt"] or bool(module)
-    detail = (
-        f"{len(texts)} texts: ids {'equal' if same_ids else 'differ'}, outputs"
-        f" {'bit-equal' if same_outputs else 'differ'}"
-    )
-    known = f", with {module} imported" if module else ", without vocadapt"
-    return same_ids and same_outputs and alone, detail + (
-        known if alone else ", but vocadapt was loaded"
-    )
+    ids, outputs = _compute_here(model, texts)
+
+    # 2. Compare them.
+    detail = f"{len(texts)} texts: ids {EQUAL[answer['ids'] == ids]}"
+    detail += f", outputs {BIT_EQUAL[answer['outputs'] == outputs]}"
+    passed = answer["ids"] == ids and answer["outputs"] == outputs
+    if module:
+        return passed, f"{detail}, with {module} imported"
+    if answer["vocadapt"]:
+        return False, f"{detail}, but vocadapt was loaded"
+    return passed, f"{detail}, without vocadapt"
 
 
 def list_tensors(output: Any) -> "list[torch.Tensor]":
-    """The tensors of a network's answer, in order; optional hidden states and attentions, which are
-    tuples, are left out.
+    """List the tensors of a network's output, in order, without hidden states and attentions, which
+    are tuples.
     """
     import torch
 
     return [part for part in output.to_tuple() if torch.is_tensor(part)]
 
 
-def _ask(folder: str, texts: list[str], module: str) -> Any:
-    """Return the outputs of the other process, or why it gave none; `module` is imported there
-    first if given.
+def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
+    """Return the outputs of the other process, or the reason if it failed.
+
+    module: a module to import there first; "" for none.
     """
     import torch
 
-    command, package = (
-        [sys.executable, "-I", "-c", SCRIPT],
-        str(Path(__file__).resolve().parents[3]),
-    )
-    asked = json.dumps([folder, texts, package, module, torch.get_num_threads()])
+    command = [sys.executable, "-I", "-c", SCRIPT]
+    package = str(Path(__file__).resolve().parents[3])
+    given = json.dumps([folder, texts, package, module, torch.get_num_threads()])
     done = subprocess.run(
-        command, input=asked, capture_output=True, text=True, cwd="/", check=False
+        command, input=given, capture_output=True, text=True, cwd="/", check=False
     )
     if done.returncode:
-        return (
-            "a fresh process cannot load it:"
-            f" {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
-        )
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return f"a fresh process cannot load it: {reason}"
     return json.loads(done.stdout)
 
 
-def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], str]:
-    """Ids and a digest of the outputs in this process."""
+def _compute_here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], str]:
+    """Return the ids and a hash of the outputs in this process."""
     import torch
 
     longest = int(model.config.get("max_position_embeddings", 512))
@@ -113,8 +113,7 @@ def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], 
     with torch.inference_mode():
         for row in ids:
             batch = torch.tensor([row])
-            for tensor in list_tensors(
-                model.network(input_ids=batch, attention_mask=torch.ones_like(batch))
-            ):
+            output = model.network(input_ids=batch, attention_mask=torch.ones_like(batch))
+            for tensor in list_tensors(output):
                 digest.update(tensor.float().contiguous().numpy().tobytes())
     return ids, digest.hexdigest()

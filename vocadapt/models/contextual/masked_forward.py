@@ -26,8 +26,9 @@ def compute_states_at(
     layer = _last_layer(base)
     if layer is None or not places.any():
         return cast("torch.Tensor", base(ids, attention_mask=attended)[0][places])
-    chosen, there = _columns(places)
-    layer.forward = partial(_forward_at, layer, chosen)  # on this instance only, and only for now
+    chosen, there = _select_columns(places)
+    # Replace forward on this instance only, and only during the call.
+    layer.forward = partial(_forward_at, layer, chosen)
     try:
         found = base(ids, attention_mask=attended)[0]
     finally:
@@ -42,13 +43,16 @@ def _last_layer(base: Any) -> Any:
     layers = getattr(getattr(base, "encoder", None), "layer", None)
     if not layers or getattr(base.config, "is_decoder", False):
         return None
-    known = type(layers[-1]) is BertLayer or hasattr(layers[-1], "at")
-    return layers[-1] if known else None
+    if type(layers[-1]) is BertLayer or hasattr(layers[-1], "at"):
+        return layers[-1]
+    return None
 
 
-def _columns(places: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
-    """Return the columns of the true entries of each row, (batch, most) int64, and a mask of the same shape
-    that is False for padding.
+def _select_columns(places: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
+    """Return the columns of the true entries of each row, (batch, most) int64, and a mask of the
+    same shape that is False for padding.
+
+    Example: [F T T / T F F] -> columns [1 2 / 0 1], mask [T T / T F].
     """
     import torch
 
@@ -70,8 +74,9 @@ def _forward_at(
     selected = hidden.gather(1, chosen[..., None].expand(-1, -1, hidden.shape[-1]))
     if mask is not None:  # the same for every query
         mask = mask[..., :1, :].expand(-1, -1, selected.shape[1], -1)
-    at = layer.at if hasattr(layer, "at") else partial(run_bert_layer_at, layer)
-    return cast("torch.Tensor", at(selected, hidden, mask))
+    if hasattr(layer, "at"):  # an exBERT's
+        return cast("torch.Tensor", layer.at(selected, hidden, mask))
+    return run_bert_layer_at(layer, selected, hidden, mask)
 
 
 def run_bert_layer_at(
@@ -105,6 +110,6 @@ def attend(
     how = ALL_ATTENTION_FUNCTIONS.get_interface(
         module.config._attn_implementation, eager_attention_forward
     )
-    dropout = module.dropout.p if module.training else 0.0
+    dropout = module.dropout.p * module.training
     found, _ = how(module, *parts, mask, dropout=dropout, scaling=module.scaling)
     return cast("torch.Tensor", found.reshape(*query.shape))

@@ -1,5 +1,7 @@
-"""Masked-word loss per character: how well a model predicts words from their context, comparable
-across vocabularies.
+"""Masked-word loss per character: how well a model predicts words from their context.
+
+Words, not wordpieces, are masked, and the loss is divided by their characters, so that models with
+different vocabularies can be compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -44,16 +46,16 @@ class WindowSettings:
         check_settings(self)
 
     def within(self, positions: int) -> "WindowSettings":
-        """The same, of no more words than have seldom more wordpieces than a network of so many
-        positions can read.
+        """Return settings with windows short enough that their wordpieces rarely exceed the
+        positions of a network.
         """
         return replace(self, words=min(self.words, max(1, positions // PIECES_OF_A_WORD)))
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Wordpiece ids of a stretch of text between [CLS] and [SEP], which of them are hidden, and how
-    many characters these are.
+    """Wordpiece ids (n,) of a stretch of text with its special tokens, which are masked (n,) bool,
+    and the number of masked words and of their characters.
     """
 
     ids: Ids
@@ -72,7 +74,7 @@ class MaskedLoss:
     words: int
     characters: int
     windows: int
-    too_long: int = 0  # windows of more wordpieces than the network has positions: left out
+    too_long: int = 0  # windows with more wordpieces than the network has positions: excluded
     # Nats and characters of each window with masked words, (windows, 2).
     each: NDArray[np.float64] = field(
         default_factory=lambda: np.empty((0, 2)), compare=False, repr=False
@@ -90,7 +92,7 @@ def windows(
     vocabulary: Vocabulary,
     settings: WindowSettings | None = None,
 ) -> Iterator[Window]:
-    """Cut lines of text into windows and draw the hidden words; all pieces of a word are hidden
+    """Split lines of text into windows and draw the words to mask; all pieces of a word are masked
     together.
 
     Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to
@@ -108,9 +110,9 @@ def windows(
 def compute_masked_loss(
     network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]
 ) -> MaskedLoss:
-    """Hide words, ask the network for their wordpieces, and sum up how surprised it is.
+    """Mask words, predict their wordpieces, and sum the cross-entropy.
 
-    Raises InputError for a network without a masked-word head, and where no word is hidden.
+    Raises InputError for a network without a masked-language-model head, and if no word is masked.
     """
     import torch
 
@@ -127,32 +129,32 @@ def compute_masked_loss(
             read = [window for window in batch if positions is None or len(window.ids) <= positions]
             too_long += len(batch) - len(read)
             fitting += read
-            hiding = [window for window in read if window.hidden.any()]
-            nats += _losses_of(network, hiding, mask, pad) if hiding else []
+            if masked := [window for window in read if window.hidden.any()]:
+                nats += _compute_losses(network, masked, mask, pad)
     network.train(training)
-    return _summed(nats, fitting, too_long)
+    return _sum_losses(nats, fitting, too_long)
 
 
 def compute_unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
-    """The same questions put to a model that knows only how often each wordpiece occurs (`counts`
-    by id, one added to each).
+    """Compute the masked-word loss of a unigram model: the frequency of each wordpiece.
+
+    counts: (tokens,) int64 by id; one is added to each.
     """
     table = np.asarray(counts, dtype=np.float64) + 1
     logs = np.log(table / table.sum())
     asked = list(asked)
-    nats = [
-        -float(logs[window.ids[window.hidden]].sum()) for window in asked if window.hidden.any()
-    ]
-    return _summed(nats, asked, 0)
+    masked = [window for window in asked if window.hidden.any()]
+    nats = [-float(logs[window.ids[window.hidden]].sum()) for window in masked]
+    return _sum_losses(nats, asked, 0)
 
 
 def get_masked_head(
     network: "transformers.PreTrainedModel",
 ) -> Callable[["torch.Tensor"], "torch.Tensor"]:
-    """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked
-    positions are scored.
+    """Return the masked-language-model head of a network, from hidden states (n, width) to scores
+    (n, tokens), to score masked positions only.
 
-    Raises InputError where the network has none.
+    Raises InputError if the network has none.
     """
     head = getattr(network, "cls", None)
     if head is None or get_output_layer(network) is None:
@@ -169,8 +171,8 @@ def compute_scores_at(
     attended: "torch.Tensor",
     places: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is
-    true, and nowhere else.
+    """Compute the scores (positions, tokens) of the masked-language-model head where `places`
+    (batch, length) bool is true.
     """
     return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
 
@@ -189,7 +191,7 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
     )
 
 
-def _losses_of(
+def _compute_losses(
     network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int
 ) -> list[float]:
     """Return the summed masked-word loss of each window, in nats."""
@@ -209,21 +211,17 @@ def _losses_of(
     return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]
 
 
-def _summed(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
+def _sum_losses(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
     """Sum up the losses of the windows with masked words, too long windows excluded."""
-    words, characters = (
-        sum(window.words for window in fitting),
-        sum(window.characters for window in fitting),
-    )
-    if not words:
-        why = (
-            f": {too_long} windows of it have more wordpieces than the network has positions"
-            if too_long
-            else ""
-        )
+    words = sum(window.words for window in fitting)
+    characters = sum(window.characters for window in fitting)
+    if not words and too_long:
         raise InputError(
-            f"No word of this text could be hidden{why}.",
-            "Give more text." if not why else "Take shorter windows.",
+            f"No word of this text could be masked: {too_long} windows of it have more wordpieces"
+            " than the network has positions.",
+            "Take shorter windows.",
         )
+    if not words:
+        raise InputError("No word of this text could be masked.", "Give more text.")
     each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
     return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)

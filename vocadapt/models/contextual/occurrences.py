@@ -71,8 +71,8 @@ class ContextualSettings:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What gets a vector, most frequent first; how often each stands in the text; how many do not
-    get one, by reason.
+    """The words or tokens that get a vector, most frequent first, their counts (targets,) int64,
+    and the numbers of those that get none, by reason.
     """
 
     names: tuple[str, ...]
@@ -109,10 +109,11 @@ def find_targets(
     settings: ContextualSettings,
     wanted: Sequence[str] | None = None,
 ) -> Targets:
-    """Choose what gets a vector from the words of a text and their counts.
+    """Choose the words or tokens of a text that get a vector.
 
-    `wanted` are the only ones, at any count. Words that the vocabulary cannot spell, or only in
-    more pieces than fit a window, get none. Raises InputError where nothing is left.
+    counts: word counts of the text. wanted: the only words to consider, at any count. Words that
+    the vocabulary cannot spell, or only with more pieces than fit into a window, get none. Raises
+    InputError if nothing is left.
     """
     whole, left_out = _units(counts, vocabulary, settings), Counter[str]()
     if wanted is None:
@@ -151,23 +152,23 @@ def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] 
     """Draw the occurrences of each target, by number from 0; None if all of them are read."""
     rng = np.random.default_rng(settings.seed)
     n = settings.occurrences
-    return [
-        (
-            None
-            if count <= n
-            else frozenset(rng.choice(count, n, replace=False, shuffle=False).tolist())
-        )
-        for count in targets.counts.tolist()
-    ]
+    drawn: list[frozenset[int] | None] = []
+    for count in targets.counts.tolist():
+        if count <= n:
+            drawn.append(None)
+        else:
+            numbers = rng.choice(count, n, replace=False, shuffle=False)
+            drawn.append(frozenset(numbers.tolist()))
+    return drawn
 
 
 def windows(
     sentences: Path, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
 ) -> Iterator[tuple[Window, int]]:
-    """The windows that hold an occurrence to be looked at, in the order of the text, each with the
+    """Yield the windows with a drawn occurrence, in the order of the text, each with the number of
     bytes of the file read so far.
 
-    Windows end between words; a word that alone does not fit stands as [UNK]. Raises InputError for
+    Windows end between words; a word that is longer than a window becomes the unknown token. Raises InputError for
     a vocabulary without [CLS] and [SEP].
     """
     reader = _Reader(vocabulary, targets, settings)
@@ -180,9 +181,7 @@ def windows(
 
 
 class _Reader:
-    """Cuts lines into windows; knows each distinct word's ids and targets, and counts the
-    occurrences it has met.
-    """
+    """Splits lines into windows; tokenizes each distinct word once, and counts the occurrences."""
 
     def __init__(
         self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
@@ -232,7 +231,9 @@ class _Reader:
         if self.settings.unit == "tokens":
             return ids, [self.targets.index.get(piece, -1) for piece in pieces], 1.0
         target = self.targets.index.get(word, -1)
-        return ids, [target] * len(ids) if target >= 0 else [], 1 / len(ids)
+        if target < 0:
+            return ids, [], 1 / len(ids)
+        return ids, [target] * len(ids), 1 / len(ids)
 
     def _take(self, window: Window, targets: list[int], weight: float) -> None:
         """Record the drawn occurrences of a word that comes next in a window."""
@@ -267,8 +268,9 @@ def _units(
     tokens = Counter[str]()
     for word, count in counts.items():
         pieces = vocabulary.tokenize(word)
-        for piece in pieces if len(pieces) <= settings.length - 2 else ():
-            tokens[piece] += count
+        if len(pieces) <= settings.length - 2:
+            for piece in pieces:
+                tokens[piece] += count
     return {token: count for token, count in tokens.items() if token not in vocabulary.special}
 
 

@@ -19,6 +19,5 @@ def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch
 
     ids = [torch.from_numpy(np.array(row, dtype=np.int64)) for row in rows]
     mask = [torch.ones_like(row) for row in ids]
-    return pad_sequence(ids, batch_first=True, padding_value=pad), pad_sequence(
-        mask, batch_first=True
-    )
+    padded = pad_sequence(ids, batch_first=True, padding_value=pad)
+    return padded, pad_sequence(mask, batch_first=True)

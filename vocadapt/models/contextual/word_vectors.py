@@ -37,9 +37,7 @@ SPEED = 45e9  # multiplications and additions a second (two cores, 2.5 GHz)
 
 @dataclass(frozen=True, eq=False)
 class InContext:
-    """The averaged vectors, with the corpus counts of their words; what was read for them; what the
-    network was given.
-    """
+    """Averaged vectors with the corpus counts of their words, and the amount of text read."""
 
     space: EmbeddingSpace
     layer: int
@@ -57,12 +55,16 @@ def compute_contextual_vectors(
     settings: ContextualSettings,
     progress: Progress = silent,
 ) -> InContext:
-    """Run the network over the windows that hold a drawn occurrence, and average each target's
-    vectors.
+    """Run the network over the windows with a drawn occurrence, and average the vectors of each
+    target.
 
-    `sentences`: a words file of the text that `targets` were counted on. Float32 on the CPU; only
-    sums are kept, (targets, width), and no layer above the asked one is run. Raises InputError for
-    a layer that the model lacks and a window longer than its positions.
+    1. Take windows of the text, 32 batches at a time, and sort them by length: less padding.
+    2. Run the network up to the layer on each batch.
+    3. Add each occurrence's vector (a word's is the mean of its pieces) to the sum of its target.
+    4. Divide the sums (targets, width) by the numbers of occurrences.
+
+    sentences: a words file of the text on which `targets` were counted. Float32 on the CPU. Raises
+    InputError for a layer that the model lacks and windows longer than its positions.
     """
     import torch
 
@@ -74,12 +76,10 @@ def compute_contextual_vectors(
     pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():
         while pool := list(islice(source, POOL * settings.batch)):
-            for batch in _by_length([window for window, _ in pool], settings.batch):
-                _add(sums, _hidden(network, batch, layer, pad), batch)
-                total, tokens = (
-                    total + len(batch),
-                    tokens + sum(len(window.ids) for window in batch),
-                )
+            for batch in _batch_by_length([window for window, _ in pool], settings.batch):
+                _add_vectors(sums, _run_layers(network, batch, layer, pad), batch)
+                total += len(batch)
+                tokens += sum(len(window.ids) for window in batch)
                 speed = tokens / (time.perf_counter() - start)
                 progress(pool[0][1] / size, f"layer {layer}: {tokens:,} wordpieces, {speed:,.0f}/s")
     taken = targets.taken(settings.occurrences)
@@ -97,8 +97,8 @@ def compute_contextual_vectors(
 
 
 def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
-    """The layer that is asked, −1 resolved; raises InputError for one that the model lacks and for
-    too long windows.
+    """Return the number of the layer to read, −1 resolved; raises InputError for a layer that the
+    model lacks and for too long windows.
     """
     layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
     if settings.layer > layers:
@@ -112,7 +112,9 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
             " were asked for.",
             f"Give a length of {positions} or less.",
         )
-    return layers if settings.layer == LAST else settings.layer
+    if settings.layer == LAST:
+        return layers
+    return settings.layer
 
 
 def count_layers(model: LanguageModel) -> int:
@@ -129,7 +131,7 @@ def count_layers(model: LanguageModel) -> int:
 def count_most_tokens(
     counts: Mapping[str, int], targets: Targets, model: LanguageModel, settings: ContextualSettings
 ) -> int:
-    """How many wordpieces the network is given at most: those of the whole text, or of a full
+    """Return the maximum number of wordpieces to process: those of the whole text, or of a full
     window for each occurrence.
     """
     tokenize = model.vocabulary.tokenize
@@ -138,21 +140,18 @@ def count_most_tokens(
 
 
 def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSettings) -> float:
-    """About how long it takes to give a model so many wordpieces, up to the asked layer, on two
-    cores.
-    """
+    """Estimate the seconds to process `tokens` wordpieces up to the layer on two cores."""
     width = model.dim
     inner = int(model.config.get("intermediate_size", 4 * width))
-    each = (
-        4 * width**2 + 2 * width * inner + settings.length * width
-    )  # multiplications a wordpiece, in one layer
+    # Multiplications per wordpiece in one layer.
+    each = 4 * width**2 + 2 * width * inner + settings.length * width
     beside = 1 + ModuleSize.beside(model.config).share
     return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
-    """A float32 copy of the model without its head, cut off above `layer` (and the first) where its
-    layers are a plain list.
+    """Load the network in float32 without its head and without the layers above `layer`, if its
+    layers are a plain list; at least one layer remains.
     """
     from vocadapt.models.loading import load_network
 
@@ -162,13 +161,13 @@ def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrain
     return base  # type: ignore[no-any-return]
 
 
-def _by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
+def _batch_by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
     """Yield batches of windows of similar length."""
     ordered = sorted(pool, key=lambda window: len(window.ids))
     return (ordered[at : at + batch] for at in range(0, len(ordered), batch))
 
 
-def _hidden(
+def _run_layers(
     network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int
 ) -> "torch.Tensor":
     """Return the output of the layer, (windows, length, width)."""
@@ -179,13 +178,16 @@ def _hidden(
     return cast("torch.Tensor", states[layer])
 
 
-def _add(sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[Window]) -> None:
+def _add_vectors(sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[Window]) -> None:
     """Add the vectors of a batch to the sums of their targets."""
     import torch
 
-    rows = torch.tensor([row for row, window in enumerate(batch) for _ in window.places])
-    places, targets, weights = (
-        torch.tensor([value for window in batch for value in getattr(window, name)])
-        for name in ("places", "targets", "weights")
-    )
-    sums.index_add_(0, targets, hidden[rows, places] * weights[:, None])
+    rows, places, targets = list[int](), list[int](), list[int]()
+    weights: list[float] = []
+    for row, window in enumerate(batch):
+        rows += [row] * len(window.places)
+        places += window.places
+        targets += window.targets
+        weights += window.weights
+    vectors = hidden[rows, places] * torch.tensor(weights)[:, None]
+    sums.index_add_(0, torch.tensor(targets), vectors)
