@@ -21,7 +21,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import encode_questions
-from vocadapt.training.prediction.predict import joined
+from vocadapt.training.prediction.predict import join_logits
 from vocadapt.training.tasks.context_windows import WORDS
 from vocadapt.training.tasks.examples import Question
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -55,7 +55,7 @@ def ours(questions, cuts, scores):
         owner = view.owner
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
-    logits = joined(found, encoded.parts, encoded.sizes)
+    logits = join_logits(found, encoded.parts, encoded.sizes)
     said = Outputs(TASK_KINDS["qa"], ("start", "end")).predict
     return [said(rows, question) for rows, question in zip(logits, questions, strict=True)]
 

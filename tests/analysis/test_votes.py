@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.analysis.errors.votes import find_vote
-from vocadapt.training.finetune.mixture import pooled
+from vocadapt.training.finetune.mixture import pool_logits
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -20,7 +20,7 @@ def logits(base, adapted):
         "base": [np.array(base, dtype=np.float32)],
         "adapted": [np.array(adapted, dtype=np.float32)],
     }
-    return {tokenization: own[0] for tokenization, own in pooled(both).items()}
+    return {tokenization: own[0] for tokenization, own in pool_logits(both).items()}
 
 
 def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():

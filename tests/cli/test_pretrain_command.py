@@ -12,7 +12,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.from_scratch import ScratchSettings
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 
 TINY = [
     "--vocabulary",

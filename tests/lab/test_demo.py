@@ -37,7 +37,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import find_nearest
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.from_scratch import ScratchSettings
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 
 LONG = 60
 SQUARES = "\n".join(str(sum(i * i for i in range(n + 1))) for n in range(40))

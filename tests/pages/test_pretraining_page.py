@@ -26,7 +26,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.ui.pretraining.gates import compare_added
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)

@@ -31,8 +31,8 @@ from vocadapt.training.masked.continued import (
     continue_and_save,
     continue_pretraining,
 )
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.stages import STAGES, begin, new_ids, pretraining_preset
-from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 

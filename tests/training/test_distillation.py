@@ -31,7 +31,7 @@ from vocadapt.training.distillation import (
     schedule_batches,
 )
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.initializers.initialize import (
     DistilSettings,
     InitializerSettings,

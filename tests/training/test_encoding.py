@@ -31,10 +31,10 @@ from vocadapt.training.finetune.mixture import (
     FinetuningDataset,
     batch_of,
     check_tokenization,
-    pooled,
+    pool_logits,
 )
 from vocadapt.training.finetune.outputs import Outputs
-from vocadapt.training.prediction.predict import compute_logits, joined
+from vocadapt.training.prediction.predict import compute_logits, join_logits
 from vocadapt.training.tasks.examples import Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -198,8 +198,8 @@ def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not()
         for _ in range(3)
     ]
     found = [np.array([[value, -value]], dtype=np.float32) for value in (1, 2, 6)]
-    assert joined(found, views, (1,), mean=True)[0].tolist() == [[3, -3]]
-    assert joined(found, views, (1,))[0].tolist() == [[6, -1]]
+    assert join_logits(found, views, (1,), mean=True)[0].tolist() == [[3, -3]]
+    assert join_logits(found, views, (1,))[0].tolist() == [[6, -1]]
 
 
 def test_a_word_longer_than_the_window_in_a_long_text_is_said(tokenizers):
@@ -242,12 +242,12 @@ def test_pooling_by_hand():
         np.array([[1, 4], [0, 2]], dtype=np.float32),
         np.array([[5, 0], [1, 1]], dtype=np.float32),
     )
-    found = pooled({"base": [base], "adapted": [own]})
+    found = pool_logits({"base": [base], "adapted": [own]})
     assert found["pooled"][0].tolist() == [
         [3, 2],
         [0.5, 1.5],
     ]  # base said the second, adapted the first: the sum decides
-    assert list(pooled({"base": [base]})) == ["base"]
+    assert list(pool_logits({"base": [base]})) == ["base"]
 
 
 def test_logits_are_taken_at_word_initial_pieces(adapted, tokenizers):

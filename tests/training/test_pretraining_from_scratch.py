@@ -21,7 +21,8 @@ from vocadapt.training.masked.from_scratch import (
     count_sentences,
     pretrain_from_scratch,
 )
-from vocadapt.training.masked.trainer import MaskedSettings, _build_trainer, train_masked
+from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.masked.trainer import _build_trainer, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
 from vocadapt.vocabulary.families import vocabulary_of

@@ -14,7 +14,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked import validation
 from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.validation import (
     HeldOutCurve,
     HeldOutValidator,

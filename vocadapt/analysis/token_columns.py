@@ -44,11 +44,7 @@ class Column:
     @property
     def known(self) -> int:
         """Number of tokens with a value."""
-        return (
-            int(np.isfinite(self.numbers).sum())
-            if self.numbers is not None
-            else sum(map(bool, self.words or ()))
-        )
+        return sum(value is not None for value in self.values)
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
@@ -56,30 +52,27 @@ class Column:
         last is `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
-        first = [name for name in self.order if sizes.pop(name, 0)]
-        names = [
-            *first,
-            *(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
-        ]
-        return (
-            tuple(names) if len(names) <= MAX_CATEGORIES else (*names[: MAX_CATEGORIES - 1], OTHER)
-        )
+        names = [name for name in self.order if sizes.pop(name, 0)]
+        names += sorted(sizes, key=lambda name: (-sizes[name], name))
+        if len(names) > MAX_CATEGORIES:
+            names = [*names[: MAX_CATEGORIES - 1], OTHER]
+        return tuple(names)
 
     @cached_property
     def codes(self) -> NDArray[np.int16]:
         """Category of each token as an index into `categories`, (n,) int16; −1 for none."""
         place = {name: code for code, name in enumerate(self.categories)}
-        rest = place.get(OTHER, -1)
-        return np.array(
-            [place.get(word, rest) if word else -1 for word in self.words or ()], dtype=np.int16
-        )
+        code_of = dict.fromkeys(self.words or (), place.get(OTHER, -1)) | place | {"": -1}
+        return np.array([code_of[word] for word in self.words or ()], dtype=np.int16)
 
     @property
     def values(self) -> list[float | str | None]:
         """The values as plain Python values, None for none."""
-        if self.numbers is not None:
-            return [float(value) if math.isfinite(value) else None for value in self.numbers]
-        return [word or None for word in self.words or ()]
+        if self.numbers is None:
+            return [word or None for word in self.words or ()]
+        values = self.numbers.astype(object)
+        values[~np.isfinite(self.numbers)] = None
+        return list(values.tolist())
 
 
 def length(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
@@ -103,24 +96,23 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
 
     "target": from another model's vocabulary. A token in none of the plan's lists is of the source.
     """
-    new = "target" if _from_target(plan) else "added"
-    where = {str(word[0]): new for word in plan.get("added_tokens", ())}
+    origin_of_added = "added"
+    if _adds_from_target(plan):
+        origin_of_added = "target"
+    where = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
     where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
     where |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
-    return Column(
-        "origin", words=tuple(where.get(token, "source") for token in tokens), order=ORIGINS
-    )
+    words = tuple(where.get(token, "source") for token in tokens)
+    return Column("origin", words=words, order=ORIGINS)
 
 
 def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
-    """Whether each token is in a selection."""
-    inside = frozenset(chosen)
-    label = name if name != REST else f"{name} (slice)"
-    return Column(
-        name,
-        words=tuple(label if token in inside else REST for token in tokens),
-        order=(label, REST),
-    )
+    """Return two categories: the tokens in a selection, and the others."""
+    label = name
+    if name == REST:
+        label = f"{name} (slice)"
+    label_of = dict.fromkeys(tokens, REST) | dict.fromkeys(chosen, label)
+    return Column(name, words=tuple(label_of[token] for token in tokens), order=(label, REST))
 
 
 def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str) -> Column:
@@ -128,16 +120,10 @@ def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str
     categories.
     """
     found = [table.get(token, "").strip() for token in tokens]
-    numbers = [_number(value) for value in found]
-    if any(found) and all(
-        number is not None for value, number in zip(found, numbers, strict=True) if value
-    ):
-        return Column(
-            name,
-            np.array(
-                [math.nan if number is None else number for number in numbers], dtype=np.float32
-            ),
-        )
+    numbers = np.array([_parse_number(value) for value in found])
+    n_filled = sum(map(bool, found))
+    if n_filled and np.isfinite(numbers).sum() == n_filled:
+        return Column(name, numbers.astype(np.float32))
     return Column(name, words=tuple(found))
 
 
@@ -151,23 +137,21 @@ def read_table(path: Path) -> dict[str, str]:
     file = StringIO(read_document(path), newline="")
     tabs = "\t" in file.readline()
     file.seek(0)
-    # Between tabs a quotation mark is a token like any other; between commas it holds a field
-    # together.
-    rows = (
-        csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if tabs
-        else csv.reader(file, strict=True)
-    )
+    # With tabs a quotation mark is a token like any other; with commas it may enclose a field.
+    rows = csv.reader(file, strict=True)
+    if tabs:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         lines = [line for line in rows if line]
     except csv.Error as error:
         raise InputError(
             f"{path.name}: cannot be read: {error}.", "Write lines of: token,value"
         ) from error
-    lines = lines[1:] if lines and lines[0][0].strip().lower() in HEADINGS else lines
-    short = next((number for number, line in enumerate(lines, start=1) if len(line) < 2), None)
-    if short or not lines:
-        found = f"got one field in pair {short}" if short else "found none"
+    if lines and lines[0][0].strip().lower() in HEADINGS:
+        lines = lines[1:]
+    wrong = [f"got one field in pair {n}" for n, line in enumerate(lines, start=1) if len(line) < 2]
+    if wrong or not lines:
+        found = (*wrong, "found none")[0]
         raise InputError(
             f"{path.name}: expected lines of a token and a value, {found}.",
             "Write lines of: token,value",
@@ -175,17 +159,17 @@ def read_table(path: Path) -> dict[str, str]:
     return {unescape_cell(line[0]): unescape_cell(line[1]) for line in lines}
 
 
-def _from_target(plan: Mapping[str, Any]) -> bool:
-    """Whether the added tokens are those of another model's vocabulary."""
+def _adds_from_target(plan: Mapping[str, Any]) -> bool:
+    """Return whether the added tokens are those of another model's vocabulary."""
     kind = plan.get("kind")
     return kind == "transfer" or (
         kind in ("combined", "extend") and plan.get("settings", {}).get("refill") == "target"
     )
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float:
+    """Parse a number; NaN for anything else."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        return math.nan

@@ -53,10 +53,9 @@ def read_live(folder: Path) -> Live:
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
     """Write the losses in a Trainer's log for `read_live`; a full disk does not end training."""
     curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
+    state = {"curve": curve, "epoch": epoch, "steps": steps}
     with suppress(OSError):
-        write_atomically(
-            folder / CURVE, json.dumps({"curve": curve, "epoch": epoch, "steps": steps})
-        )
+        write_atomically(folder / CURVE, json.dumps(state))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -71,12 +70,13 @@ def find_checkpoint(folder: Path) -> str | None:
     leave an incomplete one.
     """
     whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
-    newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
-    return str(newest) if newest else None
+    if not whole:
+        return None
+    return str(max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-"))))
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """Whether the file that the Trainer writes last is complete."""
+    """Return whether a checkpoint is complete, by the file that the Trainer writes last."""
     try:
         json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -105,24 +105,21 @@ def build_progress_callback(
         def on_log(
             self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any
         ) -> None:
-            self.loss = f", loss {logs['loss']:.2f}" if logs and "loss" in logs else self.loss
+            if logs and "loss" in logs:
+                self.loss = f", loss {logs['loss']:.2f}"
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             now = time.monotonic()
             if self.first is None:
                 self.first, self.started = state.global_step, now
-            done = state.global_step - self.first
-            pace = done / (now - self.started) if done else 0.0
-            left = (
-                f", about {duration((steps - state.global_step) / pace)} left"
-                if done >= TIMED
-                else ""
-            )
-            read = f", {pace * a_step:,.0f} {unit}/s" if done else ""
-            progress(
-                state.global_step / steps,
-                f"step {state.global_step:,} of {steps:,}{self.loss}{read}{left}",
-            )
+            message = f"step {state.global_step:,} of {steps:,}{self.loss}"
+            # The pace is measured from the end of the first step.
+            if done := state.global_step - self.first:
+                pace = done / (now - self.started)
+                message += f", {pace * a_step:,.0f} {unit}/s"
+                if done >= TIMED:
+                    message += f", about {duration((steps - state.global_step) / pace)} left"
+            progress(state.global_step / steps, message)
             if now - self.saved >= 60 * save_minutes:
                 control.should_save, self.saved = True, now
 
@@ -134,7 +131,7 @@ def build_step_callback(each: Callable[[int], None]) -> Any:
     from transformers import TrainerCallback
 
     class Calling(TrainerCallback):
-        """Calls."""
+        """Calls the function after each step."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             each(state.global_step)
@@ -156,9 +153,8 @@ def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
     """Raise InputError if trained weights are not finite: the loss does not cover the last
     update.
     """
-    weights = sum(
-        float(value.detach().sum()) for value in network.parameters() if value.requires_grad
-    )
+    trained = [value for value in network.parameters() if value.requires_grad]
+    weights = sum(float(value.detach().sum()) for value in trained)
     check_finite(weights, f"step {steps:,} of {steps:,}", lr, "The sum of the weights is")
 
 
@@ -174,10 +170,9 @@ def limit_to_one_device(
 
 def remove_printers(trainer: "transformers.Trainer") -> None:
     """Remove the Trainer's callbacks that print; our reports go through Progress."""
-    for printer in [
-        call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__
-    ]:
-        trainer.remove_callback(printer)
+    for callback in [*trainer.callback_handler.callbacks]:
+        if "Printer" in type(callback).__name__:
+            trainer.remove_callback(callback)
 
 
 @contextmanager

@@ -141,7 +141,9 @@ class Distiller:
             raise InputError(
                 f"{self.model.name} reads {positions} wordpieces at most.", "Give shorter contexts."
             )
-        return layers if settings.layer < 0 else settings.layer
+        if settings.layer < 0:
+            return layers
+        return settings.layer
 
 
 class ContextTokenizer:

@@ -24,7 +24,7 @@ class Rounding:
         """Return the figures for a report: the dtype, and the fraction of updates lost to
         rounding.
         """
-        fraction = self.lost / self.changed if self.changed else 0.0
+        fraction = self.lost / max(self.changed, 1)
         return {"stored_as": self.dtype, "updates_lost_to_rounding": fraction}
 
 

@@ -71,7 +71,9 @@ class MaskedTokenTrainer(transformers.Trainer):
         loss = losses.sum()
         step = f"step {self.state.global_step + 1:,} of {self._max_steps:,}"
         check_finite(float(loss.detach()), step, self._learning_rate)
-        return (loss, {}) if return_outputs else loss
+        if return_outputs:
+            return loss, {}
+        return loss
 
     def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
         """Log the mean of both losses separately for pairs of sentences."""
@@ -153,11 +155,8 @@ class FinetuningTrainer(transformers.Trainer):
     ) -> Any:
         """Return the loss of a batch or of a part of it."""
         labels, labels_in_batch = inputs["labels"], inputs["labels_in_batch"]
-        read = {
-            name: value
-            for name, value in inputs.items()
-            if name not in ("labels", "labels_in_batch")
-        }
+        read = dict(inputs)
+        del read["labels"], read["labels_in_batch"]
         outputs = model(**select_inputs(self._network, read))
         if "start_logits" not in outputs:
             return label_loss(outputs.logits, labels, max(1, labels_in_batch))

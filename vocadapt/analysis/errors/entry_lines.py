@@ -42,9 +42,11 @@ def build_card(
     all_words = words_of_entry(ledger, entry, words)
     listed = select_words(all_words)
     vote = ledger.vote(entry)
-    event = entry.event
+    event, outvoted = entry.event, ""
     if entry.unit.label:
         event = f"{entry.unit.label} · {event}"
+    if vote is not None:
+        outvoted = _describe_vote(entry, vote.line, vote.at)
     lines = ledger.kind.show_lines(
         ledger.split.examples[entry.place],
         entry.unit,
@@ -60,7 +62,7 @@ def build_card(
         listed,
         len(all_words),
         describe_new_tokens(listed, words, near),
-        "" if vote is None else _describe_vote(entry, vote.line, vote.at),
+        outvoted,
     )
 
 
@@ -81,12 +83,11 @@ def describe_new_tokens(
     tokens = {token: word for word in listed for token in word.new}
     if not tokens:
         counts = [f"{word.word} {word.seen:,}" for word in listed if word.seen is not None]
-        line = f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}"
-        return (line,) if counts else ()
-    lines = [
-        _describe_new_token(words, token, word, near)
-        for token, word in list(tokens.items())[:MAX_MADE]
-    ]
+        if not counts:
+            return ()
+        return (f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}",)
+    first = list(tokens.items())[:MAX_MADE]
+    lines = [_describe_new_token(words, token, word, near) for token, word in first]
     if len(tokens) > MAX_MADE:
         lines.append(f"and {len(tokens) - MAX_MADE} more new tokens")
     return tuple(lines)
@@ -106,9 +107,12 @@ def _format_unit(unit: Unit) -> str:
 def _describe_new_token(
     words: WordIndex, token: str, word: TokenizedWord, near: DescribeNeighbors | None
 ) -> str:
-    neighbors = near(token) if near else ""
-    seen = "" if word.seen is None else f"{word.seen:,} in training"
-    return " · ".join(filter(None, (words.added[token].line, neighbors, seen)))
+    facts = [words.added[token].line]
+    if near:
+        facts.append(near(token))
+    if word.seen is not None:
+        facts.append(f"{word.seen:,} in training")
+    return " · ".join(filter(None, facts))
 
 
 def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
@@ -119,8 +123,11 @@ def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
 
 def _describe_vote(entry: Entry, line: str, at: str) -> str:
     """Describe which tokenization was outvoted, where, and whether rightly."""
-    where = f"at {at!r}: " if at else ""
+    if at:
+        line = f"at {at!r}: {line}"
     pooled = entry.by_tokenization.get(POOLED)
     if pooled is None or "outvoted" not in line:
-        return f"{where}{line}"
-    return f"{where}{line}, {'wrongly' if pooled.error else 'rightly'}"
+        return line
+    if pooled.error:
+        return f"{line}, wrongly"
+    return f"{line}, rightly"

@@ -67,16 +67,11 @@ def render_card(view: EntryCard, note: str = "") -> str:
     """Render one entry with the user's note."""
     head = f'<div class="ve-head">{escape(view.title)} · {escape(view.event)}</div>'
     lines = "".join(map(_render_line, view.lines))
-    made = [*view.made, *([view.vote] if view.vote else [])]
-    below = [
-        ("tokens", _render_tokenizations(view)),
-        (
-            "made of",
-            f'<span class="ve-made">{"<br>".join(map(escape, made))}</span>' if made else "",
-        ),
-        ("note", escape(note)),
-    ]
-    rows = "".join(_render_row(name, body) for name, body in below if body)
+    made = "<br>".join(map(escape, filter(None, (*view.made, view.vote))))
+    if made:
+        made = f'<span class="ve-made">{made}</span>'
+    below = {"tokens": _render_tokenizations(view), "made of": made, "note": escape(note)}
+    rows = "".join(_render_row(name, body) for name, body in below.items() if body)
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
 
 
@@ -90,23 +85,27 @@ def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> st
     """Render the outcome counts as cards: (number, label, color "good", "bad" or ""); `chosen` is
     highlighted.
     """
-    body = "".join(
-        f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
-        f'<b class="{f"ve-{kind}" if kind else ""}">{count(number)}</b>'
-        f"<span>{escape(about)}</span></div>"
-        for place, (number, about, kind) in enumerate(shown)
-    )
-    return f'<div class="ve-counts">{body}</div>'
+    cards = []
+    for place, (number, about, color) in enumerate(shown):
+        style = "ve-count" + " ve-chosen" * (place == chosen)
+        color = f"ve-{color}" * bool(color)
+        figure = f'<b class="{color}">{count(number)}</b>'
+        cards.append(f'<div class="{style}">{figure}<span>{escape(about)}</span></div>')
+    return f'<div class="ve-counts">{"".join(cards)}</div>'
 
 
 def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
     """Render a table of texts; all columns but the first are right-aligned."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-        for place, row in enumerate(rows)
+    body = []
+    for place, row in enumerate(rows):
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        style = " class=ve-chosen" * (place == chosen)
+        body.append(f"<tr{style}>{cells}</tr>")
+    return (
+        f'<table class="ve-table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table>"
     )
-    return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def render_keywords(found: Keywords) -> str:
@@ -115,16 +114,18 @@ def render_keywords(found: Keywords) -> str:
 
 
 def _render_keyword(one: Keyword, lines: ContextSettings) -> str:
-    often = " · ".join(
-        f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()
-    )
-    entries = f"{count(one.entries)} {'entry' if one.entries == 1 else 'entries'}"
+    counts = [f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()]
+    entries = f"{count(one.entries)} entries"
+    if one.entries == 1:
+        entries = "1 entry"
     parts = [
         f'<details class="ve-word"><summary><bdi>{escape(one.word)}</bdi> · {entries} ·'
-        f" {often}</summary>"
+        f" {' · '.join(counts)}</summary>"
     ]
     for where, context in one.found.items():
-        about = escape(context.describe(lines)) if context.of else "none"
+        about = "none"
+        if context.of:
+            about = escape(context.describe(lines))
         hits = "".join(map(_render_hit, context.hits))
         parts.append(
             f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">{hits}</div>'
@@ -133,18 +134,20 @@ def _render_keyword(one: Keyword, lines: ContextSettings) -> str:
 
 
 def _render_hit(hit: Hit) -> str:
-    left, match, right = (escape(text) for text in (hit.left, hit.match, hit.right))
     place = f"{escape(hit.file.name)} {count(hit.line)}"
     return (
-        "<span"
-        f' class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span><span'
-        f' class="ve-name">{place}</span>'
+        f'<span class="ve-left"><bdi>{escape(hit.left)}</bdi></span>'
+        f"<b><bdi>{escape(hit.match)}</bdi></b>"
+        f"<span><bdi>{escape(hit.right)}</bdi></span>"
+        f'<span class="ve-name">{place}</span>'
     )
 
 
 def escape(text: str) -> str:
     """Escape text for HTML; invisible characters are shown, line breaks become spaces."""
-    return html.escape(escape_invisible(" ".join(text.splitlines()) if "\n" in text else text))
+    if "\n" in text:
+        text = " ".join(text.splitlines())
+    return html.escape(escape_invisible(text))
 
 
 def _render_row(name: str, body: str) -> str:
@@ -155,10 +158,10 @@ def _render_row(name: str, body: str) -> str:
 
 
 def _render_line(line: Line) -> str:
-    note = f'<span class="ve-note">{escape(line.note)}</span>' if line.note else ""
-    return _render_row(
-        escape(line.name), f"<bdi>{_render_marks(line.text, line.marks)}</bdi>{note}"
-    )
+    body = f"<bdi>{_render_marks(line.text, line.marks)}</bdi>"
+    if line.note:
+        body += f'<span class="ve-note">{escape(line.note)}</span>'
+    return _render_row(escape(line.name), body)
 
 
 def _render_marks(text: str, marks: Sequence[Mark]) -> str:
@@ -177,30 +180,26 @@ def _render_tokenizations(view: EntryCard) -> str:
     """Render the words' wordpieces before and after; once if nothing changed."""
     if not any(word.before for word in view.words):
         return ""
-    before = _render_words(view.words, [word.before for word in view.words])
-    after = _render_words(view.words, [word.after for word in view.words])
-    arrow = (
-        f"<span>→</span>{after}"
-        if any(word.changed for word in view.words)
-        else '<span class="ve-note">same tokenization</span>'
-    )
-    some = (
-        f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'
-        if len(view.words) < view.of
-        else ""
-    )
-    return f'<div class="ve-chips">{before}{arrow}{some}</div>'
+    body = _render_words(view.words, [word.before for word in view.words])
+    if any(word.changed for word in view.words):
+        after = _render_words(view.words, [word.after for word in view.words])
+        body += f"<span>→</span>{after}"
+    else:
+        body += '<span class="ve-note">same tokenization</span>'
+    if len(view.words) < view.of:
+        body += f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'
+    return f'<div class="ve-chips">{body}</div>'
 
 
 def _render_words(words: Sequence[TokenizedWord], pieces: Sequence[tuple[str, ...]]) -> str:
-    groups = (
-        "".join(_render_token(piece, piece in word.new) for piece in own)
-        for word, own in zip(words, pieces, strict=True)
-    )
+    groups = []
+    for word, own in zip(words, pieces, strict=True):
+        groups.append("".join(_render_token(piece, piece in word.new) for piece in own))
     return '<span class="ve-gap"></span>'.join(groups)
 
 
 def _render_token(piece: str, new: bool) -> str:
     shown = escape(piece)
-    title = f"{shown} (new token)" if new else shown
-    return f'<span class="ve-chip{" ve-new" if new else ""}" title="{title}">{shown}</span>'
+    style = "ve-chip" + " ve-new" * new
+    title = shown + " (new token)" * new
+    return f'<span class="{style}" title="{title}">{shown}</span>'

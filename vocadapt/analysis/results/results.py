@@ -8,7 +8,8 @@ deviation over three seeds or more, and p < .05.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -88,12 +89,18 @@ class RunStanding:
         """The metric that it is ranked by."""
         return self.figures[self.metric]
 
+    @property
+    def mean_learned(self) -> float | None:
+        """Mean over the runs that did not collapse, if some did."""
+        if not self.collapsed:
+            return None
+        return self.headline.mean_learned
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        figures = {
-            name: {"mean": one.mean, "sd": one.sd, "values": one.values}
-            for name, one in self.figures.items()
-        }
+        figures: dict[str, object] = {}
+        for name, one in self.figures.items():
+            figures[name] = {"mean": one.mean, "sd": one.sd, "values": one.values}
         return {
             "run": self.name,
             "model": self.model,
@@ -104,9 +111,9 @@ class RunStanding:
             "figures": figures,
             "interval": asdict(self.interval),
             "collapsed": self.collapsed,
-            "mean_learned": self.headline.mean_learned if self.collapsed else None,
+            "mean_learned": self.mean_learned,
             "delta": self.delta,
-            "test": asdict(self.test) if self.test else None,
+            "test": self.test and asdict(self.test),
             "verdict": self.verdict,
         }
 
@@ -130,7 +137,9 @@ class TaskLeaderboard:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        baseline = {"run": self.baseline[0], "cut": self.baseline[1]} if self.baseline else None
+        baseline = None
+        if self.baseline:
+            baseline = {"run": self.baseline[0], "cut": self.baseline[1]}
         return {
             "task": self.task,
             "kind": self.kind.name,
@@ -164,45 +173,45 @@ def rank_runs(
             "Fine-tune on it with a test split that holds labels.",
         )
     draws = draws or Draws()
-    base, tokenization = _find_baseline(entries, baseline) if baseline else (None, "")
-    ground = _average_seeds(base.tallies[tokenization]) if base else None
+    base: Baseline | None = None
+    if baseline:
+        base = _find_baseline(entries, baseline)
+        baseline = base.entry.name, base.tokenization
+
+    # 1. Summarize each entry under each tokenization, and compare it with the baseline.
     standings, findings = [], list[str]()
     for entry in entries:
-        same = base is None or entry is base or _has_same_examples(entry, base)
-        if not same and base is not None:
+        comparable = base is None or _has_same_examples(entry, base.entry)
+        if base is not None and not comparable:
             findings.append(
-                f"{entry.name} and {base.name} were not tested on the same examples: no difference"
-                " between them is given. Fine-tune both with the same task, test file and limit."
+                f"{entry.name} and {base.entry.name} were not tested on the same examples: no"
+                " difference between them is given. Fine-tune both with the same task, test file"
+                " and limit."
             )
         for name, tallies in entry.tallies.items():
-            its_own = entry is base and name == tokenization
-            compared = (
-                None
-                if its_own or not same or ground is None or base is None
-                else (base, tokenization, ground)
-            )
-            why = BASELINE if its_own else "" if same else "other test examples"
-            standings.append(
-                _build_standing(entry, name, tallies, scorer, rules, compared, why, draws)
-            )
+            standing = _summarize_run(entry, name, tallies, scorer, rules, draws)
+            if base is not None and entry is base.entry and name == base.tokenization:
+                standing = replace(standing, verdict=BASELINE)
+            elif not comparable:
+                standing = replace(standing, verdict="other test examples")
+            elif base is not None:
+                standing = _compare_with_baseline(standing, tallies, base, scorer, rules, draws)
+            standings.append(standing)
     standings.sort(key=lambda one: (-one.headline.mean, one.name, one.tokenization))
-    units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
-    known = (
-        tally
-        for entry in entries
-        for parts in entry.tallies.values()
-        for part in parts
-        for tally in part
-    )
-    labels = sorted({label for tally in known for label in tally.labels})
+
+    # 2. What holds for the whole table.
+    every = chain.from_iterable(entry.tallies.values() for entry in entries)
+    tallies_of_folds = chain.from_iterable(chain.from_iterable(every))
+    labels = frozenset().union(*(tally.labels for tally in tallies_of_folds))
+    first_seed = next(iter(entries[0].tallies.values()))[0]
     return TaskLeaderboard(
         task,
         kind,
         scorer.name,
-        scorer.defined(labels, rules),
+        scorer.defined(sorted(labels), rules),
         scorer.headline,
-        units,
-        (base.name, tokenization) if base else None,
+        sum(len(part.rows) for part in first_seed),
+        baseline,
         tuple(standings),
         tuple(findings),
     )
@@ -217,13 +226,17 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
         return "collapsed runs: no claim"
+    if fewest == 1:
+        return "one seed: no claim"
     if fewest < MIN_SEEDS:
-        return f"{'one seed' if fewest == 1 else f'{fewest} seeds'}: no claim"
+        return f"{fewest} seeds: no claim"
     if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
         return NOISE
     if p >= SURE:
         return "p ≥ .05: no claim"
-    return BETTER if ours.mean > theirs.mean else WORSE
+    if ours.mean > theirs.mean:
+        return BETTER
+    return WORSE
 
 
 def average_groups(
@@ -238,16 +251,15 @@ def average_groups(
     A task belongs to the benchmark with the same last part: mtl/NCBI-disease, NCBI-disease and
     bio-lm/NCBI-disease are equal here.
     """
-    called = {benchmark_name(name): name for names in groups.values() for name in names}
+    names = {benchmark_name(name): name for name in chain.from_iterable(groups.values())}
 
-    def renamed(own: Mapping[str, Any]) -> dict[str, Any]:
-        return {called.get(benchmark_name(task), task): value for task, value in own.items()}
+    def rename(own: Mapping[str, Any]) -> dict[str, Any]:
+        return {names.get(benchmark_name(task), task): value for task, value in own.items()}
 
-    counts = collapsed or {}
-    return {
-        model: group_means(renamed(own), groups, renamed(counts.get(model, {})))
-        for model, own in scores.items()
-    }
+    counts, means = collapsed or {}, {}
+    for model, own in scores.items():
+        means[model] = group_means(rename(own), groups, rename(counts.get(model, {})))
+    return means
 
 
 def benchmark_name(task: str) -> str:
@@ -255,29 +267,24 @@ def benchmark_name(task: str) -> str:
     return without_fold(task).rpartition("/")[2].lower()
 
 
-def _build_standing(
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The entry and tokenization that others are compared with, and its tally, averaged over seeds."""
+
+    entry: RunEntry
+    tokenization: str
+    mean: Tally
+
+
+def _summarize_run(
     entry: RunEntry,
     tokenization: str,
     tallies: Sequence[Sequence[Tally]],
     scorer: Scorer,
     rules: Rules,
-    compared: tuple[RunEntry, str, Tally] | None,
-    why: str,
     draws: Draws,
 ) -> RunStanding:
-    figures, mean = (
-        _summarize_seeds(tallies, entry.collapsed, scorer, rules),
-        _average_seeds(tallies),
-    )
-    delta, test = None, None
-    if compared:
-        base, its_cut, ground = compared
-        theirs = _summarize_seeds(base.tallies[its_cut], base.collapsed, scorer, rules)[
-            scorer.headline
-        ]
-        test = compare_tallies(scorer, *aligned(ground, mean), rules, draws)
-        delta = figures[scorer.headline].mean - theirs.mean
-        why = judge_difference(figures[scorer.headline], theirs, test.p_randomisation)
+    """Summarize an entry under a tokenization, without comparison."""
     return RunStanding(
         entry.name,
         tokenization,
@@ -286,12 +293,32 @@ def _build_standing(
         entry.seeds,
         sum(entry.collapsed),
         tokenization == entry.main_tokenization,
-        figures,
+        _summarize_seeds(tallies, entry.collapsed, scorer, rules),
         scorer.headline,
-        bootstrap(scorer, mean, rules, draws),
-        delta,
-        test,
-        why,
+        bootstrap(scorer, _average_seeds(tallies), rules, draws),
+        delta=None,
+        test=None,
+        verdict="",
+    )
+
+
+def _compare_with_baseline(
+    standing: RunStanding,
+    tallies: Sequence[Sequence[Tally]],
+    base: Baseline,
+    scorer: Scorer,
+    rules: Rules,
+    draws: Draws,
+) -> RunStanding:
+    """Add the difference to the baseline, its test and the verdict."""
+    own = base.entry.tallies[base.tokenization]
+    theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
+    test = compare_tallies(scorer, *aligned(base.mean, _average_seeds(tallies)), rules, draws)
+    return replace(
+        standing,
+        delta=standing.headline.mean - theirs.mean,
+        test=test,
+        verdict=judge_difference(standing.headline, theirs, test.p_randomisation),
     )
 
 
@@ -300,12 +327,11 @@ def _summarize_seeds(
 ) -> dict[str, SeedSummary]:
     """Summarize every metric over the seeds; the value of a seed is the mean over its folds."""
     seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
-    return {
-        name: summarize_seeds(
-            [sum(part[name] for part in parts) / len(parts) for parts in seeds], collapsed
-        )
-        for name in seeds[0][0]
-    }
+    summaries = {}
+    for name in seeds[0][0]:
+        means = [sum(part[name] for part in parts) / len(parts) for parts in seeds]
+        summaries[name] = summarize_seeds(means, collapsed)
+    return summaries
 
 
 def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
@@ -317,7 +343,7 @@ def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     return mean_tally(joined)
 
 
-def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> tuple[RunEntry, str]:
+def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Baseline:
     name, tokenization = baseline
     found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
@@ -330,7 +356,8 @@ def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> tu
             f"The baseline {name} has no {tokenization!r:.40} tokenization.",
             f"It has: {', '.join(found.tallies)}.",
         )
-    return found, tokenization or found.main_tokenization
+    tokenization = tokenization or found.main_tokenization
+    return Baseline(found, tokenization, _average_seeds(found.tallies[tokenization]))
 
 
 def _has_same_examples(a: RunEntry, b: RunEntry) -> bool:

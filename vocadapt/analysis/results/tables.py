@@ -4,12 +4,13 @@ Names are untrusted text: each format escapes its own markup, and CSV escapes fo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from vocadapt.analysis.results.results import RunStanding, TaskLeaderboard
 from vocadapt.text.spreadsheet import format_csv
 
 FORMATS = ("csv", "markdown", "latex")
-MIN_EXACT_P = 0.001  # of a p that is told as it is
+MIN_EXACT_P = 0.001  # smallest p-value that is given as a number
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -43,60 +44,33 @@ def format_csv_table(boards: Sequence[TaskLeaderboard]) -> str:
     """Format leaderboards as CSV: a line per run and tokenization, fractions in full, missing
     values empty.
     """
-    names = list(
-        dict.fromkeys(name for board in boards for one in board.standings for name in one.figures)
-    )
-    header = (
-        [
-            "task",
-            "score",
-            "metric",
-            "units",
-            "run",
-            "model",
-            "tokenization",
-            "cut",
-            "seeds",
-            "n_seeds",
-            "collapsed",
-        ]
-        + [f"{name}_{part}" for name in names for part in ("mean", "sd")]
-        + [
-            "mean_of_learned",
-            "interval_low",
-            "interval_high",
-            "baseline",
-            "baseline_cut",
-            "delta",
-            "p_randomisation",
-            "verdict",
-        ]
-        + ["definition"]
-    )
-    lines = [_csv_row(board, one, names) for board in boards for one in board.standings]
-    return format_csv(
-        [header, *([cell if cell is not None else "" for cell in line] for line in lines)]
-    )
+    standings = [(board, one) for board in boards for one in board.standings]
+    metrics = list(dict.fromkeys(name for _, one in standings for name in one.figures))
+    records = [_build_record(board, one, metrics) for board, one in standings]
+    header = list(records[0]) if records else []
+    rows = [[_format_csv_cell(cell) for cell in record.values()] for record in records]
+    return format_csv([header, *rows])
 
 
 def format_markdown_tables(boards: Sequence[TaskLeaderboard]) -> str:
     """Format a Markdown table per task, the best mean in bold, with a note on score and test."""
-    return "\n".join(line for board in boards for line in _markdown_table(board))
+    return "\n".join(chain.from_iterable(map(_format_markdown_table, boards)))
 
 
 def format_latex_tables(boards: Sequence[TaskLeaderboard]) -> str:
     """Format a booktabs table per task, the best mean in bold, with a comment on score and test."""
-    return "\n".join(line for board in boards for line in _latex_table(board))
+    return "\n".join(chain.from_iterable(map(_format_latex_table, boards)))
 
 
 def flatten_text(text: str) -> str:
     """Replace control characters, line breaks included, by spaces."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    hidden = {ord(letter): " " for letter in set(text) if not letter.isprintable()}
+    return text.translate(hidden)
 
 
 def escape_markdown(text: str) -> str:
     """Escape text for Markdown, also within a table cell."""
-    return "".join(f"\\{letter}" if letter in MARKDOWN else letter for letter in flatten_text(text))
+    return flatten_text(text).translate({ord(letter): f"\\{letter}" for letter in MARKDOWN})
 
 
 def escape_latex(text: str) -> str:
@@ -108,8 +82,7 @@ def format_fraction(value: float | None) -> str:
     """Format a score with three digits and no leading zero: .834; 1.000; – for None."""
     if value is None:
         return "–"
-    text = f"{value:.3f}"
-    return text[1:] if text.startswith("0.") else text
+    return f"{value:.3f}".removeprefix("0")
 
 
 def format_metric_name(name: str) -> str:
@@ -119,42 +92,42 @@ def format_metric_name(name: str) -> str:
 
 def format_points(delta: float | None) -> str:
     """Format a difference of scores in points, with its sign: +1.2; "" for None."""
-    return "" if delta is None else f"{100 * delta:+.1f}".replace("-", "−")
+    if delta is None:
+        return ""
+    return f"{100 * delta:+.1f}".replace("-", "−")
 
 
 def format_p_value(p: float | None) -> str:
     """Format the p-value of a paired test: .090, or < .001."""
-    return (
-        ""
-        if p is None
-        else f"< {format_fraction(MIN_EXACT_P)}"
-        if p < MIN_EXACT_P
-        else format_fraction(p)
-    )
+    if p is None:
+        return ""
+    if p < MIN_EXACT_P:
+        return f"< {format_fraction(MIN_EXACT_P)}"
+    return format_fraction(p)
 
 
 def format_mean_and_sd(one: RunStanding) -> str:
     """Format mean ± sd over seeds; the mean alone for one seed."""
-    head = one.headline
-    return format_fraction(head.mean) + (
-        "" if head.sd is None else f" ± {format_fraction(head.sd)}"
-    )
+    mean = format_fraction(one.headline.mean)
+    if one.headline.sd is None:
+        return mean
+    return f"{mean} ± {format_fraction(one.headline.sd)}"
 
 
 def describe_leaderboard(board: TaskLeaderboard) -> str:
     """Describe a table: score, number of units, baseline, and test."""
-    tests = [one.test for one in board.standings if one.test]
-    against = f" Δ is to {board.baseline[0]} ({board.baseline[1]})" if board.baseline else ""
-    paired = "."
-    if tests:
-        drawn = (
-            f"two-sided, {tests[0].rounds:,} draws, not corrected for the number of comparisons"
-            f" ({len(tests)})"
-        )
-        paired = f", p of approximate randomisation over test units, {drawn}."
     score = f"{format_metric_name(board.metric)} of {board.scorer} ({board.definition})"
     text = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
-    return text + (against + paired if against else "")
+    if board.baseline is None:
+        return text
+    text += f" Δ is to {board.baseline[0]} ({board.baseline[1]})"
+    tests = [one.test for one in board.standings if one.test]
+    if tests:
+        text += (
+            f", p of approximate randomisation over test units, two-sided, {tests[0].rounds:,}"
+            f" draws, not corrected for the number of comparisons ({len(tests)})"
+        )
+    return f"{text}."
 
 
 def describe_collapsed(one: RunStanding) -> str:
@@ -163,65 +136,70 @@ def describe_collapsed(one: RunStanding) -> str:
     """
     if not one.collapsed:
         return ""
-    rest = (
-        f", {format_fraction(one.headline.mean_learned)} without"
-        if one.headline.mean_learned is not None
-        else ""
-    )
-    return f"{one.collapsed} of {len(one.seeds)} collapsed{rest}"
+    text = f"{one.collapsed} of {len(one.seeds)} collapsed"
+    if one.headline.mean_learned is None:
+        return text
+    return f"{text}, {format_fraction(one.headline.mean_learned)} without"
 
 
 def format_group_mean(held: Mapping[str, float | int | None]) -> str:
     """Format the mean over a group of tasks, with the number of scored tasks and collapsed runs."""
-    collapsed = f", {held['collapsed']} collapsed" if held["collapsed"] else ""
-    return f"{format_fraction(held['mean'])} ({held['scored']} of {held['of']}{collapsed})"
+    fraction = f"{held['scored']} of {held['of']}"
+    if held["collapsed"]:
+        fraction += f", {held['collapsed']} collapsed"
+    return f"{format_fraction(held['mean'])} ({fraction})"
 
 
-def _csv_row(board: TaskLeaderboard, one: RunStanding, names: Sequence[str]) -> list[object]:
-    figures: list[object] = []
-    for name in names:
+def _build_record(
+    board: TaskLeaderboard, one: RunStanding, metrics: Sequence[str]
+) -> dict[str, object]:
+    """Return the columns of a line of the CSV table by name; None for missing values."""
+    baseline, baseline_tokenization = board.baseline or ("", "")
+    record: dict[str, object] = {
+        "task": board.task,
+        "score": board.scorer,
+        "metric": board.metric,
+        "units": board.units,
+        "run": one.name,
+        "model": one.model,
+        "tokenization": one.trained_on,
+        "cut": one.tokenization,
+        "seeds": " ".join(map(str, one.seeds)),
+        "n_seeds": len(one.seeds),
+        "collapsed": one.collapsed,
+    }
+    for name in metrics:
         summary = one.figures.get(name)
-        figures += [summary.mean, summary.sd] if summary else [None, None]
-    base = board.baseline or ("", "")
-    learned = one.headline.mean_learned if one.collapsed else None
-    test = one.test.p_randomisation if one.test else None
-    text = [
-        board.task,
-        board.scorer,
-        board.metric,
-        board.units,
-        one.name,
-        one.model,
-        one.trained_on,
-        one.tokenization,
-    ]
-    return [
-        *(_flatten_cell(cell) for cell in text),
-        " ".join(map(str, one.seeds)),
-        len(one.seeds),
-        one.collapsed,
-        *figures,
-        learned,
-        one.interval.low,
-        one.interval.high,
-        *map(_flatten_cell, base),
-        one.delta,
-        test,
-        one.verdict,
-        _flatten_cell(board.definition),
-    ]
+        record[f"{name}_mean"] = summary and summary.mean
+        record[f"{name}_sd"] = summary and summary.sd
+    return record | {
+        "mean_of_learned": one.mean_learned,
+        "interval_low": one.interval.low,
+        "interval_high": one.interval.high,
+        "baseline": baseline,
+        "baseline_cut": baseline_tokenization,
+        "delta": one.delta,
+        "p_randomisation": one.test and one.test.p_randomisation,
+        "verdict": one.verdict,
+        "definition": board.definition,
+    }
 
 
-def _flatten_cell(cell: object) -> object:
-    """Return a table cell with a name, on one line."""
-    return flatten_text(cell) if isinstance(cell, str) else cell
+def _format_csv_cell(cell: object) -> object:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return flatten_text(cell)
+    return cell
 
 
 def _format_cells(one: RunStanding) -> tuple[str, ...]:
     interval = f"{format_fraction(one.interval.low)} to {format_fraction(one.interval.high)}"
-    note = describe_collapsed(one)
-    text = one.verdict + (f" ({note})" if note else "")
-    test = format_p_value(one.test.p_randomisation if one.test else None)
+    text, test = one.verdict, ""
+    if note := describe_collapsed(one):
+        text += f" ({note})"
+    if one.test:
+        test = format_p_value(one.test.p_randomisation)
     return (
         one.name,
         one.tokenization,
@@ -246,26 +224,21 @@ def _escape_rows(board: TaskLeaderboard, text: Callable[[str], str], bold: str) 
     return rows
 
 
-def _markdown_table(board: TaskLeaderboard) -> list[str]:
+def _format_markdown_table(board: TaskLeaderboard) -> list[str]:
+    rows = _escape_rows(board, escape_markdown, "**{}**")
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|---|--:|--:|--:|--:|--:|---|"]
-    lines += [
-        "| " + " | ".join(cells) + " |" for cells in _escape_rows(board, escape_markdown, "**{}**")
-    ]
-    notes = [
-        f"{escape_markdown(text)}\n" for text in (describe_leaderboard(board), *board.findings)
-    ]
+    lines += ["| " + " | ".join(cells) + " |" for cells in rows]
+    texts = (describe_leaderboard(board), *board.findings)
+    notes = [f"{escape_markdown(text)}\n" for text in texts]
     return [f"### {escape_markdown(board.task)}", "", *lines, "", *notes]
 
 
-def _latex_table(board: TaskLeaderboard) -> list[str]:
-    lines = [
-        " & ".join(cells) + r" \\" for cells in _escape_rows(board, escape_latex, r"\textbf{{}}")
-    ]
+def _format_latex_table(board: TaskLeaderboard) -> list[str]:
+    rows = _escape_rows(board, escape_latex, r"\textbf{{}}")
+    lines = [" & ".join(cells) + r" \\" for cells in rows]
     heads = " & ".join(map(escape_latex, COLUMNS)) + r" \\"
-    notes = [
-        f"% {flatten_text(text)}"
-        for text in (f"{board.task}: {describe_leaderboard(board)}", *board.findings)
-    ]
+    texts = (f"{board.task}: {describe_leaderboard(board)}", *board.findings)
+    notes = [f"% {flatten_text(text)}" for text in texts]
     return [
         *notes,
         r"\begin{tabular}{llrrrrrl}",

@@ -44,7 +44,7 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS

@@ -9,6 +9,7 @@ under both, so that their logits have the same rows.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.tags import spans_of
 
 Ids = NDArray[np.int32]
+NOTHING, AT_START = np.zeros(0, np.int32), np.zeros(1, np.int32)
 BASE, ADAPTED = "base", "adapted"
 SPECIALS = 2  # [CLS] … [SEP]
 
@@ -77,11 +79,10 @@ class ModelTokenizer:
         """Tokenize texts without special tokens; each distinct text once."""
         distinct = list(dict.fromkeys(texts))
         found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
-        encoded = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
-        return {
-            text: ids if self.rows is None else self.rows[ids]
-            for text, ids in zip(distinct, encoded, strict=True)
-        }
+        encoded = [np.array(encoding.ids, dtype=np.int32) for encoding in found]
+        if self.rows is not None:
+            encoded = [self.rows[ids] for ids in encoded]
+        return dict(zip(distinct, encoded, strict=True))
 
 
 def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
@@ -91,17 +92,17 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     A model with new embeddings or modules but no new token tokenizes as before: "base" only.
     """
     before, known = open_base_model(model), model.vocabulary.ids
-    tokens = before.vocabulary.tokens if before else ()
-    if before is None or set(tokens) == set(known):
-        return {BASE: _cut(BASE, model, None)}
-    adapted = {ADAPTED: _cut(ADAPTED, model, None)}
+    if before is None or set(before.vocabulary.tokens) == set(known):
+        return {BASE: _build_tokenizer(BASE, model, None)}
+    adapted = {ADAPTED: _build_tokenizer(ADAPTED, model, None)}
+    tokens = before.vocabulary.tokens
     if any(token not in known for token in tokens):
         return adapted
     rows = np.array([known[token] for token in tokens], dtype=np.int32)
-    return {BASE: _cut(BASE, before, rows), **adapted}
+    return {BASE: _build_tokenizer(BASE, before, rows), **adapted}
 
 
-def _cut(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
+def _build_tokenizer(name: str, model: LanguageModel, rows: Ids | None) -> ModelTokenizer:
     if lacking := model.vocabulary.list_missing("cls", "sep", "pad"):
         raise InputError(
             f"{model.path}: its tokenizer has no {lacking[0]}.", "Give a BERT-type model."
@@ -157,27 +158,49 @@ def encode_words(
 ) -> Encoded:
     """Encode tagged words in chunks, with a row of logits for each word, taken at its first
     wordpiece.
+
+    1. Tokenize each distinct word under every tokenizer.
+    2. Divide each sentence into chunks that fit under every tokenizer.
+    3. Encode each chunk under every tokenizer, so that the same chunk has the same number.
+
+    Example: "aspirin helps" as [CLS] as ##pirin helps [SEP]: logits are taken at positions 1 and 3.
     """
+    # 1. Wordpieces of the words.
     room, notes = settings.length - SPECIALS, Counter[str]()
-    words = [word for sentence in sentences for word in sentence.words]
-    known = {name: _fitted(tokenizer, words, room, notes) for name, tokenizer in tokenizers.items()}
+    words = list(chain.from_iterable(sentence.words for sentence in sentences))
+    known = {
+        name: _tokenize_words(tokenizer, words, room, notes)
+        for name, tokenizer in tokenizers.items()
+    }
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     for number, sentence in enumerate(sentences):
+        # 2. Chunks.
         pieces = {name: [own[word] for word in sentence.words] for name, own in known.items()}
-        sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(
-            axis=0, initial=0
-        )
-        bounds = list(_bounds(sentence, sizes, settings.words, room))
+        bounds = list(_divide(sentence, _measure_words(pieces), settings.words, room))
         notes[DIVIDED] += len(bounds) > 1
+
+        # 3. Views.
         for start, end in bounds:
             for name, tokenizer in tokenizers.items():
-                views[name].append(_view(tokenizer, number, pieces[name][start:end], start))
+                view = _build_word_view(tokenizer, number, pieces[name][start:end], start)
+                views[name].append(view)
+    return _collect(views, tuple(len(sentence.words) for sentence in sentences), notes)
+
+
+def _measure_words(pieces: Mapping[str, Sequence[Ids]]) -> NDArray[Any]:
+    """Return the number of wordpieces of each word (words,) under the tokenizer that needs most."""
+    sizes = [list(map(len, own)) for own in pieces.values()]
+    return np.asarray(np.array(sizes).max(axis=0, initial=0))
+
+
+def _collect(
+    views: Mapping[str, Sequence[View]],
+    sizes: tuple[int, ...],
+    notes: Counter[str],
+    mean: bool = False,
+) -> Encoded:
     counted = {what: count for what, count in notes.items() if count}
-    return Encoded(
-        {name: tuple(own) for name, own in views.items()},
-        tuple(len(s.words) for s in sentences),
-        counted,
-    )
+    return Encoded({name: tuple(own) for name, own in views.items()}, sizes, counted, mean)
 
 
 def encode_texts(
@@ -186,62 +209,52 @@ def encode_texts(
     """Encode texts and pairs, with one row of logits each, taken at [CLS].
 
     A text that is too long under any tokenizer is halved between words until every part fits under
-    all of them, and the logits of its parts are averaged; of a pair, the end of the longer text is
-    cut off.
+    all of them, and the logits of its parts are averaged; a pair is truncated at the end of its
+    longer text.
     """
-    known = {
-        name: tokenizer.ids(part for text in texts for part in (text.text, text.pair))
-        for name, tokenizer in tokenizers.items()
-    }
+    both = [part for text in texts for part in (text.text, text.pair)]
+    known = {name: tokenizer.ids(both) for name, tokenizer in tokenizers.items()}
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     notes = Counter[str]()
     for number, text in enumerate(texts):
-        long = any(
-            _length(own[text.text], own[text.pair]) > settings.length for own in known.values()
-        )
-        notes[CUT_OFF if text.pair else IN_PARTS] += long
-        parts = (
-            _parts(number, text.text, tokenizers, settings.length - SPECIALS, notes)
-            if long and not text.pair
-            else None
-        )
+        lengths = [_length(own[text.text], own[text.pair]) for own in known.values()]
+        is_long = max(lengths) > settings.length
+        if is_long and not text.pair:
+            notes[IN_PARTS] += 1
+            parts = _encode_parts(number, text.text, tokenizers, settings.length, notes)
+            for name, own_parts in parts.items():
+                views[name] += own_parts
+            continue
+        notes[CUT_OFF] += is_long
         for name, tokenizer in tokenizers.items():
-            own = known[name]
-            views[name] += (
-                parts[name]
-                if parts
-                else [_pair(tokenizer, number, own[text.text], own[text.pair], settings.length)]
-            )
-    counted = {what: count for what, count in notes.items() if count}
-    return Encoded(
-        {name: tuple(own) for name, own in views.items()}, (1,) * len(texts), counted, mean=True
-    )
+            first, second = known[name][text.text], known[name][text.pair]
+            views[name].append(_truncate_pair(tokenizer, number, first, second, settings.length))
+    return _collect(views, (1,) * len(texts), notes, mean=True)
 
 
-def _parts(
-    number: int, text: str, tokenizers: Mapping[str, ModelTokenizer], room: int, notes: Counter[str]
+def _encode_parts(
+    number: int,
+    text: str,
+    tokenizers: Mapping[str, ModelTokenizer],
+    length: int,
+    notes: Counter[str],
 ) -> dict[str, list[View]]:
     """Divide a text that is too long into parts that are the same under every tokenizer."""
-    words = text.split()
-    pieces = {
-        name: [own[word] for word in words]
-        for name, own in ((n, _fitted(c, words, room, notes)) for n, c in tokenizers.items())
-    }
-    sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(axis=0, initial=0)
-    bounds = list(_halved(0, len(words), sizes, set(), room))
-    nothing, first = np.zeros(0, np.int32), np.zeros(1, np.int32)
-    return {
-        name: [
-            joined(
-                tokenizer, number, np.concatenate(pieces[name][start:end]), nothing, first, first
-            )
-            for start, end in bounds
-        ]
-        for name, tokenizer in tokenizers.items()
-    }
+    words, pieces = text.split(), dict[str, list[Ids]]()
+    for name, tokenizer in tokenizers.items():
+        known = _tokenize_words(tokenizer, words, length - SPECIALS, notes)
+        pieces[name] = [known[word] for word in words]
+    sizes = _measure_words(pieces)
+    bounds = list(_halve(0, len(words), sizes, set(), length - SPECIALS))
+    views: dict[str, list[View]] = {name: [] for name in tokenizers}
+    for name, tokenizer in tokenizers.items():
+        for start, end in bounds:
+            ids = np.concatenate(pieces[name][start:end])
+            views[name].append(build_view(tokenizer, number, ids))
+    return views
 
 
-def _fitted(
+def _tokenize_words(
     tokenizer: ModelTokenizer, words: Sequence[str], room: int, notes: Counter[str]
 ) -> dict[str, Ids]:
     """Tokenize every word into at least one wordpiece and at most `room`."""
@@ -258,23 +271,23 @@ def _fitted(
     return known
 
 
-def _bounds(
+def _divide(
     sentence: Sentence, sizes: NDArray[Any], limit: int, room: int
 ) -> Iterator[tuple[int, int]]:
     """Divide a sentence into chunks that fit under every tokenizer and, if possible, divide no
     entity.
     """
-    spans = (
-        [(span.start, span.end) for span in spans_of(sentence.tags)]
-        if sentence.tags is not None
-        else []
-    )
-    inside = {place for start, end in spans for place in range(start + 1, end)}
+    spans: list[tuple[int, int]] = []
+    if sentence.tags is not None:
+        spans = [(span.start, span.end) for span in spans_of(sentence.tags)]
+    inside: set[int] = set()  # boundaries that would divide an entity
+    for start, end in spans:
+        inside.update(range(start + 1, end))
     for start, end in chunk_bounds(len(sentence.words), spans, limit):
-        yield from _halved(start, end, sizes, inside, room)
+        yield from _halve(start, end, sizes, inside, room)
 
 
-def _halved(
+def _halve(
     start: int, end: int, sizes: NDArray[Any], inside: set[int], room: int
 ) -> Iterator[tuple[int, int]]:
     """Halve a chunk until each part fits; the middle is moved out of an entity if possible."""
@@ -283,20 +296,21 @@ def _halved(
         return
     middle = (start + end) // 2
     free = [place for place in range(start + 1, end) if place not in inside]
-    middle = min(free, key=lambda place: abs(place - middle)) if free else middle
-    yield from _halved(start, middle, sizes, inside, room)
-    yield from _halved(middle, end, sizes, inside, room)
+    if free:
+        middle = min(free, key=lambda place: abs(place - middle))
+    yield from _halve(start, middle, sizes, inside, room)
+    yield from _halve(middle, end, sizes, inside, room)
 
 
-def _view(tokenizer: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int) -> View:
+def _build_word_view(
+    tokenizer: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int
+) -> View:
     """Build the view of words, the first of which is row `first`."""
-    ids = np.concatenate(
-        [[tokenizer.specials["cls"]], *pieces, [tokenizer.specials["sep"]]]
-    ).astype(np.int32)
+    cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
+    ids = np.concatenate([cls, *pieces, sep]).astype(np.int32)
     places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
-    return View(
-        owner, ids, places.astype(np.int32), np.arange(first, first + len(pieces), dtype=np.int32)
-    )
+    rows = np.arange(first, first + len(pieces), dtype=np.int32)
+    return View(owner, ids, places.astype(np.int32), rows)
 
 
 def _length(first: Ids, second: Ids) -> int:
@@ -304,28 +318,34 @@ def _length(first: Ids, second: Ids) -> int:
     return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
-def _pair(tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int) -> View:
-    """Build the view of a text or a pair; one that is too long loses its end, the longer text of a
+def _truncate_pair(
+    tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int
+) -> View:
+    """Build the view of a text or a pair; one that is too long is truncated, the longer text of a
     pair first.
     """
     room = length - SPECIALS - bool(len(second))
-    kept = min(len(first), max(room - len(second), room - room // 2 if len(second) else room))
-    return joined(
-        tokenizer,
-        owner,
-        first[:kept],
-        second[: room - kept],
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int32),
-    )
+    for_first = room
+    if len(second):
+        for_first = max(room - len(second), room - room // 2)
+    first = first[:for_first]
+    return build_view(tokenizer, owner, first, second[: room - len(first)])
 
 
-def joined(
-    tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids
+def build_view(
+    tokenizer: ModelTokenizer,
+    owner: int,
+    first: Ids,
+    second: Ids = NOTHING,
+    places: Ids = AT_START,
+    rows: Ids = AT_START,
 ) -> View:
-    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
-    cls, sep = ([tokenizer.specials[name]] for name in ("cls", "sep"))
-    ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(
-        np.int32
-    )
-    return View(owner, ids, places, rows, len(first) + SPECIALS if len(second) else 0)
+    """Build the view [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+
+    By default with one row of logits, taken at [CLS].
+    """
+    cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
+    if not len(second):
+        return View(owner, np.concatenate([cls, first, sep]).astype(np.int32), places, rows)
+    ids = np.concatenate([cls, first, sep, second, sep]).astype(np.int32)
+    return View(owner, ids, places, rows, len(first) + SPECIALS)

@@ -28,7 +28,7 @@ from vocadapt.training.finetune.mixture import (
     FinetuningDataset,
     check_tokenization,
     choose_main_tokenization,
-    pooled,
+    pool_logits,
 )
 from vocadapt.training.finetune.outputs import Outputs, check_values
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -218,7 +218,7 @@ def finetune(
     network.requires_grad_(True)
     logits, scores = {}, {}
     if prepared.test is not None:
-        logits = pooled(
+        logits = pool_logits(
             compute_logits(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0))
         )
         scores = compute_scores(task, task.split("test"), outputs, logits)
@@ -303,7 +303,7 @@ def _fit(
 
         def score() -> float:
             assert dev is not None
-            found = pooled(compute_logits(network, dev, pad))
+            found = pool_logits(compute_logits(network, dev, pad))
             scores = compute_scores(
                 prepared.task, prepared.task.split("dev"), prepared.outputs, found
             )

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 Batch = dict[str, "torch.Tensor"]
 POOLED = "pooled"
-ALL_TOKENIZATIONS = (
-    BASE,
-    ADAPTED,
-    POOLED,
-)  # predictions under each tokenization, and from their mean
+ALL_TOKENIZATIONS = (BASE, ADAPTED, POOLED)  # predictions under each, and from their mean
 TOKENIZATIONS = {
     BASE: "tokenized as before the adaptation",
     ADAPTED: "tokenized by the adapted model",
@@ -54,9 +50,13 @@ def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
         raise InputError(
             f"Unknown tokenization {tokenization!r}.", f"Choose one of: {', '.join(TOKENIZATIONS)}."
         )
+    if not tokenization and len(tokenizations) > 1:
+        return "mixed"
     if not tokenization:
-        return "mixed" if len(tokenizations) > 1 else tokenizations[0]
-    wanted = [tokenization] if tokenization in (BASE, ADAPTED) else [BASE, ADAPTED]
+        return tokenizations[0]
+    wanted = [BASE, ADAPTED]
+    if tokenization in wanted:
+        wanted = [tokenization]
     if lacking := [name for name in wanted if name not in tokenizations]:
         reason = "it lacks embeddings for some tokens of its original vocabulary"
         if lacking == [ADAPTED]:
@@ -73,7 +73,9 @@ def choose_main_tokenization(tokenizations: Iterable[str]) -> str:
     one; "" if there is none.
     """
     tokenizations = list(tokenizations)
-    return POOLED if POOLED in tokenizations else next(iter(tokenizations), "")
+    if POOLED in tokenizations:
+        return POOLED
+    return next(iter(tokenizations), "")
 
 
 def select_tokenization(tokenizations: Iterable[str], tokenization: str) -> str:
@@ -95,7 +97,9 @@ def select_tokenization(tokenizations: Iterable[str], tokenization: str) -> str:
 
 def label_tokenization(tokenization: str) -> str:
     """Return a tokenization's label: base tokenization, adapted tokenization, pooled."""
-    return tokenization if tokenization == POOLED else f"{tokenization} tokenization"
+    if tokenization == POOLED:
+        return POOLED
+    return f"{tokenization} tokenization"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +126,8 @@ class FinetuningDataset:
     @property
     def steps(self) -> int:
         """Number of steps per epoch."""
-        items = len(self.encoded) * (2 if self.tokenization == "both" else 1)
-        return -(-items // self.batch)
+        per_chunk = 1 + (self.tokenization == "both")
+        return -(-len(self.encoded) * per_chunk // self.batch)
 
     def __getitem__(self, step: int) -> Batch:
         if not 0 <= step < len(self):
@@ -136,40 +140,41 @@ class FinetuningDataset:
         """Draw the tokenization of every chunk in an epoch, in the order of the chunks."""
         chunks = range(len(self.encoded))
         if self.tokenization == "both":
-            return [
-                Item(chunk, tokenization) for chunk in chunks for tokenization in (BASE, ADAPTED)
-            ]
+            return [Item(chunk, name) for chunk in chunks for name in (BASE, ADAPTED)]
         if self.tokenization != "mixed":
             return [Item(chunk, self.tokenization) for chunk in chunks]
         coins = np.random.default_rng([self.seed, COINS, epoch]).integers(2, size=len(self.encoded))
-        return [
-            Item(chunk, (BASE, ADAPTED)[coin]) for chunk, coin in zip(chunks, coins, strict=True)
-        ]
+        return [Item(chunk, (BASE, ADAPTED)[coins[chunk]]) for chunk in chunks]
 
     def epoch(self, epoch: int) -> list[list[Item]]:
         """Return the batches of an epoch."""
         kept: dict[int, list[list[Item]]] = self.__dict__.setdefault("_kept", {})
         if epoch not in kept:
             kept.clear()
-            kept[epoch] = self._batches(epoch)
+            kept[epoch] = self._draw_batches(epoch)
         return kept[epoch]
 
-    def _batches(self, epoch: int) -> list[list[Item]]:
+    def _draw_batches(self, epoch: int) -> list[list[Item]]:
+        """Shuffle the items of an epoch; if grouped, sort them by length within large groups, and
+        shuffle the batches.
+        """
         rng = np.random.default_rng([self.seed, ORDER, epoch])
         items = self.draw_items(epoch)
         items = [items[place] for place in rng.permutation(len(items))]
         if not self.grouped:
-            return [items[start : start + self.batch] for start in range(0, len(items), self.batch)]
-        width, batches = GROUP * self.batch, list[list[Item]]()
-        for start in range(0, len(items), width):
-            group = sorted(
-                items[start : start + width],
-                key=lambda item: -len(self.encoded.views[item.tokenization][item.chunk].ids),
-            )
-            batches += [
-                group[first : first + self.batch] for first in range(0, len(group), self.batch)
-            ]
+            return divide(items, self.batch)
+        batches: list[list[Item]] = []
+        for group in divide(items, GROUP * self.batch):
+            batches += divide(sorted(group, key=self._sort_key), self.batch)
         return [batches[place] for place in rng.permutation(len(batches))]
+
+    def _sort_key(self, item: Item) -> int:
+        return -len(self.encoded.views[item.tokenization][item.chunk].ids)
+
+
+def divide(items: list[Item], size: int) -> list[list[Item]]:
+    """Divide a list into parts of at most `size` items."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def batch_of(
@@ -215,26 +220,26 @@ def _labels(
     if head == SEQUENCE:
         return np.concatenate(list(targets))
     if head == QUESTION:
-        return np.array(
-            [_answer_places(view, own) for view, own in zip(views, targets, strict=True)],
-            dtype=np.int64,
-        )
+        places = map(_find_answer_places, views, targets)
+        return np.array(list(places), dtype=np.int64)
     labels = np.full(shape, IGNORE_INDEX, dtype=np.int64)
     for row, (view, own) in enumerate(zip(views, targets, strict=True)):
         labels[row, view.places] = own
     return labels
 
 
-def _answer_places(view: View, words: Targets) -> tuple[int, int]:
+def _find_answer_places(view: View, words: Targets) -> tuple[int, int]:
     """Return the positions of the first and last wordpiece of an answer; (0, 0), which is [CLS], if
     the view does not contain all of it.
     """
     inside = view.places[(view.rows >= words[0]) & (view.rows <= words[1])]
     whole = len(inside) and view.rows[0] <= words[0] and words[1] <= view.rows[-1]
-    return (int(inside[0]), int(inside[-1])) if whole else (0, 0)
+    if not whole:
+        return 0, 0
+    return int(inside[0]), int(inside[-1])
 
 
-def pooled(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ...]]:
+def pool_logits(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ...]]:
     """Return logits by tokenization and, if there are two, their mean as "pooled": for each example
     (rows, outputs) float32.
 
@@ -243,7 +248,6 @@ def pooled(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ..
     """
     found = {name: tuple(own) for name, own in logits.items()}
     if len(found) > 1:
-        found[POOLED] = tuple(
-            np.mean(rows, axis=0, dtype=np.float32) for rows in zip(*logits.values(), strict=True)
-        )
+        pairs = zip(*logits.values(), strict=True)
+        found[POOLED] = tuple(np.mean(rows, axis=0, dtype=np.float32) for rows in pairs)
     return found

@@ -39,7 +39,9 @@ class Outputs:
             )
         names = kind.name_outputs(labels)
         if len(names) < kind.fewest_outputs:
-            held = f"one label only ({names[0]!r})" if names else "no label"
+            held = "no label"
+            if names:
+                held = f"one label only ({names[0]!r})"
             raise InputError(
                 f"The training examples hold {held}.", "Give examples of at least two labels."
             )

@@ -19,7 +19,7 @@ from vocadapt.training.finetune.encoding import (
     Ids,
     ModelTokenizer,
     View,
-    joined,
+    build_view,
 )
 from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, word_bounds
 from vocadapt.training.tasks.examples import Question
@@ -171,7 +171,7 @@ def _windowed(
         if (
             not found
         ):  # a context without a piece: the question alone is read, and no word gets a score
-            yield joined(
+            yield build_view(
                 tokenizer, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32)
             )
         for window in found:
@@ -180,7 +180,7 @@ def _windowed(
                 begins, begins + window.active_right - window.active_left, dtype=np.int32
             )
             rows = context.words[window.active_left : window.active_right]
-            yield joined(
+            yield build_view(
                 tokenizer, number, own, context.ids[window.left : window.right], places, rows
             )
 
@@ -191,7 +191,7 @@ def _part(
     """The words `first` to `end` of a context under a question."""
     left, right = np.searchsorted(context.words, [first, end])
     places = np.arange(left, right, dtype=np.int32) - int(left) + len(question_ids) + 2
-    return joined(
+    return build_view(
         tokenizer,
         owner,
         question_ids,

@@ -26,7 +26,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.finetune import Prepared, Run
-from vocadapt.training.finetune.mixture import pooled, select_tokenization
+from vocadapt.training.finetune.mixture import pool_logits, select_tokenization
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.labels import Logits
@@ -170,7 +170,7 @@ class SavedRun:
         float32.
         """
         encoded = self.kind.encode(examples, self.tokenizers, self.encoding)
-        return pooled(
+        return pool_logits(
             compute_logits(
                 self.network,
                 encoded,

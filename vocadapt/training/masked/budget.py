@@ -10,11 +10,10 @@ from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import TIMED, write_atomically
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.losses import compute_losses
+from vocadapt.training.masked.settings import MaskedSettings
 
 if TYPE_CHECKING:
     import transformers
-
-    from vocadapt.training.masked.trainer import MaskedSettings
 
 WARM_UP = 3  # first steps of a measurement, which are slower and not counted
 MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate enough
@@ -23,7 +22,7 @@ MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate
 def count_steps(
     network: "transformers.PreTrainedModel",
     blocks: Blocks,
-    settings: "MaskedSettings",
+    settings: MaskedSettings,
     folder: Path,
     progress: Progress = silent,
 ) -> int:
@@ -44,7 +43,7 @@ def count_steps(
 def measure_step_seconds(
     network: "transformers.PreTrainedModel",
     blocks: Blocks,
-    settings: "MaskedSettings",
+    settings: MaskedSettings,
     progress: Progress = silent,
 ) -> float:
     """Measure the seconds per step on a copy of the network.
@@ -57,7 +56,10 @@ def measure_step_seconds(
 
     import torch
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    # 1. Forward and backward passes.
+    device = "cpu"
+    if torch.cuda.is_available():
+        device = "cuda"
     twin = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
     trainable = [value for value in twin.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=1e-6)
@@ -71,6 +73,8 @@ def measure_step_seconds(
         items = range(len(seconds) * size, (len(seconds) + 1) * size)
         seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
         progress(0.0, f"measuring the speed: {len(seconds):,} of at most {most:,} batches")
+
+    # 2. and 3. The mean of those after the first ones, and an optimizer step.
     _time(optimizer.step)
     update = _time(optimizer.step)
     measured = seconds[WARM_UP:]
@@ -84,10 +88,10 @@ def _accumulate_gradient(
     import torch
 
     examples = [dataset[item] for item in items]
-    inputs = {
-        key: torch.stack([example[key] for example in examples]).to(network.device)
-        for key in examples[0]
-    }
+    inputs = {}
+    for key in examples[0]:
+        rows = [example[key] for example in examples]
+        inputs[key] = torch.stack(rows).to(network.device)
     torch.stack(compute_losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
 
 

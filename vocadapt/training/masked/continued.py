@@ -37,8 +37,9 @@ from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, begin, check_stage, new_ids
-from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, train_masked
+from vocadapt.training.masked.trainer import TrainingResult, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
 from vocadapt.training.rounding import copy_weights, round_weights

@@ -6,7 +6,7 @@ from typing import Any
 
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.training.finetune.estimates import FLOPS
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.training_text import HELD_OUT
 
 STEP = 0.02  # constant seconds per step, besides the matrix products

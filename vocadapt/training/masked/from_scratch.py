@@ -30,7 +30,8 @@ from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.blocks import Blocks, pack
 from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.held_out_loss import Losses
-from vocadapt.training.masked.trainer import MaskedSettings, TrainingResult, train_masked
+from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.masked.trainer import TrainingResult, train_masked
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights

@@ -140,8 +140,9 @@ def _replace_second_segments(
             yield first, second
             continue
         # Draw among the pairs outside this document, which are before or after it.
-        drawn = int(rng.integers(len(numbered) - size))
-        other = drawn + size if drawn >= begin else drawn
+        other = int(rng.integers(len(numbered) - size))
+        if other >= begin:
+            other += size
         yield first, numbered[other][1][1]
 
 
@@ -168,7 +169,9 @@ def _split_into_pairs(sentences: list[Pieces], most: int) -> Iterator[tuple[Piec
         if sentence is None:
             return
         # A sentence that alone made no pair stays as the first one of the next.
-        waiting = [*waiting[-1:], sentence] if full else [*waiting, sentence]
+        if full:
+            waiting = waiting[-1:]
+        waiting = [*waiting, sentence]
 
 
 def _read_documents(
@@ -188,9 +191,8 @@ def _read_documents(
                 progress(done / size, f"{number:,} lines divided into sentences")
             for word in line.split():
                 if word not in known:
-                    known[word] = tuple(
-                        vocabulary.ids[piece] for piece in vocabulary.tokenize(word)
-                    )
+                    pieces = vocabulary.tokenize(word)
+                    known[word] = tuple(map(vocabulary.ids.__getitem__, pieces))
                 sentence += known[word]
                 if word in ENDS:
                     # Append, not a new list: a document may be a whole file.

@@ -12,7 +12,7 @@ from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.extension_size import is_extended, is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
-from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.settings import MaskedSettings
 
 if TYPE_CHECKING:
     import transformers

@@ -2,14 +2,16 @@
 nothing is trained on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, report_block, silent
-from vocadapt.text.corpus import Corpus, FileBlock
+from vocadapt.text.corpus import Corpus, FileBlock, Passage
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
@@ -49,38 +51,35 @@ def write_training_text(
     2. If more than MAX_HELD_OUT lines are held out, sample these from all of them.
     3. Append the words of the rest to the file.
     """
-    separated = documents and _has_separators(corpus, part(progress, 0.0, LOOKING))
-    progress = part(progress, LOOKING if documents else 0.0, 1.0)
-    separator = "\n" if separated else ""
+    separated = False
+    if documents:
+        separated = _has_separators(corpus, part(progress, 0.0, LOOKING))
+        progress = part(progress, LOOKING, 1.0)
     rng, tally = np.random.default_rng(seed), build_word_counter(splitter)
     held_out: list[str] = []
     n_lines, file = 0, folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:
         # 1. Hold out lines while the text is read once.
-        previous: Path | None = None
-        for passage in corpus.parts() if separated else corpus.passages():
-            source = passage.file if isinstance(passage, FileBlock) else None
-            if previous not in (None, source):
-                out.write("\n")
-            previous = source
+        for passage in _read_passages(corpus, separated, out):
             kept: list[str] = []
             for line in passage.text.splitlines(keepends=True):
                 drawn = bool(rng.random() < HELD_OUT)
                 is_separator = documents and not line.strip()
-                (held_out if drawn and not is_separator else kept).append(line)
+                if drawn and not is_separator:
+                    held_out.append(line)
+                else:
+                    kept.append(line)
             with report_block(passage.where):
-                for sentence in tally.sentences("".join(kept)):
-                    if sentence or separated:
-                        out.write(f"{sentence}\n")
+                sentences = [line for line in tally.sentences("".join(kept)) if line or separated]
+            out.writelines(f"{sentence}\n" for sentence in sentences)
             n_lines += len(kept)
             n_held_out = min(len(held_out), MAX_HELD_OUT)
             progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
 
-        # 2. and 3. Train on the lines beyond the maximum.
+        # 2. and 3. Train on the lines beyond the maximum, each a document of its own.
         held_out, rest = _limit_held_out(held_out, rng)
-        for sentence in tally.sentences("\n".join(rest)):
-            if sentence:
-                out.write(f"{separator}{sentence}\n")
+        for sentence in filter(None, tally.sentences("\n".join(rest))):
+            out.write("\n" * separated + f"{sentence}\n")
         n_lines += len(rest)
     if not held_out:
         raise InputError(
@@ -88,6 +87,19 @@ def write_training_text(
             f"Give at least {round(3 / HELD_OUT)} lines.",
         )
     return TrainingText(file, tuple(held_out), splitter, n_lines)
+
+
+def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Passage | FileBlock]:
+    """Yield the text in blocks; if documents are separated, write an empty line between files."""
+    if not separated:
+        yield from corpus.passages()
+        return
+    previous: Path | None = None
+    for block in corpus.parts():
+        if previous not in (None, block.file):
+            out.write("\n")
+        previous = block.file
+        yield block
 
 
 def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:

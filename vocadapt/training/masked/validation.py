@@ -81,7 +81,9 @@ class HeldOutCurve:
     @property
     def tokens_per_second(self) -> float:
         """Wordpieces read per second of training; 0 before the first measurement."""
-        return self.tokens / self.seconds if self.seconds else 0.0
+        if not self.seconds:
+            return 0.0
+        return self.tokens / self.seconds
 
 
 COUNTS = ("steps", "asked", "of", "step", "tokens")
@@ -137,7 +139,7 @@ class HeldOutValidator:
         if self.start:
             self.points = [point for point in before.points if point.step <= self.start]
             self.steps, self.step = before.steps, self.start
-        until_checkpoint = before.seconds * self.start / before.step if before.step else 0.0
+        until_checkpoint = before.seconds * self.start / max(before.step, 1)
         # The clock never goes back, not even behind a point.
         self.seconds_before = max([until_checkpoint, *(point.seconds for point in self.points)])
         self.seconds = self.seconds_before
@@ -202,4 +204,6 @@ class HeldOutValidator:
 def _checkpoint_step(folder: Path) -> int:
     """Return the step of the checkpoint that training resumes from; 0 without one."""
     checkpoint = find_checkpoint(folder)
-    return int(Path(checkpoint).name.removeprefix("checkpoint-")) if checkpoint else 0
+    if checkpoint is None:
+        return 0
+    return int(Path(checkpoint).name.removeprefix("checkpoint-"))

@@ -44,7 +44,7 @@ def compute_logits(
         network.train(training)
     found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
     return {
-        name: joined(found[name], views, encoded.sizes, encoded.mean)
+        name: join_logits(found[name], views, encoded.sizes, encoded.mean)
         for name, views in encoded.views.items()
     }
 
@@ -86,7 +86,7 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
     ]
 
 
-def joined(
+def join_logits(
     found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False
 ) -> tuple[Logits, ...]:
     """Join the logits of views to those of examples; several for one row are combined by their

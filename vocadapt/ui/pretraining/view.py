@@ -18,8 +18,8 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.settings import limits
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
+from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS
-from vocadapt.training.masked.trainer import MaskedSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
