@@ -128,7 +128,7 @@ def test_own_lines_are_used(tiny_bert: Path, tmp_path: Path) -> None:
     edit = Edit(open_model(tiny_bert), after, ("the heart", "tachycardia is pain"))
     passed, detail = CHECKS["outputs"](edit)
     assert passed
-    assert "1 of 2 lines whose cut did not change" in detail
+    assert "1 of 2 lines whose tokenization did not change" in detail
 
 
 def test_a_vocabulary_cannot_be_certified(tiny_bert: Path, tmp_path: Path) -> None:
