@@ -303,6 +303,11 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         if not isinstance(value, list | tuple):
             raise InputError(f"{where}: expected a list, came {show_value(value)}.")
         return tuple(_value(get_args(kind)[0], item, where) for item in value)
+    if get_origin(kind) is Mapping:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: expected a table, came {show_value(value)}.")
+        item = get_args(kind)[1]
+        return {name: _value(item, one, f"{where}.{name}") for name, one in value.items()}
     if kind in (int, float, str, bool) and type(value) is not kind:
         raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
     return value

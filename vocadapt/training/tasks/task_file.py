@@ -19,13 +19,12 @@ text = "body"
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import check_settings, setting, settings_from
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.tasks.examples import EXAMPLE, SPLITS
 from vocadapt.training.tasks.folds import of_fold
@@ -73,16 +72,13 @@ def read_task(path: Path, fold: int = 0) -> Task:
     """
     path = path / TASK if check_path(path).is_dir() else path
     spec = read_task_file(path)
-    if not (1 <= fold <= spec.folds if spec.folds else fold == 0):
-        which = (
-            f"{spec.name} has folds 1 to {spec.folds}"
-            if spec.folds
-            else f"{spec.name} has no folds"
-        )
+    if spec.folds and not 1 <= fold <= spec.folds:
         raise InputError(
-            f"{which}, got {fold}.",
-            "Run each fold and give the mean." if spec.folds else "Leave the fold out.",
+            f"{spec.name} has folds 1 to {spec.folds}, got {fold}.",
+            "Run each fold and give the mean.",
         )
+    if fold and not spec.folds:
+        raise InputError(f"{spec.name} has no folds, got {fold}.", "Leave the fold out.")
     kind = TASK_KINDS[spec.kind]
     splits = {
         name: kind.read_split(path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit)
@@ -113,12 +109,12 @@ def files_of_task(path: Path) -> list[Path]:
     if check_path(path).is_dir():
         return [path]
     spec = read_task_file(path)
-    folds = range(1, spec.folds + 1) if spec.folds else range(1)
-    places = (
-        path.parent / place.replace(FOLD, str(fold))
-        for place in spec.splits.values()
-        for fold in folds
-    )
+    places = []
+    for place in spec.splits.values():
+        names = [place]
+        if spec.folds:
+            names = [place.replace(FOLD, str(fold)) for fold in range(1, spec.folds + 1)]
+        places += [path.parent / name for name in names]
     return [path, *dict.fromkeys(places)]
 
 
@@ -140,18 +136,17 @@ def task_of_files(
 
 def read_task_file(path: Path) -> TaskFile:
     """Read a task's TOML; raises InputError for other TOML, unknown keys and wrong values."""
-    spec = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
+    spec = _parse_task_file(path)
     if spec.kind not in TASK_KINDS:
         raise InputError(
             f"{path}: there is no kind of task {spec.kind!r}.",
             f"Choose one of: {', '.join(TASK_KINDS)}.",
         )
-    if not spec.splits or (odd := set(spec.splits) - set(SPLITS)):
-        which = f"there is no split {min(odd)!r}" if spec.splits else "there are no splits"
-        raise InputError(
-            f"{path}: {which}.",
-            'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.',
-        )
+    remedy = 'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.'
+    if not spec.splits:
+        raise InputError(f"{path}: there are no splits.", remedy)
+    if odd := set(spec.splits) - set(SPLITS):
+        raise InputError(f"{path}: there is no split {min(odd)!r}.", remedy)
     TASK_KINDS[spec.kind].scorer(spec.scorer)
     if bool(spec.folds) != any(FOLD in place for place in spec.splits.values()):
         raise InputError(
@@ -161,51 +156,20 @@ def read_task_file(path: Path) -> TaskFile:
     return spec
 
 
-TYPES: dict[str, Any] = {
-    "name": str,
-    "kind": str,
-    "scorer": str,
-    "positive": str,
-    "card": str,
-    "unit": str,
-    "untyped": bool,
-    "folds": int,
-}
-LISTS = ("labels", "negative")
-TABLES = ("splits", "columns", "sha256")
-
-
-def _checked(content: Mapping[str, Any], path: Path) -> TaskFile:
-    """Check that every value has its type."""
-    values: dict[str, Any] = {
-        "name": path.parent.name if path.name == TASK else path.stem,
-        "kind": "",
-        "splits": {},
-    }
-    for key, value in content.items():
-        if key in TYPES and type(value) is TYPES[key]:
-            values[key] = value
-        elif (
-            key in LISTS
-            and isinstance(value, list)
-            and all(isinstance(item, str) for item in value)
-        ):
-            values[key] = tuple(value)
-        elif (
-            key in TABLES
-            and isinstance(value, dict)
-            and all(isinstance(item, str) for item in value.values())
-        ):
-            values[key] = value
-        else:
-            known = key in (*TYPES, *LISTS, *TABLES)
-            what = f"{key} is {value!r:.40}" if known else f"there is no setting {key!r}"
-            raise InputError(
-                f"{path}: {what}.", f"A task has: {', '.join((*TYPES, *LISTS, *TABLES))}."
-            )
-    if odd := set(values.get("columns", ())) - set(ROLES):
+def _parse_task_file(path: Path) -> TaskFile:
+    """Parse a task's TOML; raises InputError for unknown keys, roles of columns, and wrong types."""
+    content = read_toml(path, "A task has kind = …, and its files under [splits].")
+    name = path.parent.name if path.name == TASK else path.stem
+    try:
+        spec = settings_from(
+            TaskFile, {"name": name, "kind": "", "splits": {}, **content}, str(path)
+        )
+    except InputError as error:
+        keys = ", ".join(one.name for one in fields(TaskFile))
+        raise InputError(error.problem, error.remedy or f"A task has: {keys}.") from None
+    if odd := set(spec.columns) - set(ROLES):
         raise InputError(
             f"{path}: there is no column role {min(odd)!r}.",
             f"[columns] may contain: {', '.join(ROLES)}.",
         )
-    return TaskFile(**values)
+    return spec
