@@ -26,7 +26,7 @@ with st.container():
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
     if spaces:
-        made = sources.maps_of(workspace, spaces)
+        made = sources.list_projections(workspace, spaces)
         view = controls.pick_view(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = controls.pick_tokens(view)
@@ -50,10 +50,10 @@ if not spaces:
     st.stop()
 
 with making, mistakes.shown():
-    form.draw_form(workspace, spaces, choice, len(sources.at_once(spaces, choice).words))
+    form.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
 with mistakes.shown():
     if view:
         pickers.stale_note(view, workspace)
     projection_view.explore(
-        workspace, sources.kept(spaces, view) if view else sources.at_once(spaces, choice)
+        workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
     )

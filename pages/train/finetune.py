@@ -27,7 +27,7 @@ with st.container():
     live.running(workspace)
 runs = run_cache.runs_in(workspace)
 if runs:
-    result.last(workspace, runs)
+    result.newest_result(workspace, runs)
 
 st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
 if not workspace.artifacts("tasks"):
@@ -42,10 +42,10 @@ wanted = None
 with mistakes.shown():
     wanted = view.form(workspace)
     if wanted:
-        view.about_task(wanted)
+        view.describe_task(wanted)
         view.cost(workspace, wanted, runs)
         view.start(workspace, wanted)
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
-    task_intake.bring(workspace)
+    task_intake.task_forms(workspace)
 if wanted:
     result.command(workspace, wanted)

@@ -19,7 +19,7 @@ glossary.offer_terms(
     "added token", "chance", "embedding", "held-out", "initializer", "leaderboard", "P@k"
 )
 
-targets = view.targets(workspace)
+targets = view.list_targets(workspace)
 with st.container(horizontal=True):
     shown = pickers.pick_open(
         workspace,
@@ -48,7 +48,7 @@ if not shown:
     st.stop()
 if target:
     pickers.stale_note(target, workspace)
-transfer = view.transfer(workspace, name, target or str(shown))
+transfer = view.prepare_transfer(workspace, name, target or str(shown))
 if transfer is None:
     st.stop()
 view.headline(transfer.materials)

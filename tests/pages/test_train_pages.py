@@ -27,7 +27,7 @@ from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.ui.components.pickers import runs_to_pick
-from vocadapt.ui.finetune.view import seeds_of
+from vocadapt.ui.finetune.view import parse_seeds
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -250,14 +250,14 @@ def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
 )
 def test_what_is_no_seed_is_a_message(typed):
     with pytest.raises(InputError):
-        seeds_of(typed)
+        parse_seeds(typed)
 
 
 def test_seeds():
     assert (
-        seeds_of("1 2,3") == (1, 2, 3)
-        and seeds_of("1-3 2") == (1, 2, 3)
-        and seeds_of("142") == (142,)
+        parse_seeds("1 2,3") == (1, 2, 3)
+        and parse_seeds("1-3 2") == (1, 2, 3)
+        and parse_seeds("142") == (142,)
     )
 
 

@@ -32,7 +32,7 @@ MAX_NAME_LENGTH = 80  # characters of an upload's name
 def files_from(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
-    """Ask for files, by upload or by path; return their paths, empty until there are any."""
+    """Show the inputs for files, by upload or by path; return their paths, empty if there are none."""
     upload, path = st.tabs(["Upload", "A path on this machine"])
     with upload:
         turn = st.session_state.setdefault(f"{key}_turn", 0)
@@ -43,13 +43,11 @@ def files_from(
             key=f"{key}_{turn}",
             label_visibility="collapsed",
         )
-        uploads = given if isinstance(given, list) else [given] if given else []
+        uploads = given if isinstance(given, list) else list(filter(None, [given]))
         if uploads:
             with mistakes.shown():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
-                st.session_state[f"{key}_turn"] = (
-                    turn + 1
-                )  # a new widget frees the upload in memory
+                st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
                 st.rerun()
         kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in kept:
@@ -65,7 +63,9 @@ def files_from(
                 " an upload."
             ),
         ).strip()
-    return [resolve_allowed_path(typed)] if typed else kept
+    if typed:
+        return [resolve_allowed_path(typed)]
+    return kept
 
 
 def save_uploads(
@@ -73,7 +73,7 @@ def save_uploads(
 ) -> list[Path]:
     """Save uploads in a folder of the workspace under safe, free names.
 
-    Uploads that were never taken in make room first.
+    Uploads that were never imported are removed first.
     """
     folder, saved = workspace.root / place, []
     with convert_write_errors(folder):
@@ -108,14 +108,13 @@ def safe_name(name: str) -> str:
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
     found = ENDINGS.search(cleaned)
     ending = found[0].lower() if found else ""
-    stem = (
-        cleaned[: len(cleaned) - len(ending)]
-        .strip(".-_")[: MAX_NAME_LENGTH - len(ending)]
-        .rstrip(".-")
-    )
+    stem = cleaned[: len(cleaned) - len(ending)].strip(".-_")
+    stem = stem[: MAX_NAME_LENGTH - len(ending)].rstrip(".-")
     if not stem:
         return f"upload{ending or '.txt'}"
-    return f"upload-{stem}{ending}" if RESERVED.fullmatch(stem + ending) else stem + ending
+    if RESERVED.fullmatch(stem + ending):
+        return f"upload-{stem}{ending}"
+    return stem + ending
 
 
 def free_file(folder: Path, name: str) -> Path:
@@ -131,4 +130,6 @@ def hand_over(key: str) -> None:
 
 def stem(files: Sequence[Path]) -> str:
     """Return a name for an artifact made from these files."""
-    return re.split(r"\.", files[0].name)[0] if files else "text"
+    if not files:
+        return "text"
+    return files[0].name.split(".")[0]

@@ -19,9 +19,9 @@ from vocadapt.ui.frame import cache, mistakes
 SETTINGS = ContextSettings(limit=12)
 MAX_SAVED, WIDEST = 10_000, 200
 MAX_SHOWN_LENGTH = 60
-SPEED = 25e6  # bytes of text a second (two cores, 2.5 GHz)
-PACKED, UNPACKED = (".gz", ".parquet"), 3  # times the size on disk
-AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds
+SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
+PACKED, UNPACKED = (".gz", ".parquet"), 3  # compressed files: times the size on disk
+AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds of a search: without a click, at most
 COLUMNS = ("file", "line", "left", "match", "right")
 
 
@@ -29,21 +29,16 @@ def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | 
     """Draw the lines of a word in the training text of word vectors, if it is available and
     unchanged.
     """
-    text = cache.text_of(vectors, workspace) if model else None
+    text = None
+    if model:
+        text = cache.text_of(vectors, workspace)
     if text is None or model is None:
         draw_note("No lines to show: the training text of these vectors is unknown or has changed.")
         return
     manifest = vectors.manifest
-    paths = [
-        workspace.root / path for path in manifest.inputs["text"].paths
-    ]  # an absolute path stays itself
-    in_context(
-        word,
-        text,
-        model,
-        workspace,
-        build_context_command(word, paths, manifest.settings["corpus"], model),
-    )
+    paths = [workspace.root / path for path in manifest.inputs["text"].paths]
+    command = build_context_command(word, paths, manifest.settings["corpus"], model)
+    in_context(word, text, model, workspace, command)
 
 
 def in_context(
@@ -56,10 +51,10 @@ def in_context(
 ) -> None:
     """Draw the lines of a word or wordpiece, such as ##chy, with their number and a download.
 
-    A text that takes more than a few seconds waits for a click; for one of more than two minutes
-    the command line is shown: `command`, where the text was not named by its files.
+    A search of more than AT_ONCE seconds starts on a click; for one of more than IN_THE_PAGE seconds
+    a command line is shown instead (command: if the files of the text are not enough for it).
     """
-    seconds, asked = estimate_seconds(text), (word, model, text)
+    seconds, requested = estimate_seconds(text), (word, model, text)
     if seconds > IN_THE_PAGE:
         st.markdown(
             f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
@@ -69,14 +64,14 @@ def in_context(
             command or build_context_command(word, text.files, asdict(text.settings), model)
         )
         return
-    if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:
+    if seconds > AT_ONCE and st.session_state.get(f"{key}_requested") != requested:
         if not st.button(
             f"Show lines: about {format_estimate(seconds)}",
             key=f"{key}_show",
             icon=":material/manage_search:",
         ):
             return
-        st.session_state[f"{key}_asked"] = asked
+        st.session_state[f"{key}_requested"] = requested
     try:
         found = cache.context_of(text, word, model, SETTINGS, workspace.root)
     except InputError as error:
@@ -97,10 +92,11 @@ def in_context(
 
 def estimate_seconds(text: Corpus) -> float:
     """Estimate the seconds of one search through a text from its size on disk."""
-    return (
-        sum(path.stat().st_size * (UNPACKED if path.suffix in PACKED else 1) for path in text.files)
-        / SPEED
-    )
+    size = 0
+    for path in text.files:
+        factor = UNPACKED if path.suffix in PACKED else 1
+        size += factor * path.stat().st_size
+    return size / SPEED
 
 
 def table(found: Context, settings: ContextSettings) -> str:

@@ -1,6 +1,4 @@
-"""The one place that writes HTML: tokens, the cut of a text, neighbor cards. Everything shown is
-escaped first.
-"""
+"""The only module that writes HTML: tokens, tokenizations, neighbor cards. All text is escaped."""
 
 import html
 import re
@@ -46,7 +44,7 @@ class Card:
     shared: Collection[str] = field(default_factory=frozenset)
     empty: str = ""
     distances: bool = False
-    told: bool = False  # its note is a sentence of its own: shown whole, on several lines
+    note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
     counts: bool = False  # scores are whole numbers
 
 
@@ -62,9 +60,7 @@ def neighbor_cards(cards: Sequence[Card]) -> None:
 
 @dataclass(frozen=True)
 class Scores:
-    """One line of a table of scores: what was judged, a value for each column, and whether it is
-    the one in use.
-    """
+    """One row of a table of scores: its name, a value for each column, and whether it is selected."""
 
     name: str
     values: Sequence[float]
@@ -88,12 +84,12 @@ def score_table(
     _write_scale(scale.note if barred and lines else "")
 
 
-MAX_UPRIGHT_COLUMNS = 5  # columns of a heat-map whose names stand upright
+MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
 
 
 @dataclass(frozen=True)
 class Heat:
-    """A cell of a heat-map: its value from -1 to 1 (None: there is none), and a note under it."""
+    """A cell of a heat map: its value from -1 to 1 (None if missing), and a note below it."""
 
     value: float | None
     note: str = ""
@@ -102,8 +98,8 @@ class Heat:
 def heat_map(
     columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
 ) -> None:
-    """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows:
-    name, note, cells.
+    """Draw a table of cosines with their numbers, blue above 0 and orange below; rows: name, note,
+    cells.
     """
     head = "".join(
         f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
@@ -127,8 +123,8 @@ def token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> No
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a concordance: what stands left of the word, the word as written, what stands
-    right, where that is.
+    """One line of a concordance: the text left of the word, the word, the text right of it, its
+    place.
     """
 
     left: str
@@ -138,9 +134,7 @@ class Line:
 
 
 def concordance(lines: Sequence[Line]) -> None:
-    """Draw lines of text under each other, aligned on their words; each part keeps its own
-    direction of writing.
-    """
+    """Draw lines of text aligned on their words; each part keeps its own writing direction."""
     widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
     body = "".join(_concordance_line(line, widest) for line in lines)
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
@@ -148,8 +142,8 @@ def concordance(lines: Sequence[Line]) -> None:
 
 @dataclass(frozen=True)
 class Chip:
-    """One token of a cut text: its hover text, whether it goes on the word before it, and its kind
-    ("", "new" or "unknown"). `mark`: its beginning, if that only tells where in a word it is.
+    """One token of a text: its tooltip, whether it continues a word, and its kind ("", "new" or
+    "unknown"). `mark`: its beginning, if that only tells where in a word it is.
     """
 
     text: str
@@ -161,7 +155,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class TokenizationLine:
-    """How one model cuts a text: its name, a note, the tokens in order."""
+    """The tokenization of a text: name of the model or tokenization, a note, the tokens in order."""
 
     name: str
     note: str
@@ -169,8 +163,8 @@ class TokenizationLine:
 
 
 def tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
-    """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green,
-    unknown ones violet.
+    """Draw tokenizations of one text; the tokens of a word are joined, new ones green, unknown ones
+    violet.
     """
     _write(
         f'<div class="va-cuts" data-testid="cuts">{"".join(map(_tokenization_line, lines))}</div>'
@@ -185,8 +179,8 @@ def outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> N
 
 
 def entry_card(view: EntryCard, note: str = "") -> None:
-    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows
-    are made of, the note on it.
+    """Draw an entry of an error ledger: gold, both predictions, the tokens before and after, the
+    provenance of new embeddings, and its note.
     """
     _write(
         error_html.STYLE + f'<div data-testid="entry">{error_html.render_card(view, note)}</div>'
@@ -194,18 +188,16 @@ def entry_card(view: EntryCard, note: str = "") -> None:
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
-    """Draw a table of texts, one of its rows chosen; all columns but the first stand to the
-    right.
-    """
+    """Draw a table of texts, one row selected; all columns but the first are right-aligned."""
     _write(error_html.STYLE + error_html.render_table(header, rows, chosen))
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A text with what a model marks in it: its name, a note, and (from, to, label) in characters,
-    in order and apart.
+    """A text with marked parts: name, note, and (start, end, label) in characters, in order and not
+    overlapping.
 
-    `counts`: it is the one that counts, and is set off.
+    counts: it is the main one, and is highlighted.
     """
 
     name: str
@@ -216,7 +208,7 @@ class Marked:
 
 
 def marked_texts(lines: Sequence[Marked]) -> None:
-    """Draw texts under each other, what is marked in them underlined, with its label after it."""
+    """Draw texts with marked parts underlined, each followed by its label."""
     _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
 
 
@@ -244,9 +236,7 @@ def strip(shown: Strip | None) -> None:
 
 
 def token(text: str, style: str = "") -> str:
-    """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the
-    title.
-    """
+    """Return the HTML of a token: literal, monospaced, shortened by the browser, in full as its title."""
     shown = html.escape(escape_invisible(text))
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
@@ -298,10 +288,9 @@ def _marked(line: Marked) -> str:
 
 
 def _flowing(text: str) -> str:
-    """HTML of running text: line breaks are blanks, what has no shape is shown."""
-    return html.escape(
-        escape_invisible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
-    )
+    """Return the HTML of running text: line breaks become spaces, invisible characters are shown."""
+    one_line = text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
+    return html.escape(escape_invisible(one_line))
 
 
 def _chip(chip: Chip) -> str:
@@ -318,8 +307,10 @@ def _chip(chip: Chip) -> str:
 def _card(card: Card, scale: BarScale) -> str:
     rows = "".join(_row(text, score, card, scale) for text, score in card.rows)
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
-    style, said = "va-note va-told" if card.told else "va-note", html.escape(card.note)
-    note = f'<div class="{style}" title="{said}">{said}</div>'
+    style, text = "va-note", html.escape(card.note)
+    if card.note_is_long:
+        style += " va-told"
+    note = f'<div class="{style}" title="{text}">{text}</div>'
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 
@@ -366,8 +357,8 @@ def _shown_score(score: float, card: Card) -> str:
 
 
 def _concordance_line(line: Line, widest: str) -> str:
-    """One line; the widest word stands in each, unseen, so that all middle columns are equally
-    wide.
+    """Return the HTML of a line; it contains the widest word invisibly, so that all middle columns
+    have the same width.
     """
     left, match, right, place = (
         html.escape(escape_invisible(part))
@@ -385,19 +376,17 @@ def _concordance_line(line: Line, widest: str) -> str:
 
 
 def _heat(cell: Heat) -> str:
-    """One cell; its color is mixed into the page's, so that the text keeps its contrast."""
+    """Return the HTML of a cell; its color is mixed with the page's, so that the text has contrast."""
     style = ""
     if cell.value is not None:
-        share, color = (
-            60 * min(abs(cell.value), 1.0),
-            FILL["source" if cell.value >= 0 else "domain"],
-        )
-        style = f' style="background:color-mix(in srgb,{color} {share:.0f}%,transparent)"'
+        color = FILL["source"] if cell.value >= 0 else FILL["domain"]
+        percent = 60 * min(abs(cell.value), 1.0)
+        style = f' style="background:color-mix(in srgb,{color} {percent:.0f}%,transparent)"'
     return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
 
 
 def _bar(width: float, kind: str) -> str:
-    """A bar of `width` percent in the color of a kind."""
+    """Return the HTML of a bar, `width` percent wide, in the color of a kind."""
     return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
 
 
@@ -406,8 +395,13 @@ def _score_line(
 ) -> str:
     cells = [f"<td>{html.escape(line.name)}</td>"]
     for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
-        mark = "va-best" if value == order[0] else "va-second" if value in order[1:2] else ""
-        bar = _bar(scale.width(value), "source") if column in barred else ""
+        mark, bar = "", ""
+        if value == order[0]:
+            mark = "va-best"
+        elif value in order[1:2]:
+            mark = "va-second"
+        if column in barred:
+            bar = _bar(scale.width(value), "source")
         cells.append(
             f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
         )

@@ -13,21 +13,19 @@ from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.jobs import panel
 
 STEP = "finetune"
-STEADY = 4  # points of a curve between two drawings, so that it does not flicker
+REDRAW = 4  # points of a curve between two drawings, so that it does not flicker
 
 
 def running(workspace: Workspace) -> None:
-    """Draw the living jobs of this step, and the newest of those that have ended where it is
-    unfinished, with its way on.
-    """
-    panel.running(workspace, STEP, "finetune_live", _told)
+    """Draw the running jobs of this step, and the newest ended one if it can be resumed."""
+    panel.running(workspace, STEP, "finetune_live", _draw_job)
 
 
-def _told(job: Job, status: Status) -> None:
-    """The job that runs: what it is, how far, its curves."""
-    left = status.seconds_left
-    all_left = "" if left is None else f", about **{duration(left)}** left in all"
-    line = f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}{all_left}"
+def _draw_job(job: Job, status: Status) -> None:
+    """Draw a running job: its progress and its curves."""
+    line = f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}"
+    if status.seconds_left is not None:
+        line += f", about **{duration(status.seconds_left)}** left in total"
     panel.draw_running_job(job, status, line)
     seeds = read_live_runs(job.folder / CHECKPOINT)
     settings = job.spec.settings
@@ -35,14 +33,15 @@ def _told(job: Job, status: Status) -> None:
         return
     now = list(seeds)[-1]
     live = seeds[now]
-    done = live.curve[-1][0] / live.epoch if live.curve and live.epoch else 0.0
-    best = "no dev score yet"
+    done, best = 0.0, "no dev score yet"
+    if live.curve and live.epoch:
+        done = live.curve[-1][0] / live.epoch
     if live.dev:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
     st.markdown(f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
     loss, dev = st.columns(2, gap="large")
     curves = {
-        name: one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for name, one in seeds.items()
+        name: one.curve[: max(2, len(one.curve) // REDRAW * REDRAW)] for name, one in seeds.items()
     }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:

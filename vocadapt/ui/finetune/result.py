@@ -18,19 +18,22 @@ from vocadapt.ui.finetune.view import Wanted
 from vocadapt.ui.frame.address import here
 
 RESULTS = "pages/train/results.py"
-FINDINGS = 4  # of what is to be known of the newest runs, told at once
+FINDINGS = 4  # findings of the newest runs shown directly
 
 
-def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
-    """The newest runs: their scores under each tokenization, their learning curves, the way to Results."""
+def newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """Draw the newest runs: scores under each tokenization, learning curves, and a link to Results."""
     newest = runs[0]
     if newest.artifact:
         pickers.stale_note(newest.artifact, workspace)
-    n, folds = len(newest.seeds), f" × {newest.folds} folds" if newest.folds > 1 else ""
+    n = len(newest.seeds)
+    runs_of_model = f"{n} seed{'s' * (n > 1)}"
+    if newest.folds > 1:
+        runs_of_model += f" × {newest.folds} folds"
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     words.markdown(
         f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
-        f" {newest.tokenization} · {n} seed{'s' * (n > 1)}{folds} ·"
+        f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )
     address = {"results_task": newest.task, **here()}
@@ -40,9 +43,10 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _scores(newest)
-        findings = list(
-            dict.fromkeys(said for run in newest.runs for said in run.record.get("findings", ()))
-        )
+        findings: list[str] = []
+        for run in newest.runs:
+            findings += run.record.get("findings", ())
+        findings = list(dict.fromkeys(findings))
         for finding in findings[:FINDINGS]:
             draw_note(plain(finding))
         if len(findings) > FINDINGS:
@@ -50,46 +54,39 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
-        shown = (
-            results.plot_dev_scores(scores, format_metric_name(newest.metric))
-            if scores
-            else results.plot_losses(curves)
-        )
-        if scores or curves:
-            draw_figure(shown, "last_curve")
+        if scores:
+            figure = results.plot_dev_scores(scores, format_metric_name(newest.metric))
+            draw_figure(figure, "last_curve")
+        elif curves:
+            draw_figure(results.plot_losses(curves), "last_curve")
     if newest.artifact:
         export.details(newest.artifact)
 
 
 def _scores(newest: RunSet) -> None:
-    """The headline under each tokenization, mean ± sd, n and the score's name beside it."""
+    """Draw the headline metric under each tokenization: mean ± sd, n, and the name of the score."""
     if not newest.tokenizations:
-        st.markdown("The test split holds no labels: predicted, not scored.")
+        st.markdown("The test split has no labels: predicted, not scored.")
         return
-    for column, tokenization in zip(
-        st.columns(len(newest.tokenizations)), newest.tokenizations, strict=True
-    ):
-        summary = newest.summary(tokenization)
-        sd = (
-            "one seed: no sd"
-            if summary.sd is None
-            else f"± {score(summary.sd)}, n = {len(summary.values)}"
-        )
-        draw_metric(
-            column, f"{format_metric_name(newest.metric)} · {tokenization}", score(summary.mean), sd
-        )
+    metric = format_metric_name(newest.metric)
+    columns = st.columns(len(newest.tokenizations))
+    for column, tokenization in zip(columns, newest.tokenizations, strict=True):
+        summary, sd = newest.summary(tokenization), "one seed: no sd"
+        if summary.sd is not None:
+            sd = f"± {score(summary.sd)}, n = {len(summary.values)}"
+        draw_metric(column, f"{metric} · {tokenization}", score(summary.mean), sd)
     units = newest.scores[newest.main_tokenization]["units"]
     defined = str(newest.scores[newest.main_tokenization].get("definition", newest.scorer.about))
     draw_note(f"{newest.scorer.name}: {plain(defined)}; {count(units)} test units.")
     if any(newest.collapsed):
         st.warning(
             f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: their"
-            " predictions stayed at the majority baseline."
+            " predictions remained at the majority baseline."
         )
 
 
 def command(workspace: Workspace, wanted: Wanted) -> None:
-    """The form as command lines, one for each model."""
+    """Draw the command lines of the form, one per model."""
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         for label, model in wanted.models.items():
             name = workspace.free_name(

@@ -15,11 +15,11 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import address, mistakes
 
-TASK = "finetune_task"  # the picker's key, and its name in the address
+TASK = "finetune_task"  # key of the picker, and query parameter
 
 
-def bring(workspace: Workspace) -> None:
-    """The two ways, each ending in a task of the workspace that is then chosen."""
+def task_forms(workspace: Workspace) -> None:
+    """Draw the forms that download a benchmark or import files; the new task is then selected."""
     card, files = st.tabs(["Download a benchmark", "Own files"])
     with card, mistakes.shown():
         _download(workspace)
@@ -38,9 +38,10 @@ def _download(workspace: Workspace) -> None:
     chosen = every[name]
     st.markdown(_about(chosen))
     if not chosen.free:
-        draw_note(
-            f"{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}."
-        )
+        access = plain(ACCESS[chosen.access])
+        if chosen.where:
+            access += f": {plain(chosen.where)}"
+        draw_note(f"{access}.")
         return
     target = pickers.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")
     if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
@@ -57,9 +58,11 @@ def _about(card: Card) -> str:
     sizes = ", ".join(
         f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
     )
-    said = [card.about, f"sizes: {sizes}" if sizes else "", f"score: {card.metric or card.scorer}"]
-    license = f"license: {card.license or UNKNOWN}"
-    return f":small[{' · '.join(plain(part) for part in (*said, license) if part)}]"
+    parts = [card.about]
+    if sizes:
+        parts.append(f"sizes: {sizes}")
+    parts += [f"score: {card.metric or card.scorer}", f"license: {card.license or UNKNOWN}"]
+    return f":small[{' · '.join(map(plain, parts))}]"
 
 
 def _own(workspace: Workspace) -> None:
@@ -68,17 +71,17 @@ def _own(workspace: Workspace) -> None:
     files: dict[str, Path] = {}
     for split, column in zip(SPLITS, st.columns(3), strict=True):
         with column:
-            st.markdown(f"**{split}**" + ("" if split == "train" else " :small[:gray[optional]]"))
-            if found := intake.files_from(
-                workspace, f"task_{split}", intake.TASK_TYPES, several=False
-            ):
+            label = f"**{split}**"
+            if split != "train":
+                label += " :small[:gray[optional]]"
+            st.markdown(label)
+            found = intake.files_from(workspace, f"task_{split}", intake.TASK_TYPES, several=False)
+            if found:
                 files[split] = found[0]
-    name = pickers.name_for(
-        workspace,
-        "tasks",
-        intake.stem([files["train"]]) if "train" in files else "task",
-        "own_name",
-    )
+    wish = "task"
+    if "train" in files:
+        wish = intake.stem([files["train"]])
+    name = pickers.name_for(workspace, "tasks", wish, "own_name")
     if st.button(
         "Import",
         type="primary",
@@ -96,6 +99,6 @@ def _own(workspace: Workspace) -> None:
 
 
 def _choose(name: str) -> None:
-    """Choose the task that has come in, and draw the page again."""
+    """Select a new task, and rerun the page."""
     address.show_next(TASK, name)
     st.rerun()

@@ -41,7 +41,7 @@ from vocadapt.ui.frame import address, cache, mistakes, run_cache
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 
-MODELS = "finetune_models"  # the picker's key, and its name in the address
+MODELS = "finetune_models"  # key of the picker, and query parameter
 USUAL = "usual"
 HELP = {
     "models": (
@@ -82,8 +82,8 @@ NUMBERS = re.compile(r"\d{1,9}")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A fine-tuning as the form has it: models by the names they are shown under, the task's place,
-    the step.
+    """A fine-tuning as set up in the form: models (label → folder or hub name), the path of the
+    task, the task, the step.
     """
 
     models: dict[str, str]
@@ -93,19 +93,18 @@ class Wanted:
 
     @property
     def runs(self) -> int:
-        """How many times each model is trained: seeds, times the folds where all of them are
-        wanted.
-        """
-        folds = read_task_file(_toml(self.place)).folds if self.step.fold == ALL_FOLDS else 1
-        return len(self.step.seeds) * folds
+        """Number of trainings per model: seeds, times the folds if all of them are selected."""
+        if self.step.fold != ALL_FOLDS:
+            return len(self.step.seeds)
+        return len(self.step.seeds) * read_task_file(_toml(self.place)).folds
 
     def spec(self, model: str) -> Spec:
-        """The step of one of the models."""
+        """The step and inputs for one of the models."""
         return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
 
 
 def form(workspace: Workspace) -> Wanted | None:
-    """The widgets; None as long as there is no task."""
+    """Draw the form; return None as long as no task or no model is selected."""
     chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
     with chosen:
         models = choose_models(workspace)
@@ -139,24 +138,24 @@ def form(workspace: Workspace) -> Wanted | None:
             help=HELP["limit"],
             width=150,
         )
-        fold = _fold(place)
+        fold = _choose_fold(place)
         with st.popover("More settings", icon=":material/tune:"):
             settings = all_settings(preset, place is not None and _has_word_rule(place))
-    st.markdown(
-        f":small[{FINETUNING_PRESETS[preset].about[0].upper()}{FINETUNING_PRESETS[preset].about[1:]}.]"
-    )
+    about = FINETUNING_PRESETS[preset].about
+    st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
     with seeds:
         usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
     if place is None or not models:
         return None
     tokenization = "" if picked == USUAL else str(picked)
-    step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=int(limit))
-    return Wanted(models, place, run_cache.task_of(place, max(fold, 1) if fold else 0), step)
+    step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=int(limit))
+    first_fold = 1 if fold == ALL_FOLDS else fold
+    return Wanted(models, place, run_cache.task_of(place, first_fold), step)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
-    """Ask which models. Name shown → folder or hub name."""
+    """Show the picker of models; return label → folder or hub name."""
     offered = pickers.models_to_train(workspace)
     return pickers.pick_several(
         workspace,
@@ -169,18 +168,17 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
 
 
 def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
-    """The model of the newest run where it is offered, else the first one."""
-    newest = next((one.model for one in run_cache.runs_in(workspace)), "")
-    same = (
-        label
-        for label, name in offered.items()
-        if newest and newest in (label, name, Path(name).name)
-    )
-    return next(same, next(iter(offered)))
+    """Return the model of the newest run if it is offered, else the first one."""
+    runs = run_cache.runs_in(workspace)
+    if runs:
+        for label, name in offered.items():
+            if runs[0].model in (label, name, Path(name).name):
+                return label
+    return next(iter(offered))
 
 
 def choose_task(workspace: Workspace) -> Path | None:
-    """Ask for the task; one that has just come in is chosen. None where there is none yet."""
+    """Show the picker of tasks; return the path of the selected one, None if there is none."""
     names = [artifact.name for artifact in workspace.artifacts("tasks")]
     address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
     typed = st.selectbox(
@@ -194,19 +192,25 @@ def choose_task(workspace: Workspace) -> Path | None:
         placeholder="Add one below, or type a .toml",
     )
     address.write(TASK, [str(typed or "")], names.__contains__)
-    return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
+    if not typed:
+        return None
+    return find_task(os.path.expanduser(str(typed)), workspace)
 
 
-def _fold(place: Path | None) -> int:
-    """Which fold of a k-fold task, or all of them; 0 for every other task."""
-    said = read_task_file(_toml(place)) if place else None
-    if not said or not said.folds:
+def _choose_fold(place: Path | None) -> int:
+    """Show the picker of the fold of a k-fold task; return it, or ALL_FOLDS; 0 for other tasks."""
+    if place is None:
         return 0
-    folds = ["all", *map(str, range(1, said.folds + 1))]
+    n_folds = read_task_file(_toml(place)).folds
+    if not n_folds:
+        return 0
+    folds = ["all", *map(str, range(1, n_folds + 1))]
     chosen = st.selectbox(
-        f"Fold, of {said.folds}", folds, key="finetune_fold", bind="query-params", width=130
+        f"Fold, of {n_folds}", folds, key="finetune_fold", bind="query-params", width=130
     )
-    return ALL_FOLDS if chosen in ("all", None) else int(chosen)
+    if chosen in ("all", None):
+        return ALL_FOLDS
+    return int(chosen)
 
 
 def _toml(place: Path) -> Path:
@@ -239,7 +243,7 @@ def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
         "Trained layers",
         frozen,
         frozen.index(usual.freeze),
-        format_func=_freezing,
+        format_func=_describe_freezing,
         key=f"freeze_{preset}",
     )
     schedule = pick_schedule(usual, preset)
@@ -273,49 +277,45 @@ def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     )
 
 
-def _freezing(name: str) -> str:
-    return (
-        f"{name}: {FREEZE[name]}"
-        if name in FREEZE
-        else f"{name}: {FREEZE['top-K'].replace('the K', f'the {name[4:]}')}"
-    )
+def _describe_freezing(name: str) -> str:
+    about = FREEZE.get(name) or FREEZE["top-K"].replace("the K", f"the {name[4:]}")
+    return f"{name}: {about}"
 
 
-def seeds_of(typed: str) -> tuple[int, ...]:
-    """The seeds that were typed: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for
-    more than 50.
-    """
+def parse_seeds(typed: str) -> tuple[int, ...]:
+    """Parse seeds: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
     seeds: list[int] = []
     for part in typed.replace(",", " ").split():
         ends = part.split("-")
         if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
-            raise InputError(f"{part[:40]!r} is no seed.", "Type whole numbers: 1 2 3, or 1-8.")
+            raise InputError(f"{part[:40]!r} is not a seed.", "Type whole numbers: 1 2 3, or 1-8.")
         first, last = int(ends[0]), int(ends[-1])
         if not 0 <= last - first < 50:
-            raise InputError(f"{part[:40]!r} is no range of at most 50 seeds.", "Such as 1-8.")
+            raise InputError(
+                f"{part[:40]!r} is not a range of at most 50 seeds.", "For example: 1-8."
+            )
         seeds += range(first, last + 1)
     found = tuple(dict.fromkeys(seeds))
     if not 1 <= len(found) <= 50:
-        raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "Such as 1 2 3.")
+        raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "For example: 1 2 3.")
     return found
 
 
-def about_task(wanted: Wanted) -> None:
-    """The task in a line: sizes, labels, score; what to know of it folded away."""
+def describe_task(wanted: Wanted) -> None:
+    """Draw a line about the task (sizes, labels, score) and its findings."""
     task = wanted.task
     sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
     labels = ", ".join(plain(label) for label in task.labels[:6] if label)
-    labels += f" and {len(task.labels) - 6} more" if len(task.labels) > 6 else ""
-    st.markdown(
-        f"{plain(task.name)} · {task.kind} · {sizes}{f' · {labels}' if labels else ''} · scored by"
-        f" {task.scorer.name}"
-    )
+    if len(task.labels) > 6:
+        labels += f" and {len(task.labels) - 6} more"
+    parts = (plain(task.name), str(task.kind), sizes, labels, f"scored by {task.scorer.name}")
+    st.markdown(" · ".join(filter(None, parts)))
     for finding in task.findings:
         draw_note(plain(finding))
 
 
-def unreached(wanted: Wanted) -> dict[str, str]:
-    """The models that are not on this machine, and why."""
+def find_missing(wanted: Wanted) -> dict[str, str]:
+    """Return the models that are not on this machine, with the reason."""
     found = {}
     for label, model in wanted.models.items():
         try:
@@ -326,7 +326,7 @@ def unreached(wanted: Wanted) -> dict[str, str]:
 
 
 def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
-    """About how long each model will take, and from what that is known."""
+    """Draw the estimated duration for each model, and the basis of the estimate."""
     total, begin = 0.0, start_up(workspace, "finetune")
     step, n = wanted.step, wanted.runs
     for label, model in wanted.models.items():
@@ -334,16 +334,20 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
             pace, source = pace_of(label, model, wanted, runs)
         except InputError as error:
             problem = mistakes.named(error.problem)
-            st.markdown(plain(problem if label in problem else f"{label}: {problem}"))
+            if label not in problem:
+                problem = f"{label}: {problem}"
+            st.markdown(plain(problem))
             continue
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
+        per_epoch = examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit)
         total += begin + found.seconds
+        speed = fraction(pace) if pace < 1 else f"{pace:.0f}"
         st.markdown(
             f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)}"
             f" :small[:gray[{count(found.examples)} examples"
-            f" ({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))}"
+            f" ({count(per_epoch)}"
             f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
-            f" {fraction(pace) if pace < 1 else f'{pace:.0f}'} per second, {source};"
+            f" {speed} per second, {source};"
             f" {duration(begin)} to start]]"
         )
     if len(wanted.models) > 1:
@@ -351,33 +355,28 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
-    """Examples a second: measured in the newest run of this model on this kind of task, else
-    modeled from its shape.
+    """Return examples per second and their source: measured in the newest run of this model on this
+    task, or else on this kind of task; else estimated from its size.
     """
-    known = [
-        one
-        for one in runs
-        if one.model in (label, model, Path(model).name) and one.kind == wanted.task.kind
-    ]
-    same = [one for one in known if one.task == wanted.task.name] or known
-    for one in same:
+    names = (label, model, Path(model).name)
+    same_kind = [one for one in runs if one.model in names and one.kind == wanted.task.kind]
+    same_task = [one for one in same_kind if one.task == wanted.task.name]
+    for one in same_task or same_kind:
         if one.examples_per_second:
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
-    return (
-        estimate_finetuning_pace(wanted.task, wanted.step.finetune, config),
-        "modeled from its layers and width on two cores",
-    )
+    pace = estimate_finetuning_pace(wanted.task, wanted.step.finetune, config)
+    return pace, "estimated from its layers and width on two cores"
 
 
 def start(workspace: Workspace, wanted: Wanted) -> None:
-    """The button: one job for each model, queued in their order."""
+    """Draw the button that starts one job per model, queued in order."""
     n = len(wanted.models)
     wishes = {
         label: f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
         for label in wanted.models
     }
-    missing = unreached(wanted)
+    missing = find_missing(wanted)
     if missing:
         names = ", ".join(map(plain, missing))
         st.markdown(
@@ -392,7 +391,8 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             key="start_finetune",
             disabled=bool(missing),
         )
-        if queued := panel.queue_line(workspace):
+        queued = panel.queue_line(workspace)
+        if queued:
             st.markdown(f":gray[{queued}]")
     if pressed:
         for label, model in wanted.models.items():

@@ -1,10 +1,9 @@
-"""The leaderboard of initializers on a page: the last comparison of a transfer, and the form that
-starts another.
-"""
+"""Leaderboard of the page Initializers: the comparison of a transfer, and the form that starts one."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -29,7 +28,7 @@ from vocadapt.ui.initializers.view import Transfer
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
-MEANS = ("centered cosine", "P@1", "MRR", "length ratio", "masked loss")
+MEANS = ("centered cosine", "P@1", "MRR", "norm ratio", "masked loss")
 NO_TEXT = "none"
 HELP = {
     "centered cosine": (
@@ -41,7 +40,7 @@ HELP = {
     ),
     "MRR": "Mean reciprocal rank of the true embedding. 1: always first.",
     "median rank": "Median rank of the true embedding among all candidates.",
-    "length ratio": "Norm of the new embeddings relative to the model's own.",
+    "norm ratio": "Norm of the new embeddings relative to the model's own.",
     "kept": (
         "Fraction of a token's nearest neighbors in the target that are also neighbors of its"
         " new embedding in the model."
@@ -57,9 +56,7 @@ HELP = {
 
 
 def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
-    """The last comparison of this transfer, with its verdict, and the form that starts another one
-    as a job.
-    """
+    """Draw a comparison of initializers for this transfer, and the form that starts another one."""
     st.subheader("Initializers before training")
     st.markdown(
         "*Held out*: some common tokens are initialized as if the model lacked them, and"
@@ -67,27 +64,30 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         " embedding): an initializer that is not better has learned nothing."
     )
     panel.job_panel(workspace, ("leaderboard",))
-    made = boards_of(workspace, transfer)
+    made = list_boards(workspace, transfer)
     if made:
         kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
         pickers.stale_note(kept, workspace)
         _standings(cache.compared_of(kept))
         _export(kept)
-    with st.expander("Compare again", icon=":material/replay:") if made else st.container():
-        _start(workspace, transfer)
+    place = st.container()
+    if made:
+        place = st.expander("Compare again", icon=":material/replay:")
+    with place:
+        _start_form(workspace, transfer)
 
 
-def boards_of(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
-    """The leaderboards that were made of these inputs, newest first."""
+def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
+    """Return the leaderboards of these inputs, newest first."""
     wanted = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
     return [
         board
         for board in workspace.artifacts("leaderboards")
-        if _drawn_on(board, workspace) == wanted
+        if _inputs_of(board, workspace) == wanted
     ]
 
 
-def _drawn_on(board: Artifact, workspace: Workspace) -> dict[str, Path]:
+def _inputs_of(board: Artifact, workspace: Workspace) -> dict[str, Path]:
     inputs = board.manifest.inputs.items()
     return {
         role: (workspace.root / given.paths[0]).resolve()
@@ -96,8 +96,8 @@ def _drawn_on(board: Artifact, workspace: Workspace) -> dict[str, Path]:
     }
 
 
-def _start(workspace: Workspace, transfer: Transfer) -> None:
-    """What is asked, about how long it takes, and the button."""
+def _start_form(workspace: Workspace, transfer: Transfer) -> None:
+    """Draw the settings of a comparison, its estimated duration, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = (
             "Number of common tokens to hold out. Empty: 500, or a quarter of the common"
@@ -128,10 +128,11 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
         matched = st.toggle(
             "Norm-matched", key="initializers_matched", bind="query-params", help=about
         )
-    asked = LeaderboardSettings(
+    settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
-    asked = replace(asked, rows=draw_own_settings(asked.rows, asked.named, "initializers"))
+    own = draw_own_settings(settings.rows, settings.named, "initializers")
+    settings = replace(settings, rows=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artifacts("corpora")}
     text = st.selectbox(
         "Text for masked loss",
@@ -139,49 +140,47 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
         key="initializers_loss_text",
         help=HELP["masked loss"],
     )
-    inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
-    more = "; the masked loss reads the text once for each of them" if text in corpora else ""
-    time = format_estimate(estimate_seconds(transfer.materials, asked))
-    st.markdown(f"{len(asked.named)} initializers take about {time}{more}.")
+    inputs = dict(transfer.inputs)
+    time = format_estimate(estimate_seconds(transfer.materials, settings))
+    about = f"{len(settings.named)} initializers take about {time}"
+    if text in corpora:
+        inputs["held_out"] = corpora[text]
+        about += "; the masked loss reads the text once for each of them"
+    st.markdown(f"{about}.")
     if st.button(
         "Compare initializers", type="primary", icon=":material/leaderboard:", key="compare"
     ):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))
-        spec = Spec(
-            "leaderboard", LeaderboardStep(asked), {role: (path,) for role, path in inputs.items()}
-        )
-        panel.start(workspace, spec, name)
+        paths = {role: (path,) for role, path in inputs.items()}
+        panel.start(workspace, Spec("leaderboard", LeaderboardStep(settings), paths), name)
 
 
 def _standings(compared: InitializerComparison) -> None:
-    """The picture, the verdict and the table, with n, candidates and chance."""
+    """Draw the verdict, the chart and the table, with n, candidates and chance."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
-    names, cosines = (
-        [row.initializer for row in board.rows],
-        [row.centered_cosine for row in board.rows],
-    )
-    kept = f"neighbors kept, of {board.k}"
-    errors, floors = (
-        [2 * row.standard_error for row in board.rows],
-        [row.floor for row in board.rows],
-    )
+    names = [row.initializer for row in board.rows]
+    cosines = [row.centered_cosine for row in board.rows]
+    errors = [2 * row.standard_error for row in board.rows]
+    floors = [row.floor for row in board.rows]
     draw_figure(figures.plot_leaderboard(names, cosines, errors, floors), "board")
+    labels = {True: " (floor)", False: ""}
+    kept = f"neighbors kept, of {board.k}"
+    table: dict[str, list[Any]] = {
+        "initializer": [f"{row.initializer}{labels[row.floor]}" for row in board.rows],
+        "centered cosine": cosines,
+        "P@1": [row.p1 for row in board.rows],
+        "MRR": [row.mrr for row in board.rows],
+        "median rank": [row.median_rank for row in board.rows],
+        "norm ratio": [row.norm_ratio for row in board.rows],
+        kept: [row.neighbor_overlap for row in board.rows],
+    }
+    if compared.masked:
+        table["masked loss"] = [row.masked_loss for row in board.rows]
+    table["fallbacks"] = [row.fallbacks for row in board.rows]
     draw_table(
-        {
-            "initializer": [
-                f"{row.initializer} (floor)" if row.floor else row.initializer for row in board.rows
-            ],
-            "centered cosine": cosines,
-            "P@1": [row.p1 for row in board.rows],
-            "MRR": [row.mrr for row in board.rows],
-            "median rank": [row.median_rank for row in board.rows],
-            "length ratio": [row.norm_ratio for row in board.rows],
-            kept: [row.neighbor_overlap for row in board.rows],
-            **({"masked loss": [row.masked_loss for row in board.rows]} if compared.masked else {}),
-            "fallbacks": [row.fallbacks for row in board.rows],
-        },
+        table,
         column_config={
             **{
                 name: st.column_config.NumberColumn(format="%.3f", help=HELP[name])
@@ -198,17 +197,17 @@ def _standings(compared: InitializerComparison) -> None:
     draw_note(
         f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Lengths and"
+        f" {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Norms and"
         f" neighbors of {count(board.judged)} of {count(board.added)} new tokens, among"
         f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )
-    draw_note(_about_loss(compared))
+    draw_note(_describe_masked_loss(compared))
     for name, why in board.skipped.items():
         st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
 
 
-def _about_loss(compared: InitializerComparison) -> str:
-    """What the masked-word loss was asked on, else why it was not."""
+def _describe_masked_loss(compared: InitializerComparison) -> str:
+    """Describe the basis of the masked loss, or why it is missing."""
     if compared.masked is None:
         return f"Masked loss not computed: {plain(compared.why_not)}"
     before, words = compared.masked["before"], int(compared.masked["words"])

@@ -1,4 +1,4 @@
-"""Parts of the initializers page: what is transferred, and one token under every initializer."""
+"""Parts of the page Initializers: the transfer, and one token under each initializer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from vocadapt.vocabulary.initializers.initialize import (
     format_provenance,
 )
 
-SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
+SHOWN = ("syntactic", "semantic", "aligned")  # initializers selected by default
 Key = tuple[str, ...]
 HELP = {
     "target": (
@@ -50,8 +50,8 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What initializers draw on, its key between reruns, and the inputs of the step that draws on
-    the same, by role.
+    """Materials of the initializers, their cache key, and the inputs of the step that compares
+    initializers on them, by role.
     """
 
     key: Key
@@ -59,23 +59,18 @@ class Transfer:
     inputs: Mapping[str, str]
 
 
-def targets(workspace: Workspace) -> dict[str, Artifact]:
-    """What rows can be transferred from: word vectors and models of the workspace, by the name they
-    are shown under.
-    """
-    found = {
-        f"word vectors · {artifact.name}": artifact for artifact in workspace.artifacts("vectors")
-    }
-    return found | {
-        f"model · {artifact.name}": artifact for artifact in workspace.artifacts("models")
-    }
+def list_targets(workspace: Workspace) -> dict[str, Artifact]:
+    """Return the word vectors and models of the workspace by label: new tokens come from them."""
+    vectors, models = workspace.artifacts("vectors"), workspace.artifacts("models")
+    found = {f"word vectors · {artifact.name}": artifact for artifact in vectors}
+    return found | {f"model · {artifact.name}": artifact for artifact in models}
 
 
-def transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfer | None:
-    """What initializers draw on, kept between reruns; None while a bare vocabulary waits for the
-    text it is to be trained on.
+def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfer | None:
+    """Prepare the materials of the initializers, cached between reruns; return None if the tokens of
+    a bare vocabulary have no vectors yet.
 
-    Raises InputError where nothing is new to the model.
+    Raises InputError if the target has no new token.
     """
     base = cache.model_of(name)
     inputs = {"model": str(base.path)}
@@ -89,20 +84,18 @@ def transfer(workspace: Workspace, name: str, target: Artifact | str) -> Transfe
     inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
     if other.path.is_dir():
         return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
-    corpus = _text_for(workspace, base, given, key)
+    corpus = _choose_training_text(workspace, base, given, key)
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
-    space = _token_space(
-        key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim, workers=1)
-    )
-    return Transfer(
-        key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)}
-    )
+    settings = Word2VecSettings(dim=base.dim, workers=1)
+    space = _token_space(key, read_corpus([corpus.folder]), other, settings)
+    inputs["text"] = str(corpus.folder)
+    return Transfer(key, _materials(key, base, space, other.vocabulary), inputs)
 
 
 def headline(materials: Materials) -> None:
-    """The transfer in figures."""
+    """Draw the numbers of new and common tokens, and the dimensions."""
     columns = st.columns(3)
     columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
@@ -113,15 +106,15 @@ def headline(materials: Materials) -> None:
 
 @st.fragment
 def token_inspector(transfer: Transfer) -> None:
-    """Table 6.11 of the thesis for any token: its neighbors in the target space, in the model, and
-    under each initializer.
+    """Draw the neighbors of a token in the target space, in the model, and under each initializer
+    (Fast 2023, table 6.11).
     """
     st.subheader("One token under each initializer")
     key, materials = transfer.key, transfer.materials
     space = materials.similar
-    examples = [
-        t for t in materials.plan.new_embeddings if t in space and len(t) > 5 and t.isalpha()
-    ][: word_query.EXAMPLES]
+    new = [token for token in materials.plan.new_embeddings if token in space]
+    examples = [token for token in new if len(token) > 5 and token.isalpha()]
+    examples = examples[: word_query.EXAMPLES]
     token = word_query.ask_for_word(
         "initializers_token", "Type a token of the target", examples, space
     )
@@ -152,9 +145,11 @@ def _is_vectors(target: Artifact) -> bool:
     return target.folder.parent.name == "vectors"
 
 
-def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artifact | None:
-    """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one
-    and the button was pressed.
+def _choose_training_text(
+    workspace: Workspace, base: LanguageModel, target: str, key: Key
+) -> Artifact | None:
+    """Show the picker of the text to train vectors of a bare vocabulary's tokens on; return it after
+    a click, None before.
     """
     corpora = workspace.artifacts("corpora")
     if not corpora:
@@ -166,15 +161,14 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
         )
         return None
     corpus = pickers.pick("Training text", corpora, "initializers_corpus")
-    asked = (*key, str(corpus.folder), corpus.stamp)
-    if st.session_state.get("trained") != asked:
+    requested = (*key, str(corpus.folder), corpus.stamp)
+    if st.session_state.get("trained") != requested:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
         settings = Word2VecSettings(dim=base.dim, workers=1)
-        about = (
-            f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}"
-            if counts
-            else "a few minutes"
-        )
+        about = "a few minutes"
+        if counts:
+            seconds = estimate_seconds(WordCounts(counts, 0, 0), settings)
+            about = f"about {format_estimate(seconds)}"
         st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
         if not st.button(
             "Train token vectors",
@@ -183,7 +177,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
             key="train_tokens",
         ):
             return None
-        st.session_state["trained"] = asked
+        st.session_state["trained"] = requested
     return corpus
 
 
@@ -200,46 +194,38 @@ def _token_space(
 def _materials(
     key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None
 ) -> Materials:
-    return (
-        materials_from_target(_model, _vocabulary, _space)
-        if _vocabulary
-        else materials_from_vectors(_model, _space)
-    )
+    if _vocabulary is None:
+        return materials_from_vectors(_model, _space)
+    return materials_from_target(_model, _vocabulary, _space)
 
 
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:
-    """The lists of a token: target space, model, each initializer with what its row is made of."""
+    """Build the neighbor lists of a token: in the target space, in the model, and under each
+    initializer with the provenance of its embedding.
+    """
     space, model = materials.similar, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
-        cards.append(
-            Card(
-                "In the target space",
-                escape_invisible(space.name),
-                kind,
-                _near(space, space[token], token),
-            )
-        )
+        near = _near(space, space[token], token)
+        cards.append(Card("In the target space", escape_invisible(space.name), kind, near))
     if token in model:
-        cards.append(
-            Card("In the model", "its own embedding", "source", _near(model, model[token], token))
-        )
+        near = _near(model, model[token], token)
+        cards.append(Card("In the model", "its own embedding", "source", near))
     for method in methods:
         try:
-            row, line = _row(key, method, token, materials)
+            embedding, provenance = _initialize(key, method, token, materials)
         except InputError as error:
-            cards.append(
-                Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
-            )
+            reason = escape_invisible(str(error))
+            cards.append(Card(method, "cannot run", "neutral", [], empty=reason))
             continue
-        cards.append(
-            Card(method, escape_invisible(line), "good", _near(model, row, token), told=True)
-        )
+        near = _near(model, embedding, token)
+        note = escape_invisible(provenance)
+        cards.append(Card(method, note, "good", near, note_is_long=True))
     return cards
 
 
 @st.cache_data(max_entries=256, show_spinner="Computing the embedding …")
-def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
+def _initialize(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
     rows = initialize_token(_materials, token, InitializerSettings(method))
     return rows.matrix[0], format_provenance(token, rows.provenance[0])
 

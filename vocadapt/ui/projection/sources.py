@@ -21,7 +21,7 @@ from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.frame import cache
 
-JUDGED = 1000  # tokens on which a picture that is drawn at once is judged
+SAMPLE = 1000  # tokens on which the quality of an immediate projection is measured
 
 
 @dataclass(frozen=True)
@@ -73,33 +73,36 @@ class Shown:
     @cached_property
     def pictures(self) -> tuple[ProjectedSpace, ...]:
         """The layout of each space."""
-        return (self.map.first, self.map.second) if self.map.second else (self.map.first,)
+        if self.map.second is None:
+            return (self.map.first,)
+        return (self.map.first, self.map.second)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The color kind of each space; the second of two equal kinds is shown as target."""
-        found = ["source" if space.opened.model else "domain" for space in self.spaces]
-        return (found[0], *("target" if kind == found[0] else kind for kind in found[1:]))
+        found: list[str] = []
+        for space in self.spaces:
+            kind = "source" if space.opened.model else "domain"
+            found.append("target" if kind in found else kind)
+        return tuple(found)
 
 
-def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
+def project_now(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
     """Return the PCA projection of the chosen tokens; raise InputError if there is nothing to
     project.
     """
     stamps = " ".join(one.stamp for one in spaces)
-    return Shown(f"{stamps} {choice}", spaces, _at_once(stamps, spaces, choice))
+    return Shown(f"{stamps} {choice}", spaces, _project_now(stamps, spaces, choice))
 
 
-def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
+def open_saved(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
     """Return a saved projection; raise InputError if it is damaged or its space has other tokens
     now.
     """
-    found = _kept(str(artifact.folder), artifact.stamp)
+    found = _load(str(artifact.folder), artifact.stamp)
     space = spaces[0].opened.space
-    if any(
-        row >= len(space) or space.words[row] != word
-        for row, word in zip(found.rows.tolist(), found.words, strict=True)
-    ):
+    words = dict(enumerate(space.words))
+    if tuple(map(words.get, found.rows.tolist())) != tuple(found.words):
         raise InputError(
             f"{artifact.name} has other tokens than {spaces[0].label} now.",
             "Create the projection again.",
@@ -107,12 +110,11 @@ def kept(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
     return Shown(f"{artifact.folder} {artifact.stamp}", spaces, found, artifact)
 
 
-def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
+def list_projections(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artifact]:
     """Return the saved projections of these spaces, newest first."""
-    asked = [one.opened.folder.resolve() for one in spaces]
-    return [
-        made for made in workspace.artifacts("projections") if folders_of(workspace, made) == asked
-    ]
+    folders = [one.opened.folder.resolve() for one in spaces]
+    made = workspace.artifacts("projections")
+    return [artifact for artifact in made if folders_of(workspace, artifact) == folders]
 
 
 def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
@@ -122,14 +124,14 @@ def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …")
-def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> ProjectionArtifact:
-    opened = [one.opened for one in spaces]
+def _project_now(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> ProjectionArtifact:
+    first, second = spaces[0].opened, None
+    if len(spaces) > 1:
+        second = spaces[1].opened
     step = ProjectionStep(choice, ProjectionSettings("pca"))
-    return compute_projection(
-        opened[0], opened[1] if len(opened) > 1 else None, step, judged=JUDGED
-    )
+    return compute_projection(first, second, step, judged=SAMPLE)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the projection …")
-def _kept(folder: str, stamp: str) -> ProjectionArtifact:
+def _load(folder: str, stamp: str) -> ProjectionArtifact:
     return load_projection(Path(folder))

@@ -62,18 +62,15 @@ def show(
     clear: Callable[[], None],
 ) -> None:
     """Draw the selection: slice picker, table, and buttons to save and download it."""
-    there = slices_of(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.subheader(
-            f"Selected · {count(len(chosen.ids))}" if chosen.ids else "Selected tokens",
-            width="content",
-        )
-        ids = [
-            one.id for one in there
-        ]  # the picker is there from the start: a slice that is saved then enters the address
+        title = "Selected tokens"
+        if chosen.ids:
+            title = f"Selected · {count(len(chosen.ids))}"
+        st.subheader(title, width="content")
+        # Drawn even without slices: a slice that is saved then appears in the address.
         st.selectbox(
             "Slice",
-            ids,
+            [one.id for one in slices_of(workspace)],
             index=None,
             key="projection_slice",
             bind="query-params",
@@ -83,7 +80,7 @@ def show(
         if chosen.ids or chosen.slice:
             st.button("Clear", icon=":material/deselect:", key="clear_selection", on_click=clear)
     if chosen.slice:
-        _told(workspace, shown, chosen, chosen.slice, clear)
+        _describe_slice(workspace, shown, chosen, chosen.slice, clear)
     if not chosen.ids:
         st.markdown(
             ":gray[Nothing is selected: use the lasso or the box tool of the projection to"
@@ -99,8 +96,9 @@ def show(
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
-            _keep(workspace, shown, chosen)
-        draw_downloads(table_files(lambda: table, chosen.slice.id if chosen.slice else "selected"))
+            _save_form(workspace, shown, chosen)
+        name = chosen.slice.id if chosen.slice else "selected"
+        draw_downloads(table_files(lambda: table, name))
     if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
         draw_note(
             f"More than {MAX_IN_ADDRESS} do not fit into a link: save them as a slice to keep them."
@@ -128,18 +126,18 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
     return pd.DataFrame(table)
 
 
-def _told(
+def _describe_slice(
     workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clear: Callable[[], None]
 ) -> None:
     """Describe a slice, how many of its tokens are in the space and the projection, and offer to
     delete it.
     """
-    on_map = len(set(chosen.ids) & set(shown.map.rows.tolist()))
+    drawn = len(set(chosen.ids) & set(shown.map.rows.tolist()))
     made = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))}"
-            f" tokens in this space, {count(on_map)} on the projection"
+            f" tokens in this space, {count(drawn)} on the projection"
             f" :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
         )
         with st.popover("Remove", icon=":material/delete:"):
@@ -151,8 +149,8 @@ def _told(
             )
 
 
-def _keep(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
-    """Form: save the selection as a named slice."""
+def _save_form(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
+    """Draw the form that saves the selection as a named slice."""
     name = st.text_input(
         "Slice name",
         key="slice_name",
