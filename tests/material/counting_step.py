@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps import STEPS, Step, command_lines
+from vocadapt.lab.steps import STEPS, Step
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import TEXT, Numbers
 from vocadapt.lab.workspace import strict_json
+from vocadapt.settings import setting
 
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
 RESULT, KEPT = "sums.txt", "kept.json"
@@ -43,8 +44,8 @@ log = logging.getLogger("vocadapt.counting")
 class CountStep:
     """How many squares are summed, and how long each takes, in seconds."""
 
-    numbers: int = 40
-    pause: float = 0.01
+    numbers: int = setting(40, "how many squares are summed")
+    pause: float = setting(0.01, "seconds that each takes")
 
 
 def count(task: Task, settings: CountStep) -> Numbers:
@@ -81,7 +82,6 @@ def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> Non
         command=("count",),
     )
     put(STEPS, "count", step)
-    put(command_lines.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
 
 
 def use(monkeypatch, **environment: str) -> None:

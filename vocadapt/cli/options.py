@@ -33,11 +33,10 @@ def add_offline(parser: Parser) -> None:
 
 def add_casing(parser: Parser) -> None:
     """Add --casing, for commands that accept a bare vocab.txt."""
-    choices = tuple(filter(None, CASINGS))
     parser.add_argument(
         "--casing",
         default="",
-        choices=choices,
+        choices=CASINGS,
         help="casing of a bare vocab.txt (default: inferred from its tokens)",
     )
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps import Role, Step, register_step
-from vocadapt.lab.steps.step import TEXT
+from vocadapt.lab.steps.step import MODEL, TEXT
 from vocadapt.settings import check_settings, setting
 
 
@@ -13,6 +13,9 @@ class LetterSettings:
 
     top: int = setting(3, "number of letters to keep", low=1, high=26, label="Top letters")
     lower: bool = setting(False, "lowercase the text first")
+    order: str = setting(
+        "count", "order of the letters", choices={"count": "most frequent", "name": "alphabetical"}
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -25,7 +28,10 @@ def count_letters(task, settings):
         for letter in filter(str.isalpha, text):
             counts[letter] = counts.get(letter, 0) + 1
     task.progress(0.5, "counted")
-    best = sorted(counts, key=lambda letter: (-counts[letter], letter))[: settings.top]
+    names = sorted(counts)
+    if settings.order == "count":
+        names.sort(key=counts.__getitem__, reverse=True)
+    best = names[: settings.top]
     found = {letter: counts[letter] for letter in best}
     (task.draft / "letters.json").write_text(json.dumps(found))
     return {"letters": len(counts), "most": best[0]}
@@ -39,7 +45,7 @@ register_step(
         count_letters,
         makes="tallies",
         needs=(TEXT,),
-        takes=(Role("stop", "--stop-letters", "Letters to leave out"),),
+        takes=(MODEL, Role("stop", "--stop-letters", "Letters to leave out")),
         libraries=("numpy",),
         command=("letters", "count"),
     )

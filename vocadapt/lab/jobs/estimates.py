@@ -33,7 +33,9 @@ def estimate_slowdown(load: float | None = None, cores: int | None = None) -> fl
         load = _read_load_average()
     cores = cores or count_cores()
     factor = min(1 + max(load, 0.0) / cores, MAX_SLOWDOWN)
-    return max(1.5, round(2 * factor) / 2) if factor >= QUIET else 1.0
+    if factor < QUIET:
+        return 1.0
+    return max(1.5, round(2 * factor) / 2)
 
 
 def scale_to_current_load(seconds: float) -> float:
@@ -66,7 +68,9 @@ def start_up(workspace: Workspace, step: str) -> float:
     stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
     begun = (status.paced - status.started for status in stands if status.paced and not status.past)
     found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]
-    return median(found) if found else STEPS[step].start_up
+    if not found:
+        return STEPS[step].start_up
+    return median(found)
 
 
 def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> float:
@@ -88,8 +92,7 @@ def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> flo
 @lru_cache(maxsize=64)
 def _estimate_result(step: str, folder: Path, stamp: str) -> float:
     """Return the modeled seconds of the work behind a result; 0 if that is unknown."""
-    estimate = STEPS[step].estimate
     try:
-        return 0.0 if estimate is None else estimate(open_artifact(folder))
+        return STEPS[step].estimate(open_artifact(folder))
     except (InputError, KeyError, TypeError, OSError):  # a damaged result, or its model is gone
         return 0.0

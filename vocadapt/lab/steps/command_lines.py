@@ -8,7 +8,6 @@ from typing import Any
 
 from vocadapt.files import expand_path
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.settings import Setting, groups_of, settings_from, settings_of
 from vocadapt.spaces.io.storage import VECTORS
@@ -21,9 +20,8 @@ def build_command(spec: Spec, folder: Path) -> str:
     """Return the command line that runs `spec` into `folder`, without settings at their defaults;
     "" if there is none.
     """
-    step = STEPS[spec.step]
-    expressed = spec if step.express is None else step.express(spec, folder)
-    if expressed is None or not step.command:
+    expressed = spec.declaration.express(spec, folder)
+    if expressed is None or not spec.declaration.command:
         return ""
     return shlex.join(build_arguments(_name_uploads(expressed, folder), folder))
 
@@ -48,10 +46,9 @@ def build_context_command(
 
 def build_arguments(spec: Spec, folder: Path) -> list[str]:
     """Return the command line of a spec as a list of arguments."""
-    step = STEPS[spec.step]
+    step = spec.declaration
     arguments = [*PROGRAM, *step.command, *_input_arguments(spec)]
-    if step.own_arguments is not None:
-        arguments += step.own_arguments(spec.settings, folder)
+    arguments += step.own_arguments(spec.settings, folder)
     arguments += setting_arguments(spec.settings, step.settings())
     if spec.casing:
         arguments += ["--casing", spec.casing]
@@ -73,12 +70,14 @@ def _name_uploads(spec: Spec, folder: Path) -> Spec:
 
 
 def _input_arguments(spec: Spec) -> Iterator[str]:
-    roles = STEPS[spec.step].roles
     for name, paths in spec.inputs.items():
-        flag = roles[name].flag
+        flag = spec.declaration.roles[name].flag
         if name == "space":  # word vectors and models have different flags
-            flag = "--vectors" if (expand_path(paths[0]) / VECTORS).is_file() else "--model"
-        yield from ([flag, *paths] if flag else paths)
+            has_vectors = (expand_path(paths[0]) / VECTORS).is_file()
+            flag = "--vectors" if has_vectors else "--model"
+        if flag:
+            yield flag
+        yield from paths
 
 
 def setting_arguments(

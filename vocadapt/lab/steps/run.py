@@ -15,7 +15,6 @@ from vocadapt.lab.steps.checkpoints import prepare_job_checkpoint, prepare_own_c
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.manifest import Manifest, versions_of
 from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, writing
@@ -44,22 +43,19 @@ def run_step(
     _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, spec.estimate_bytes())
     with writing(folder, overwrite) as draft:
-        root = (
-            folder.absolute().parent.parent
-            if folder.absolute().parent.name in list_kinds()
-            else None
-        )
-        inputs = Task(
-            spec, draft, root, progress
-        ).inputs()  # before the step: what changes meanwhile makes its result stale
-        checkpoint = (
-            prepare_job_checkpoint(job, inputs)
-            if job
-            else keep and prepare_own_checkpoint(keep, spec, inputs)
-        )
+        root = None
+        if folder.absolute().parent.name in list_kinds():
+            root = folder.absolute().parent.parent
+        # Before the step: what changes meanwhile makes its result stale.
+        inputs = Task(spec, draft, root, progress).inputs()
+        checkpoint = None
+        if job:
+            checkpoint = prepare_job_checkpoint(job, inputs)
+        elif keep:
+            checkpoint = prepare_own_checkpoint(keep, spec, inputs)
         task = Task(spec, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
-            numbers = STEPS[spec.step].run(task, spec.settings)
+            numbers = spec.declaration.run(task, spec.settings)
         Manifest(
             kind=spec.kind,
             step=spec.step,
@@ -67,7 +63,7 @@ def run_step(
             settings=asdict(spec.settings),
             inputs=inputs,
             numbers=numbers,
-            versions=versions_of(STEPS[spec.step].libraries),
+            versions=versions_of(spec.declaration.libraries),
             seed=spec.seed,
             seconds=time.perf_counter() - start,
             command=build_command(spec, folder),
@@ -84,10 +80,11 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
     check_output_path(folder)
     place = folder.resolve()
     for role, paths in spec.inputs.items():
-        there = [os.path.expanduser(path) for path in paths]
-        if any(
-            os.path.exists(path) and Path(path).resolve().is_relative_to(place) for path in there
-        ):  # False for a hub name
+        for path in map(os.path.expanduser, paths):
+            if not os.path.exists(path):  # a hub name
+                continue
+            if not Path(path).resolve().is_relative_to(place):
+                continue
             raise InputError(
                 f"{folder} is, or contains, the {role} that it would be made from.",
                 "Choose another output folder.",

@@ -13,7 +13,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
 from vocadapt.settings import settings_from
 
-CASINGS = ("", "cased", "uncased")
+CASINGS = ("cased", "uncased")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,9 @@ class Spec:
             self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
         )
         _check_roles(step, self.inputs)
-        if self.casing not in CASINGS:
+        if self.casing and self.casing not in CASINGS:
             raise InputError(
-                f"Unknown casing {self.casing!r}.",
-                f"Choose one of: {', '.join(filter(None, CASINGS))}.",
+                f"Unknown casing {self.casing!r}.", f"Choose one of: {', '.join(CASINGS)}."
             )
         if self.casing and "model" not in self.inputs:
             raise InputError(
@@ -53,36 +52,36 @@ class Spec:
             )
 
     @property
+    def declaration(self) -> Step:
+        """What is declared about the step."""
+        return STEPS[self.step]
+
+    @property
     def kind(self) -> str:
         """The kind of artifact the step makes."""
-        return STEPS[self.step].makes
+        return self.declaration.makes
 
     @property
     def seed(self) -> int | None:
         """The seed that the step's randomness comes from; None if it has none."""
-        return STEPS[self.step].read_seed(self.settings)
+        return self.declaration.read_seed(self.settings)
 
     @property
     def lowercase(self) -> bool | None:
         """The casing as `open_model` takes it; None if inferred."""
-        return self.casing == "uncased" if self.casing else None
+        if not self.casing:
+            return None
+        return self.casing == "uncased"
 
     def estimate_bytes(self) -> int:
         """Estimate the bytes that the step writes, from below, so that no step is refused that
         would fit.
         """
-        writes = STEPS[self.step].writes
-        return FLOOR if writes is None else FLOOR + writes(self)
-
-    @property
-    def keeps_inputs(self) -> bool:
-        """Whether the artifact holds a copy of all its inputs."""
-        keeps = STEPS[self.step].keeps_inputs
-        return keeps is not None and keeps(self.settings)
+        return FLOOR + self.declaration.writes(self)
 
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""
-        return self.inputs[role][0] if role in self.inputs else None
+        return self.inputs.get(role, (None,))[0]
 
     def absolute(self) -> "Spec":
         """Return the spec with absolute paths, valid in any working directory; hub names are kept."""
@@ -106,11 +105,10 @@ class Spec:
     def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
         """Build a spec from plain values; raises InputError, with the name, for unknown ones."""
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown or "step" not in values:
-            raise InputError(
-                f"{where}: "
-                + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing.")
-            )
+        if unknown:
+            raise InputError(f"{where}: there is no {unknown[0]!r} in a spec.")
+        if "step" not in values:
+            raise InputError(f"{where}: the step is missing.")
         step = find_step(str(values["step"]))
         settings, inputs = values.get("settings", {}), values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
@@ -145,9 +143,13 @@ def _check_roles(step: Step, inputs: Mapping[str, tuple[str, ...]]) -> None:
 
 
 def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
-    return (str(value),) if isinstance(value, str | Path) else tuple(str(path) for path in value)
+    if isinstance(value, str | Path):
+        value = (value,)
+    return tuple(str(path) for path in value)
 
 
 def _absolute_path(path: str) -> str:
     found = expand_path(path)
-    return str(found.resolve()) if os.path.exists(found) else path
+    if not os.path.exists(found):  # a hub name
+        return path
+    return str(found.resolve())

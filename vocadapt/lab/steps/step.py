@@ -43,8 +43,7 @@ class Step:
     """One step, as its file declares it.
 
     `run` is a function of a Task and the settings; it fills the draft folder of the task and
-    returns the headline figures. `express` and `own_arguments` serve the few steps whose command
-    line does not follow from their inputs and settings alone; both get the output folder as well.
+    returns the headline figures. The functions below `takes` have defaults that fit most steps.
     """
 
     name: str
@@ -54,25 +53,31 @@ class Step:
     makes: str  # kind of its artifact
     needs: tuple[Role, ...]
     takes: tuple[Role, ...] = ()  # optional inputs
-    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")  # with recorded versions
     seed: str = ""  # attribute path of the seed in the settings; "": no randomness
-    description: str = ""  # longer than `about`, for help
+    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")  # with recorded versions
+
+    # Its command line.
     command: tuple[str, ...] = ()  # words of its command
+    description: str = ""  # longer than `about`, for help
     out: str = "--out"  # flag of the output folder; "": the command only prints
-    express: Callable[[Any, Path], Any] | None = (
-        None  # spec → the one to write as a command, or None
-    )
-    own_arguments: Callable[[Any, Path], list[str]] | None = None  # settings → more arguments
-    page: str = ""  # its page; "": a form on the page Jobs, and the result there
+    # (spec, output folder) → the spec whose command line is shown; None: there is none
+    express: Callable[[Any, Path], Any] = lambda spec, folder: spec
+    # (settings, output folder) → arguments of settings that are written another way than by a flag
+    own_arguments: Callable[[Any, Path], list[str]] = lambda settings, folder: []
+
+    # Its page.
+    page: str = ""  # "": a form on the page Jobs, and the result there
     selected_by: str = ""  # query parameter of the page that selects a result by its name
+
+    # Its jobs.
     resumes: bool = False  # it leaves checkpoints in the folder that its Task names
-    writes: Callable[[Any], int] | None = None  # spec → bytes it writes, or somewhat fewer
-    keeps_inputs: Callable[[Any], bool] | None = None  # settings → does its result hold a copy?
+    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
     start_up: float = (
         0.0  # seconds until the first progress of a tiny job, measured (see estimates)
     )
-    estimate: Callable[[Artifact], float] | None = None  # result → expected seconds of its work
-    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
+    estimate: Callable[[Artifact], float] = lambda artifact: 0.0  # seconds of its work; 0: unknown
+    writes: Callable[[Any], int] = lambda spec: 0  # bytes, or somewhat fewer
+    keeps_inputs: Callable[[Any], bool] = lambda settings: False  # does its result hold a copy?
 
     @property
     def roles(self) -> dict[str, Role]:

@@ -29,7 +29,7 @@ def as_uploaded(message: str, workspace: Workspace) -> str:
 
 def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
     """Remove the uploads that a finished step has taken in; every other file stays."""
-    if spec.keeps_inputs:
+    if spec.declaration.keeps_inputs(spec.settings):
         for path in (Path(path) for paths in spec.inputs.values() for path in paths):
             if is_upload(path, workspace):
                 path.unlink(missing_ok=True)

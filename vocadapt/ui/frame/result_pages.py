@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vocadapt.lab.jobs.queue import Job
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame.names import label_of, models_of, spaces_of
@@ -20,7 +19,7 @@ SPACE_ROLES = (
 
 def find_result_page(job: Job) -> tuple[str, Address]:
     """Return the page that shows the result of a finished job, and its query parameters."""
-    step = STEPS[job.spec.step]
+    step = job.spec.declaration
     if not step.page:
         return panel.PAGE, {step_form.STEP: step.about, step_form.RESULT: job.target.name}
     address = {step.selected_by: job.target.name} if step.selected_by else {}

@@ -15,7 +15,6 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
@@ -124,7 +123,7 @@ def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> lis
 
 def titles(job: Job) -> tuple[str, str]:
     """Return what a job does, and the name of its result, both as Markdown."""
-    return STEPS[job.spec.step].about, plain(job.target.name)
+    return job.spec.declaration.about, plain(job.target.name)
 
 
 def title(job: Job) -> str:
@@ -142,7 +141,7 @@ def pace(job: Job, status: Status) -> str:
         return f"waiting for {title(before)}" if before else "about to start"
     time = duration(status.seconds)
     # Trainings are not steady: they show a better estimate themselves.
-    if STEPS[job.spec.step].steady and status.seconds_left is not None:
+    if job.spec.declaration.steady and status.seconds_left is not None:
         time += f", about {duration(status.seconds_left)} left"
     return time
 
@@ -248,7 +247,7 @@ def ended(workspace: Workspace, job: Job, status: Status) -> None:
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
         draw_message(
-            f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}",
+            f"{job.spec.declaration.about} · {plain(job.target.name)} · {status.state}",
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):

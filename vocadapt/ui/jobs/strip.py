@@ -9,7 +9,6 @@ import streamlit as st
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.markup import Strip
@@ -34,7 +33,7 @@ def strip_of(job: Job, status: Status, waiting: int) -> Strip:
     progress = _describe_progress(job, status, done)
     if waiting:
         progress += f" · {waiting} waiting"
-    return Strip(STEPS[job.spec.step].about, job.target.name, progress, done)
+    return Strip(job.spec.declaration.about, job.target.name, progress, done)
 
 
 def _describe_progress(job: Job, status: Status, done: float) -> str:
@@ -44,7 +43,7 @@ def _describe_progress(job: Job, status: Status, done: float) -> str:
     if status.state == "waiting":
         return "waiting"
     time = f"{duration(status.seconds)} so far"
-    if STEPS[job.spec.step].steady and status.seconds_left is not None:
+    if job.spec.declaration.steady and status.seconds_left is not None:
         time = f"about {duration(status.seconds_left)} left"
     return f"{100 * done:.0f} % · {time}"
 
