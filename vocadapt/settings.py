@@ -23,7 +23,7 @@ neither flags nor widgets. All of it is a walk over `field(metadata=…)`, which
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -200,7 +200,7 @@ def show_only(*names: str) -> dict[str, tuple[str, ...]]:
     return {SHOWN: names}
 
 
-@cache
+@lru_cache(maxsize=256)
 def _settings_of(kind: type) -> Mapping[str, Setting]:
     hints, found = get_type_hints(kind), {}
     for one in fields(kind):

@@ -42,7 +42,7 @@ with controls, st.container(horizontal=True):
 model = cache.model_of(name)
 alignments = methods.alignments_of(workspace, vectors, model)
 judged = methods.evaluated_methods(alignments)
-anchors = cache.anchors_of(vectors, name)
+anchors = cache.anchors_of(vectors, model)
 offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, judged)
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
@@ -50,7 +50,7 @@ settings, first = offered[chosen], next(iter(offered.values()))
 detail = methods.find_detailed(alignments, settings)
 waiting = methods.is_slow(settings) and not detail
 spaces = cache.crossing(
-    vectors, name, first if waiting else settings, detail
+    vectors, model, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:
     view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)

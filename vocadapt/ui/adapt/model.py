@@ -1,7 +1,6 @@
 """Parts of the page Adapt: an adapted model, its certificate, and its tokenization of a text."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -47,7 +46,7 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
             ),
             icon=":material/casino:",
         )
-    record = record_of(str(artifact.folder), artifact.stamp)
+    record = record_of(artifact)
     words = new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
@@ -133,7 +132,7 @@ def before_and_after(artifact: Artifact, example: str) -> None:
     markup.token_chips(tokens, {token for token in tokens if token not in before.vocabulary})
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
-def record_of(folder: str, stamp: str) -> dict[str, Any]:
+@st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)
+def record_of(artifact: Artifact) -> dict[str, Any]:
     """Return the record of an adapted model: plan, provenance, certificate."""
-    return strict_json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"), RECORD)
+    return strict_json.loads((artifact.folder / RECORD).read_text(encoding="utf-8"), RECORD)

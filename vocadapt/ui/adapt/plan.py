@@ -277,7 +277,7 @@ def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
         offered = methods.list_methods(
             cache.space_of(vectors),
             cache.model_of(model).space,
-            cache.anchors_of(vectors, model),
+            cache.anchors_of(vectors, cache.model_of(model)),
             {},
         )
     help = "Selects the alignment method. The default is that of Poerner et al. 2020."

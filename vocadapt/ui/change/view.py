@@ -115,7 +115,7 @@ def compare(
                 done.add(key)
                 st.rerun()
         return None
-    return cache.change_of(before, after, settings, baseline, about)
+    return cache.change_of(first, second, settings, baseline, about)
 
 
 def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:

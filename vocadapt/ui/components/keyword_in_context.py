@@ -73,7 +73,7 @@ def in_context(
             return
         st.session_state[f"{key}_requested"] = requested
     try:
-        found = cache.context_of(text, word, model, SETTINGS, workspace.root)
+        found = cache.context_of(text, word, cache.model_of(model), SETTINGS, workspace.root)
     except InputError as error:
         st.text(f"In the text: {mistakes.format_in_one_line(error)}")
         return
@@ -82,7 +82,9 @@ def in_context(
         most = replace(SETTINGS, limit=MAX_SAVED, width=WIDEST)
         st.download_button(
             f"Up to {count(MAX_SAVED)} lines",
-            lambda: table(cache.context_of(text, word, model, most, workspace.root), most),
+            lambda: table(
+                cache.context_of(text, word, cache.model_of(model), most, workspace.root), most
+            ),
             "in-context.tsv",
             on_click="ignore",
             icon=":material/download:",

@@ -325,7 +325,7 @@ def passed_over(workspace: Workspace) -> None:
 def crowded_note(*names: str) -> None:
     """Warn if the tokens of a space all point in nearly the same direction."""
     for name in dict.fromkeys(names):
-        mean = cache.mean_cosine_of(name)
+        mean = cache.mean_cosine_of(cache.opened(name))
         if mean is not None and mean > CROWDED:
             st.warning(
                 (

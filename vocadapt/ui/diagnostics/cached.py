@@ -1,8 +1,9 @@
-"""Cached figures of spaces for the page Diagnostics, keyed by the stamps of their inputs."""
+"""Cached figures of spaces for the page Diagnostics, hashed by the stamps of their inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -36,8 +37,6 @@ from vocadapt.spaces.diagnostics.relation_lists import (
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.frame import cache
 
-Key = tuple[str, ...]
-
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -54,14 +53,22 @@ class Seen:
         return cache.opened(self.name)
 
     @property
-    def key(self) -> Key:
-        """Cache key: changes with the files of the space and with the selected tokens."""
-        return cache.space_stamp(self.name), self.tokens
+    def stamp(self) -> str:
+        """A text that changes with the files of the space and with the selected tokens."""
+        return f"{cache.stamp_space(self.opened)} {self.tokens}"
 
     @property
     def space(self) -> EmbeddingSpace:
         """The selected tokens; raises InputError if none is left."""
-        return _counted(self.key, self.opened)
+        return _select_tokens(self.opened, self.tokens)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
+def _select_tokens(opened: OpenedSpace, tokens: str) -> EmbeddingSpace:
+    return select_tokens(opened, tokens)
+
+
+STAMPS: dict[str | type, Callable[[Any], Any]] = {Seen: lambda seen: seen.stamp}
 
 
 def short(names: Sequence[str]) -> list[str]:
@@ -84,43 +91,66 @@ class NormView:
     bands: NormBands
 
 
+@st.cache_data(max_entries=16, show_spinner="Taking mean cosines …", hash_funcs=STAMPS)
 def tables(spaces: list[Seen]) -> CosineTables:
     """Return the mean cosine tables (Fast 2023, tables 3.2 and 3.3)."""
-    return _tables(tuple(seen.key for seen in spaces), [seen.space for seen in spaces])
+    return build_cosine_tables([seen.space for seen in spaces])
 
 
+@st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …", hash_funcs=STAMPS)
 def diagnosis(seen: Seen) -> Diagnosis:
     """Return the fast figures of a space."""
-    return _diagnosis(seen.key, seen.space, seen.opened)
+    return diagnose(seen.space, hubs=False, added=seen.opened.added)
 
 
+@st.cache_data(
+    max_entries=32,
+    show_spinner="Looking for hubs: each token against every other …",
+    hash_funcs=STAMPS,
+)
 def hubness(seen: Seen) -> Hubness | None:
     """Return the hubness of a space, which takes seconds."""
-    return _hubness(seen.key, seen.space)
+    return measure_hubness(seen.space)
 
 
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
 def norms(seen: Seen) -> NormView:
     """Return norms and frequencies of the tokens of a space."""
-    return _norms(seen.key, seen.space)
+    by, frequency = get_frequencies(seen.space)
+    lengths, bands = sum_directions(seen.space).lengths, compute_norm_bands(seen.space)
+    return NormView(by, frequency, lengths, bands)
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
+def own_mean(seen: Seen) -> float | None:
+    """Return the mean cosine of a space, which its relations are corrected by."""
+    return compute_mean_cosine(seen.space)
 
 
 def lists_of(file: Path | None) -> tuple[RelationList, ...]:
     """Return the bundled lists, or those of a file; raises InputError with the number of an invalid
     line.
     """
-    return _lists(str(file or ""), _file_stamp(file))
+    return _read_lists(str(file or ""), _file_stamp(file))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …")
+def _read_lists(file: str, stamp: str) -> tuple[RelationList, ...]:
+    return (read_relations(Path(file)),) if file else load_bundled_relations()
 
 
 def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:
     """Return the scores of these lists in a space."""
-    return _scores(
-        (*seen.key, str(file or ""), _file_stamp(file)), seen.opened, lists_of(file), own_mean(seen)
-    )
+    return _score_lists(seen, str(file or ""), _file_stamp(file), lists_of(file))
 
 
-def own_mean(seen: Seen) -> float | None:
-    """Return the mean cosine of a space, which its relations are corrected by."""
-    return _own_mean(seen.key, seen.space)
+@st.cache_data(
+    max_entries=32, show_spinner="Comparing the pairs with random ones …", hash_funcs=STAMPS
+)
+def _score_lists(
+    seen: Seen, file: str, stamp: str, _lists: tuple[RelationList, ...]
+) -> tuple[ListScores, ...]:
+    return score_lists(seen.opened, _lists, own_mean(seen))
 
 
 def _file_stamp(file: Path | None) -> str:
@@ -128,46 +158,3 @@ def _file_stamp(file: Path | None) -> str:
     if file is None:
         return ""
     return f"{file.stat().st_size} {file.stat().st_mtime_ns}"
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _counted(key: Key, _opened: OpenedSpace) -> EmbeddingSpace:
-    return select_tokens(_opened, key[-1])
-
-
-@st.cache_data(max_entries=16, show_spinner="Taking mean cosines …")
-def _tables(key: tuple[Key, ...], _spaces: list[EmbeddingSpace]) -> CosineTables:
-    return build_cosine_tables(_spaces)
-
-
-@st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …")
-def _diagnosis(key: Key, _space: EmbeddingSpace, _opened: OpenedSpace) -> Diagnosis:
-    return diagnose(_space, hubs=False, added=_opened.added)
-
-
-@st.cache_data(max_entries=32, show_spinner="Looking for hubs: each token against every other …")
-def _hubness(key: Key, _space: EmbeddingSpace) -> Hubness | None:
-    return measure_hubness(_space)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _norms(key: Key, _space: EmbeddingSpace) -> NormView:
-    by, frequency = get_frequencies(_space)
-    return NormView(by, frequency, sum_directions(_space).lengths, compute_norm_bands(_space))
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _own_mean(key: Key, _space: EmbeddingSpace) -> float | None:
-    return compute_mean_cosine(_space)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …")
-def _lists(file: str, stamp: str) -> tuple[RelationList, ...]:
-    return (read_relations(Path(file)),) if file else load_bundled_relations()
-
-
-@st.cache_data(max_entries=32, show_spinner="Comparing the pairs with random ones …")
-def _scores(
-    key: Key, _opened: OpenedSpace, _lists: tuple[RelationList, ...], _mean: float | None
-) -> tuple[ListScores, ...]:
-    return score_lists(_opened, _lists, _mean)

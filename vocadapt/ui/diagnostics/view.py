@@ -168,7 +168,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             )
             _figures(seen, found)
             st.markdown(f":small[{interpret(tables.mean_cosine[place][place], found)}]")
-            if seen.key in requested:
+            if seen.stamp in requested:
                 _hubs(cached.hubness(seen))
             else:
                 about = format_estimate(max(1.0, estimate_hubness_seconds(seen.space)))
@@ -178,7 +178,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
                     icon=":material/hub:",
                     help=HELP["hubness"],
                 ):
-                    requested.add(seen.key)
+                    requested.add(seen.stamp)
                     st.rerun()
 
 

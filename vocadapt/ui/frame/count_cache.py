@@ -1,4 +1,4 @@
-"""Cached word counts, tokenization figures and plans of a text and a model, keyed as in `cache`."""
+"""Cached word counts, tokenization figures and plans of a text and a model, hashed as in `cache`."""
 
 from pathlib import Path
 
@@ -13,11 +13,9 @@ from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.recipe import Recipe
-from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.frame.cache import model_of, model_stamp, space_of
-from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.ui.frame.cache import STAMPS, model_of, model_stamp, space_of
 from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, measure_extension_curve
 from vocadapt.vocabulary.growth.growth import Reducer
 from vocadapt.vocabulary.lens import (
@@ -45,8 +43,8 @@ def plan_of(
 ) -> VocabularyPlan:
     """Return the vocabulary plan of a recipe for a model.
 
-    Raises InputError where the plan looks at counts and the words of the text are not counted yet;
-    a text that is only trained on afterwards need not be.
+    Raises InputError if the plan needs word counts and the words of the text are not counted yet; a
+    text that is only trained on afterwards need not be.
     """
     corpus = corpus if "counts" in recipe.needs else None
     counts = counts_of(corpus, model, root) if corpus else None
@@ -55,31 +53,78 @@ def plan_of(
             f"The words of {corpus.name} have no counts for {model} yet.",
             "Import the text with this model on the page Word vectors.",
         )
-    named = [f"{one.folder} {one.stamp}" for one in (vectors, corpus) if one]
-    key = (*named, *(f"{name} {model_stamp(name)}" for name in (model, target) if name))
-    sources = Sources(
-        None, None, model_of(target) if target else None, counts.counts if counts else None
-    )
-    return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
+    target_model = model_of(target) if target else None
+    return _plan(recipe, model_of(model), vectors, target_model, corpus, counts)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …", hash_funcs=STAMPS)
+def _plan(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact | None,
+    target: LanguageModel | None,
+    corpus: Artifact | None,
+    _counts: WordCounts | None,
+) -> VocabularyPlan:
+    sources = Sources(target=target, counts=_counts.counts if _counts else None)
+    return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
 
 
 def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
     """Return the effect of a growing extension on a text, up to the size of the recipe."""
     plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
-    return _extension(
-        str(corpus.folder),
-        corpus.stamp,
-        model,
-        model_stamp(model),
-        recipe,
-        plan,
-        counts.counts if counts else {},
-    )
+    return _extension(recipe, model_of(model), corpus, plan, counts.counts if counts else {})
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text at each size …", hash_funcs=STAMPS
+)
+def _extension(
+    recipe: Recipe,
+    model: LanguageModel,
+    corpus: Artifact,
+    _plan: VocabularyPlan,
+    _counts: Counts,
+) -> ExtensionCurve:
+    return measure_extension_curve(_plan, _counts)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
     """Return the saved word counts of a corpus for a model's word splitter; None if there are none."""
-    return _kept(corpus, model_of(model).splitter, root)
+    return _read_saved_counts(corpus, model_of(model).splitter, root)
+
+
+def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
+    """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
+    cased splitter.
+    """
+    saved = _read_saved_counts(corpus, splitter, root)
+    if saved is not None:
+        return saved.counts
+    cased = Splitter.bert(lowercase=False)
+    finer = _read_saved_counts(corpus, cased, root) if refines(cased, splitter) else None
+    return _recount(corpus, splitter, finer.counts) if finer else None
+
+
+def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
+    """Return the saved counts; looked up each time, because a job may have counted since."""
+    path = _counts_path(corpus, splitter, str(root))
+    return _read_counts(str(path)) if path.is_file() else None
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
+def _counts_path(corpus: Artifact, splitter: Splitter, root: str) -> Path:
+    return counts_path(Path(root), read_corpus([corpus.folder]), splitter)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _read_counts(path: str) -> WordCounts:
+    return WordCounts.read(Path(path))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …", hash_funcs=STAMPS)
+def _recount(corpus: Artifact, splitter: Splitter, _finer: Counts) -> Counts:
+    return recount_words(_finer, splitter)
 
 
 def word_tokenizer_of(model: str, name: str) -> WordTokenizer:
@@ -90,61 +135,60 @@ def word_tokenizer_of(model: str, name: str) -> WordTokenizer:
     return WordTokenizer(name, found.vocabulary, found.splitter)
 
 
-def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
-    """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
-    cased splitter.
-    """
-    if kept := _kept(corpus, splitter, root):
-        return kept.counts
-    cased = Splitter.bert(lowercase=False)
-    finer = _kept(corpus, cased, root) if refines(cased, splitter) else None
-    return _recounted(str(corpus.folder), corpus.stamp, splitter, finer.counts) if finer else None
-
-
 def figures_of(
     corpus: Artifact, word_tokenizer: WordTokenizer, model: str, root: Path
 ) -> TokenizationFigures | None:
     """Return the tokenization figures of a model on a corpus; None without matching word counts."""
     counts = words_of(corpus, word_tokenizer.splitter, root)
-    return (
-        _figures(
-            str(corpus.folder),
-            corpus.stamp,
-            model,
-            model_stamp(model),
-            word_tokenizer.name,
-            word_tokenizer,
-            counts,
-        )
-        if counts
-        else None
-    )
+    if not counts:
+        return None
+    return _figures(corpus, model_of(model), word_tokenizer.name, word_tokenizer, counts)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
+def _figures(
+    corpus: Artifact,
+    model: LanguageModel,
+    name: str,
+    _word_tokenizer: WordTokenizer,
+    _counts: Counts,
+) -> TokenizationFigures:
+    return _word_tokenizer.figures(_counts)
 
 
 def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
     """Return the reducer of a model's vocabulary on a corpus; None without matching word counts."""
     found = model_of(model)
     counts = words_of(corpus, found.splitter, root)
-    return (
-        _reducer(
-            str(corpus.folder), corpus.stamp, model, model_stamp(model), found.vocabulary, counts
-        )
-        if counts
-        else None
-    )
+    return _reducer(corpus, found, counts) if counts else None
 
 
-def profile_of(model: str) -> Profile:
+@st.cache_resource(
+    max_entries=4, show_spinner="Preparing the words of the text …", hash_funcs=STAMPS
+)
+def _reducer(corpus: Artifact, model: LanguageModel, _counts: Counts) -> Reducer:
+    reducer = Reducer(model.vocabulary, _counts)
+    _ = reducer.tokens  # laid out and tokenized now, under the spinner
+    return reducer
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)
+def profile_of(model: LanguageModel) -> Profile:
     """Return statistics of a model's vocabulary."""
-    found = model_of(model)
-    return _profile(model, model_stamp(model), found.vocabulary, found.splitter)
+    return profile(model.vocabulary, model.splitter)
 
 
-def longest_half(model: str) -> NDArray[np.bool_]:
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=STAMPS)
+def longest_half(model: LanguageModel) -> NDArray[np.bool_]:
     """Return a mask by id of the tokens that `longest` removes at 50 %; all False if so many cannot
     be removed.
     """
-    return _longest_half(model, model_stamp(model), model_of(model).vocabulary)
+    settings = ReductionSettings("longest", 0.5)
+    try:
+        removed = frozenset(select_removed_tokens(model.vocabulary, settings))
+    except InputError:
+        removed = frozenset()
+    return np.array([token in removed for token in model.vocabulary.tokens])
 
 
 def changes_of(
@@ -158,115 +202,17 @@ def changes_of(
     counts.
     """
     splitter = find_finest_splitter([before.splitter, after.splitter])
-    counts, stamps = words_of(corpus, splitter, root), " ".join(map(model_stamp, models))
-    return (
-        _changes(str(corpus.folder), corpus.stamp, models, stamps, splitter, before, after, counts)
-        if counts
-        else None
-    )
-
-
-def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
-    """Return the advice on a corpus; None without word counts for the model. Never counts."""
-    key = (str(corpus.folder), corpus.stamp, model, model_stamp(model))
-    if not any(path.is_file() for path in _places(key, str(root), model_of(model))):
+    counts = words_of(corpus, splitter, root)
+    if not counts:
         return None
-    return _advice(
-        key,
-        str(root),
-        str(task) if task else "",
-        model_stamp(str(task)) if task else "",
-        model_of(model),
-    )
+    opened = (model_of(models[0]), model_of(models[1]))
+    return _changes(corpus, opened, splitter, before, after, counts)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …")
-def _plan(
-    key: tuple[str, ...],
-    recipe: Recipe,
-    _model: LanguageModel,
-    _sources: Sources,
-    _words: EmbeddingSpace | None,
-) -> VocabularyPlan:
-    return plan_adaptation(recipe, _model, _sources, _words)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Tokenizing the text at each size …")
-def _extension(
-    folder: str,
-    stamp: str,
-    model: str,
-    model_stamp: str,
-    recipe: Recipe,
-    _plan: VocabularyPlan,
-    _counts: Counts,
-) -> ExtensionCurve:
-    return measure_extension_curve(_plan, _counts)
-
-
-def _kept(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
-    """Return the saved counts; looked up each time, because a job may have counted since."""
-    path = _counts_file(str(corpus.folder), corpus.stamp, splitter, str(root))
-    return _counts(str(path)) if path.is_file() else None
-
-
-@st.cache_data(max_entries=32, show_spinner="Looking up the word counts …")
-def _counts_file(folder: str, stamp: str, splitter: Splitter, root: str) -> Path:
-    return counts_path(Path(root), read_corpus([folder]), splitter)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
-def _counts(path: str) -> WordCounts:
-    return WordCounts.read(Path(path))
-
-
-@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
-def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> Counts:
-    return recount_words(_finer, splitter)
-
-
-@st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …")
-def _figures(
-    folder: str,
-    stamp: str,
-    model: str,
-    model_stamp: str,
-    name: str,
-    _word_tokenizer: WordTokenizer,
-    _counts: Counts,
-) -> TokenizationFigures:
-    return _word_tokenizer.figures(_counts)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Preparing the words of the text …")
-def _reducer(
-    folder: str, stamp: str, model: str, model_stamp: str, _vocabulary: Vocabulary, _counts: Counts
-) -> Reducer:
-    reducer = Reducer(_vocabulary, _counts)
-    _ = reducer.tokens  # laid out and tokenized now, under the spinner
-    return reducer
-
-
-@st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …")
-def _profile(model: str, model_stamp: str, _vocabulary: Vocabulary, _splitter: Splitter) -> Profile:
-    return profile(_vocabulary, _splitter)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _longest_half(model: str, model_stamp: str, _vocabulary: Vocabulary) -> NDArray[np.bool_]:
-    try:
-        gone = frozenset(select_removed_tokens(_vocabulary, ReductionSettings("longest", 0.5)))
-    except InputError:
-        gone = frozenset()
-    return np.array([token in gone for token in _vocabulary.tokens])
-
-
-@st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …")
+@st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …", hash_funcs=STAMPS)
 def _changes(
-    folder: str,
-    stamp: str,
-    models: tuple[str, str],
-    model_stamps: str,
+    corpus: Artifact,
+    models: tuple[LanguageModel, LanguageModel],
     splitter: Splitter,
     _before: WordTokenizer,
     _after: WordTokenizer,
@@ -275,13 +221,25 @@ def _changes(
     return list_changes(_counts, splitter, _before, _after)
 
 
-@st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")
-def _places(key: tuple[str, ...], root: str, _model: LanguageModel) -> tuple[Path, ...]:
-    return list_count_paths(Path(root), read_corpus([key[0]]), _model.splitter)
+def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
+    """Return the advice on a corpus; None without word counts for the model. Never counts."""
+    found = model_of(model)
+    if not any(path.is_file() for path in _list_count_paths(corpus, found, str(root))):
+        return None
+    task_stamp = model_stamp(str(task)) if task else ""
+    return _advice(corpus, found, str(root), str(task or ""), task_stamp)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Tokenizing the words of the text …")
+@st.cache_data(max_entries=16, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
+def _list_count_paths(corpus: Artifact, model: LanguageModel, root: str) -> tuple[Path, ...]:
+    return list_count_paths(Path(root), read_corpus([corpus.folder]), model.splitter)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the words of the text …", hash_funcs=STAMPS
+)
 def _advice(
-    key: tuple[str, ...], root: str, task: str, task_stamp: str, _model: LanguageModel
+    corpus: Artifact, model: LanguageModel, root: str, task: str, task_stamp: str
 ) -> AdviceReport:
-    return advise_on(read_corpus([key[0]]), _model, Path(root), Path(task) if task else None)
+    folder = Path(task) if task else None
+    return advise_on(read_corpus([corpus.folder]), model, Path(root), folder)

@@ -1,4 +1,4 @@
-"""Cached readers of tasks and runs, keyed as in `cache` by the stamps of what they read."""
+"""Cached readers of tasks and runs, hashed as in `cache` by the stamps of what they read."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import files_of_task, read_task
-from vocadapt.ui.frame.cache import model_stamp
+from vocadapt.ui.frame.cache import STAMPS, model_stamp
 from vocadapt.ui.serving import preload
 
 
@@ -31,17 +31,18 @@ def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
     """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
     read lazily.
     """
-    return list_runs(workspace, task, _opening)
+    return list_runs(workspace, task, _open_runs)
 
 
 def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
     """Return all runs, and the reason for each unreadable one by its name."""
-    return runs.list_runs_and_errors(workspace, _opening)
+    return runs.list_runs_and_errors(workspace, _open_runs)
 
 
+@st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
 def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
     """Return two sets of predictions for error analysis; `stamps` are those of their artifacts."""
-    return _run_pair(stamps, asked)
+    return open_pair(asked)
 
 
 def corpus_behind(run: Path) -> Corpus | None:
@@ -65,9 +66,14 @@ def network_of(folder: str) -> SavedRun:
     return _network(folder, run_stamp(folder))
 
 
-def tried(folder: str, example: Example) -> ExamplePrediction:
-    """Return the cached predictions of a run for one example."""
-    return _tried(folder, run_stamp(folder), example, network_of(folder))
+@st.cache_resource(
+    max_entries=64,
+    show_spinner="Running the model with each tokenization …",
+    hash_funcs={SavedRun: lambda run: run_stamp(str(run.folder))},
+)
+def tried(run: SavedRun, example: Example) -> ExamplePrediction:
+    """Return the predictions of a run for one example."""
+    return predict_example(run, example)
 
 
 def run_stamp(folder: str) -> str:
@@ -80,18 +86,9 @@ def _task(path: str, fold: int, stamp: str) -> Task:
     return read_task(Path(path), fold)
 
 
-def _opening(artifact: Artifact) -> RunSet:
-    return _runs(str(artifact.folder), artifact.stamp)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _runs(folder: str, stamp: str) -> RunSet:
-    return open_runs(Path(folder))
-
-
-@st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
-def _run_pair(stamps: tuple[str, ...], asked: PairSpec) -> RunPair:
-    return open_pair(asked)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=STAMPS)
+def _open_runs(artifact: Artifact) -> RunSet:
+    return open_runs(artifact.folder)
 
 
 @st.cache_data(max_entries=8, show_spinner=False, ttl=60)
@@ -110,8 +107,3 @@ def _network(folder: str, stamp: str) -> SavedRun:
     preload.wait()
     _ = run.network  # load it now, while the spinner is shown
     return run
-
-
-@st.cache_resource(max_entries=64, show_spinner="Running the model with each tokenization …")
-def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> ExamplePrediction:
-    return predict_example(_run, example)

@@ -15,7 +15,6 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
-from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.blocks import draw_note
@@ -89,7 +88,7 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
     settings = Word2VecSettings(dim=base.dim, workers=1)
-    space = _token_space(key, read_corpus([corpus.folder]), other, settings)
+    space = _train_token_vectors(corpus, other, settings)
     inputs["text"] = str(corpus.folder)
     return Transfer(key, _materials(key, base, space, other.vocabulary), inputs)
 
@@ -181,13 +180,18 @@ def _choose_training_text(
     return corpus
 
 
-@st.cache_resource(max_entries=2, show_spinner="Training vectors of the target's tokens …")
-def _token_space(
-    key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings
+@st.cache_resource(
+    max_entries=2,
+    show_spinner="Training vectors of the target's tokens …",
+    hash_funcs=cache.STAMPS,
+)
+def _train_token_vectors(
+    corpus: Artifact, target: LanguageModel, settings: Word2VecSettings
 ) -> EmbeddingSpace:
     from vocadapt.training.token_vectors import train_token_vectors
 
-    return train_token_vectors(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
+    text = read_corpus([corpus.folder])
+    return train_token_vectors(text, target.splitter, target.vocabulary, settings)[0]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")

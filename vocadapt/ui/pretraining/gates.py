@@ -1,7 +1,6 @@
 """Gate weights of an exBERT by layer and kind of token, on the page Pretraining."""
 
 import shlex
-from pathlib import Path
 
 import streamlit as st
 
@@ -19,6 +18,7 @@ from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import cache
+from vocadapt.ui.frame.cache import STAMPS
 
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
@@ -96,15 +96,12 @@ def compare_added(added: float, overall: float) -> str:
     )
 
 
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=STAMPS)
 def _has_gates(artifact: Artifact) -> bool:
     """Return whether a model of the workspace has extension modules; False if it cannot be read."""
-    return _modules(str(artifact.folder), artifact.stamp)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _modules(folder: str, stamp: str) -> bool:
     try:
-        return bool(ModuleSize.beside(LanguageModel(Path(folder), folder).config).hidden)
+        config = LanguageModel(artifact.folder, str(artifact.folder)).config
+        return bool(ModuleSize.beside(config).hidden)
     except Exception:
         return False
 

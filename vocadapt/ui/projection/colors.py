@@ -142,7 +142,7 @@ def _read_table(path: str, stamp: str) -> dict[str, str]:
 
 
 def _plan(model: Artifact) -> dict[str, object]:
-    plan: dict[str, object] = model_view.record_of(str(model.folder), model.stamp)["plan"]
+    plan: dict[str, object] = model_view.record_of(model)["plan"]
     return plan
 
 

@@ -92,14 +92,15 @@ def project_now(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
     project.
     """
     stamps = " ".join(one.stamp for one in spaces)
-    return Shown(f"{stamps} {choice}", spaces, _project_now(stamps, spaces, choice))
+    opened = [one.opened for one in spaces]
+    return Shown(f"{stamps} {choice}", spaces, _compute_projection(opened, choice))
 
 
 def open_saved(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
     """Return a saved projection; raise InputError if it is damaged or its space has other tokens
     now.
     """
-    found = _load(str(artifact.folder), artifact.stamp)
+    found = _load_projection(artifact)
     space = spaces[0].opened.space
     words = dict(enumerate(space.words))
     if tuple(map(words.get, found.rows.tolist())) != tuple(found.words):
@@ -123,15 +124,15 @@ def folders_of(workspace: Workspace, made: Artifact) -> list[Path]:
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]
 
 
-@st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …")
-def _project_now(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> ProjectionArtifact:
-    first, second = spaces[0].opened, None
+@st.cache_resource(max_entries=8, show_spinner="Projecting the tokens …", hash_funcs=cache.STAMPS)
+def _compute_projection(spaces: list[OpenedSpace], choice: TokenChoice) -> ProjectionArtifact:
+    first, second = spaces[0], None
     if len(spaces) > 1:
-        second = spaces[1].opened
+        second = spaces[1]
     step = ProjectionStep(choice, ProjectionSettings("pca"))
     return compute_projection(first, second, step, judged=SAMPLE)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the projection …")
-def _load(folder: str, stamp: str) -> ProjectionArtifact:
-    return load_projection(Path(folder))
+@st.cache_resource(max_entries=8, show_spinner="Reading the projection …", hash_funcs=cache.STAMPS)
+def _load_projection(artifact: Artifact) -> ProjectionArtifact:
+    return load_projection(artifact.folder)

@@ -98,17 +98,14 @@ def pick_score(kind: TaskKind) -> str:
     return str(chosen)
 
 
+@st.cache_resource(
+    max_entries=32,
+    show_spinner="Comparing the runs …",
+    hash_funcs={RunSet: lambda one: f"{one.folder} {one.artifact.stamp if one.artifact else ''}"},
+)
 def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str) -> Results:
-    """Return the results of runs, cached by the stamps of their files."""
-    key = tuple(f"{one.folder} {one.artifact.stamp if one.artifact else ''}" for one in runs)
-    return _results(key, baseline, scorer, list(runs))
-
-
-@st.cache_resource(max_entries=32, show_spinner="Comparing the runs …")
-def _results(
-    key: tuple[str, ...], baseline: tuple[str, str] | None, scorer: str, _runs: Sequence[RunSet]
-) -> Results:
-    return build_results(_runs, baseline, scorer)
+    """Return the results of runs."""
+    return build_results(list(runs), baseline, scorer)
 
 
 def headline(board: TaskLeaderboard) -> None:

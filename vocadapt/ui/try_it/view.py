@@ -111,7 +111,7 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
         if len(run.tokenizers) > 1:
             st.markdown(LEGEND)
     # Below the parts that need no network and are shown at once.
-    tried = run_cache.tried(folder, example)
+    tried = run_cache.tried(run_cache.network_of(folder), example)
     PREDICTIONS[run.kind.head](run, tried, example)
 
 

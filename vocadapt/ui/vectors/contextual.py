@@ -70,7 +70,7 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
         settings = _settings(model)
     with right:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
-        st.markdown(_preview(workspace, str(model.path), corpus, model, settings, counts))
+        st.markdown(_preview(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = pickers.name_for(workspace, "vectors", wish, "contextual_name")
         if st.button(
@@ -124,9 +124,8 @@ def _settings(model: LanguageModel) -> ContextualSettings:
 
 def _preview(
     workspace: Workspace,
-    model: str,
     corpus: Artifact,
-    found: LanguageModel,
+    model: LanguageModel,
     settings: ContextualSettings,
     counts: Counts | None,
 ) -> str:
@@ -135,26 +134,24 @@ def _preview(
     """
     if counts is None:
         return "This text has no word counts for this model yet: no time estimate."
-    targets, tokens = _plan(
-        (str(corpus.folder), corpus.stamp, model, cache.model_stamp(model)), settings, counts, found
-    )
+    targets, tokens = _find_targets(corpus, model, settings, counts)
     if targets is None:
         return "No word of this text would get a vector: lower *Min count*."
-    seconds = job_seconds(workspace, "contextual", estimate_seconds(tokens, found, settings))
+    seconds = job_seconds(workspace, "contextual", estimate_seconds(tokens, model, settings))
     return (
         f"**{count(len(targets.names))}** {settings.unit} ·"
         f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
-        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {count_layers(found)} layers"
+        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {count_layers(model)} layers"
         f" · at most about {format_estimate_bold(seconds)}"
     )
 
 
-@st.cache_data(max_entries=16, show_spinner="Looking up the words …")
-def _plan(
-    key: tuple[str, ...], settings: ContextualSettings, _counts: Counts, _model: LanguageModel
+@st.cache_data(max_entries=16, show_spinner="Looking up the words …", hash_funcs=cache.STAMPS)
+def _find_targets(
+    corpus: Artifact, model: LanguageModel, settings: ContextualSettings, _counts: Counts
 ) -> tuple[Targets | None, int]:
     try:
-        targets = find_targets(_counts, _model.vocabulary, settings)
+        targets = find_targets(_counts, model.vocabulary, settings)
     except InputError:
         return None, 0
-    return targets, count_most_tokens(_counts, targets, _model, settings)
+    return targets, count_most_tokens(_counts, targets, model, settings)

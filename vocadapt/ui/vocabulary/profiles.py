@@ -37,7 +37,7 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
     with left:
         st.markdown("**Token length**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
-        drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
+        drawn = {seen.label: count_cache.profile_of(seen.model).lengths for seen in models}
         if len(models) > 1:
             drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
         draw_figure(figures.plot_length_distribution(drawn), "lengths")
@@ -73,7 +73,7 @@ def _overlap(models: Sequence[Seen]) -> None:
 
 def _statistics(models: Sequence[Seen]) -> None:
     """Draw the numbers of tokens by position in a word, of single characters, and of unreachable tokens."""
-    profiles = [count_cache.profile_of(seen.name) for seen in models]
+    profiles = [count_cache.profile_of(seen.model) for seen in models]
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
     ]
@@ -146,7 +146,7 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
         for seen in models
     }
     if all(found.values()):
-        marks = {seen.label: count_cache.longest_half(seen.name) for seen in models}
+        marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
         panels, lines = [], []
         for (name, label), reducer in found.items():
             assert reducer is not None
