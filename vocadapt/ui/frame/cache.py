@@ -51,14 +51,16 @@ FILES = (
 
 def stamp_files(path: Path) -> str:
     """Return a text that changes with the files of a model folder, or with a vocabulary file."""
-    files = [path / name for name in FILES] if path.is_dir() else [path]
+    files = [path]
+    if os.path.isdir(path):  # unlike Path.is_dir, False for a name that is too long
+        files = [path / name for name in FILES]
     states = [file.stat() for file in files if os.path.isfile(file)]
     return " ".join(f"{state.st_size}-{state.st_mtime_ns}" for state in states)
 
 
 def stamp_space(opened: OpenedSpace) -> str:
     """Return a text that changes with the files of a space."""
-    is_artifact = (opened.folder / MANIFEST).is_file()
+    is_artifact = os.path.isfile(opened.folder / MANIFEST)
     stamp = stamp_of(opened.folder) if is_artifact else stamp_files(opened.folder)
     return f"{opened.folder} {stamp}"
 
