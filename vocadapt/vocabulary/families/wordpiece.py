@@ -327,7 +327,8 @@ class WordPieceFamily(TokenizerFamily):
 
     def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
         """Return the kinds of words that may be wordpieces: ##continuations and [unused] slots."""
-        return WordPieceVocabulary((), frozenset()).find_kinds(words, words)
+        likely = [word for word in words if word.startswith(("##", "["))]  # of millions of words
+        return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next
