@@ -8,13 +8,11 @@ import streamlit as st
 
 from vocadapt.ui.frame import frame
 
-ICON = (
-    Path(__file__).parent / "assets" / "icon.png"
-)  # a file of ours: Streamlit fetches other icons from the network
+# A local file: Streamlit would load other icons from the network.
+ICON = Path(__file__).parent / "assets" / "icon.png"
 st.set_page_config(page_title="vocadapt", page_icon=str(ICON), layout="wide")
 
-# No url_path, and page files one folder down: see "pages beside st.navigation" in the design notes
-# on the look.
+# Without url_path: the name of a page's file is its address.
 page = st.navigation(
     {
         "": [
@@ -63,6 +61,6 @@ page = st.navigation(
             st.Page("pages/train/try_it.py", title="Try it", icon=":material/edit_note:"),
         ],
     },
-    expanded=True,  # folded, the sections at the end of the walk would stand behind "View more"
+    expanded=True,  # otherwise the last sections would be hidden behind "View more"
 )
 frame.draw(page)

@@ -27,7 +27,7 @@ glossary.offer_terms(
 )
 panel.job_panel(workspace, ["finetune"])
 
-pickers.passed_over(workspace)
+pickers.warn_of_unreadable_runs(workspace)
 offered = comparable.list_comparable(workspace)
 if not offered:
     pickers.nothing_yet(

@@ -25,7 +25,7 @@ glossary.offer_terms(
     "task",
     "unit",
 )
-pickers.passed_over(workspace)
+pickers.warn_of_unreadable_runs(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.tokenizations]
 if not runs:
     pickers.nothing_yet(

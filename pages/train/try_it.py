@@ -17,7 +17,7 @@ st.markdown(
 glossary.offer_terms(
     "adapted tokenization", "added token", "base tokenization", "pooled", "run", "wordpiece"
 )
-pickers.passed_over(workspace)
+pickers.warn_of_unreadable_runs(workspace)
 left, right = st.columns([1.7, 1], gap="large")
 with right:
     folder = view.choose_run(workspace)

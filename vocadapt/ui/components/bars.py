@@ -28,9 +28,12 @@ def build_similarity_scale(scores: Iterable[float]) -> BarScale:
     """
     shown = list(scores)
     highest = max([1.0, *shown])
-    end = "1" if highest == 1 else f"{fraction(highest)}, the highest score shown"
-    below = " A score below 0 has no bar." if any(score < 0 for score in shown) else ""
-    return BarScale(highest, f"Bars: 0 to {end}.{below}")
+    note = "Bars: 0 to 1."
+    if highest > 1:
+        note = f"Bars: 0 to {fraction(highest)}, the highest score shown."
+    if any(score < 0 for score in shown):
+        note += " A score below 0 has no bar."
+    return BarScale(highest, note)
 
 
 def build_distance_scale(scores: Iterable[float]) -> BarScale:
@@ -59,5 +62,4 @@ def build_column_scale(scores: Iterable[float]) -> BarScale:
 
 def _largest(scores: Iterable[float]) -> float:
     """Return the largest positive score, 1 if there is none."""
-    largest = max(scores, default=1.0)
-    return largest if largest > 0 else 1.0
+    return max((score for score in scores if score > 0), default=1.0)

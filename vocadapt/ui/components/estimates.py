@@ -19,4 +19,6 @@ def format_estimate(seconds: float) -> str:
 def format_estimate_bold(seconds: float) -> str:
     """Format an estimate as `format_estimate` does, the time in bold Markdown."""
     time, _, why = format_estimate(seconds).partition(" (")
-    return f"**{time}** ({why}" if why else f"**{time}**"
+    if not why:
+        return f"**{time}**"
+    return f"**{time}** ({why}"

@@ -16,7 +16,9 @@ def fraction(value: float | None, digits: int = 3) -> str:
     if 0 < abs(value) < 0.0095:
         digits = 1 - math.floor(math.log10(abs(value)))
     text = f"{value:.{min(digits, 9)}f}"
-    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+    if abs(float(text)) < 1:
+        text = text.replace("0.", ".", 1)
+    return text
 
 
 def signed(value: float) -> str:
@@ -27,10 +29,8 @@ def signed(value: float) -> str:
 def megabytes(size: float) -> str:
     """Format a size in bytes as MB or kB, with one decimal below 10 MB."""
     mega = size / 1e6
-    return (
-        f"{mega:.0f} MB"
-        if mega >= 10
-        else f"{mega:.1f} MB"
-        if mega >= 0.1
-        else f"{max(size, 0) / 1e3:.0f} kB"
-    )
+    if mega >= 10:
+        return f"{mega:.0f} MB"
+    if mega >= 0.1:
+        return f"{mega:.1f} MB"
+    return f"{max(size, 0) / 1e3:.0f} kB"

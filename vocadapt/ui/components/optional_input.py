@@ -1,6 +1,4 @@
-"""Number inputs that may be left empty, which means 0; the placeholder states what that stands
-for.
-"""
+"""Number inputs that may be left empty, which means 0; the placeholder states its meaning."""
 
 from typing import Any
 
@@ -28,6 +26,6 @@ def optional_number(
             raise ValueError(f"{label}: an optional input with a usual value needs a key")
         if key not in st.session_state and key not in st.query_params:
             st.session_state[key] = usual
-    input_of = st.number_input if place is None else place.number_input
-    found = input_of(label, lowest, highest, None, placeholder=empty, **options)
-    return type(lowest)(0) if found is None else found
+    draw = (place or st).number_input
+    found = draw(label, lowest, highest, None, placeholder=empty, **options)
+    return found or type(lowest)(0)

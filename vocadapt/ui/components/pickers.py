@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from vocadapt.lab import demo
-from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.artifacts.runs import describe_unreadable as told_of
+from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
@@ -39,7 +38,6 @@ __all__ = [
     "models_to_train",
     "name_for",
     "nothing_yet",
-    "passed_over",
     "pick",
     "pick_model",
     "pick_named",
@@ -53,6 +51,7 @@ __all__ = [
     "shown_model",
     "spaces_of",
     "stale_note",
+    "warn_of_unreadable_runs",
 ]
 
 CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
@@ -206,7 +205,9 @@ def pick_model(
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
     used = models_in_use(workspace)
     first = next(filter(None, [default, *used]), "")
-    shown = label_of(first, offered) if first else next(iter(offered), "")
+    shown = next(iter(offered), "")
+    if first:
+        shown = label_of(first, offered)
     return pick_open(workspace, label, offered, key, shown, help=help)
 
 
@@ -233,15 +234,17 @@ def pick_space(
     key: str,
     default: int = 0,
     help: str = SPACE_HELP,
-    beside: Mapping[str, str] | None = None,
+    instead: Mapping[str, str] | None = None,
 ) -> str:
     """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`,
     "" for none.
 
     The address contains the display name, which stays valid in a copy of the workspace.
-    beside: spaces to offer instead.
+    instead: spaces to offer instead of those of the workspace.
     """
-    known = spaces_of(workspace) if beside is None else beside
+    known = instead
+    if known is None:
+        known = spaces_of(workspace)
     names = list(known)
     first = names[min(default, len(names) - 1)] if names else ""
     return pick_open(
@@ -303,7 +306,7 @@ def runs_to_pick(
     """Return every run of a workspace, newest first; `by_tokenization`: one entry per tokenization,
     the main one first.
 
-    Runs that cannot be read are left out: `passed_over` names them, once on a page.
+    Runs that cannot be read are left out: `warn_of_unreadable_runs` names them, once on a page.
     """
     found = []
     for of in run_cache.runs_in(workspace, task):
@@ -315,11 +318,12 @@ def runs_to_pick(
     return found
 
 
-def passed_over(workspace: Workspace) -> None:
+def warn_of_unreadable_runs(workspace: Workspace) -> None:
     """Show which runs of a workspace cannot be read, if any."""
     runs, unreadable = run_cache.runs_and_unreadable(workspace)
-    if found := told_of(unreadable, len(runs) + len(unreadable)):
-        st.warning(plain(found), icon=":material/warning:")
+    message = describe_unreadable(unreadable, len(runs) + len(unreadable))
+    if message:
+        st.warning(plain(message), icon=":material/warning:")
 
 
 def crowded_note(*names: str) -> None:
@@ -340,8 +344,7 @@ def crowded_note(*names: str) -> None:
 def models_to_train(workspace: Workspace) -> dict[str, str]:
     """Return the models to train by display name; if there is none yet, the demo's first.
 
-    Those made of another model come first, the newest before all, then the one used last: that is
-    where one goes on.
+    Models made from another model come first, newest first, then the model used last.
     """
     found = models_of(workspace)
     if not workspace.artifacts("models") and demo.is_demo_installed():

@@ -39,10 +39,9 @@ class Answer:
 def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
     """Show a text field with clickable examples; return the word, which is kept in the address.
 
-    words: the words of the space. An example of another space that this one lacks gives way to an
-    example of this one.
+    words: the words of the space. An example of another space is replaced if this space lacks it.
     """
-    first = examples[0] if examples else ""
+    first = next(iter(examples), "")
     address.settle_text(key, first)
     word = st.session_state[key]
     offered_before = word in st.session_state.get(f"{key}_offered", ())
@@ -54,7 +53,7 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
     )
     address.write(key, [word])
     if examples:
-        st.session_state[f"{key}_example"] = word if word in examples else None
+        st.session_state[f"{key}_example"] = next((one for one in examples if one == word), None)
         st.pills(
             "Examples",
             examples,
@@ -120,11 +119,9 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
 def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     """Build the cards of the four neighbor lists."""
     both = find_shared_neighbors(answer.lists)
-    asked = (
-        f"mean of {' '.join(answer.pieces)}"
-        if answer.pieces != (answer.word,)
-        else "its own wordpiece"
-    )
+    query = "its own wordpiece"
+    if answer.pieces != (answer.word,):
+        query = f"mean of {' '.join(answer.pieces)}"
     plans = (
         (
             "Words → words",
@@ -142,14 +139,14 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
         ),
         (
             "Wordpieces → words",
-            f"{asked}, aligned back",
+            f"{query}, aligned back",
             "domain",
             "to_words",
             "no wordpiece",
         ),
         (
             "Wordpieces → wordpieces",
-            f"{asked}, within the model",
+            f"{query}, within the model",
             "source",
             "within_pieces",
             "no wordpiece",
@@ -165,20 +162,14 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
 
 def four_lists_table(answer: Answer, settings: ListSettings) -> str:
     """Format the four neighbor lists as TSV, one line per neighbor."""
-    across = {"to_pieces", "to_words"}
+    measures = dict.fromkeys(answer.lists, settings.metric)
+    if settings.csls:
+        measures |= {"to_pieces": "CSLS", "to_words": "CSLS"}
     lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
-    rows: list[tuple[object, ...]] = [
-        (
-            answer.word,
-            name,
-            rank,
-            neighbor,
-            score,
-            "CSLS" if settings.csls and name in across else settings.metric,
-        )
-        for name, listed in lists.items()
-        for rank, (neighbor, score) in enumerate(listed or (), start=1)
-    ]
+    rows: list[tuple[object, ...]] = []
+    for name, listed in lists.items():
+        for rank, (neighbor, score) in enumerate(listed or (), start=1):
+            rows.append((answer.word, name, rank, neighbor, score, measures[name]))
     return tsv(("word", "list", "rank", "neighbor", "score", "measure"), rows)
 
 

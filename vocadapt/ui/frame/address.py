@@ -92,8 +92,8 @@ def settle(key: str, choice: Choice) -> None:
     The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
     artifact; 4. the previous selection; 5. `choice.first`.
     """
-    asked = [value for value in [st.session_state.pop(f"{key}_next", None)] if value is not None]
-    wanted = [value for value in (*asked, *_link(key, choice.allowed)) if choice.allowed(value)]
+    requested = [st.session_state.pop(f"{key}_next", None), *_link(key, choice.allowed)]
+    wanted = [value for value in requested if value is not None and choice.allowed(value)]
     news, held = _news(key, choice.newest), st.session_state.get(key)
     if held is not None and not (choice.typed or choice.allowed(held)):
         held = None
@@ -101,8 +101,10 @@ def settle(key: str, choice: Choice) -> None:
         held = wanted[0]
     elif news:
         held = choice.newest
-    shown = choice.first if held is None else choice.named(held)
-    _set(key, shown or None)
+    if held is None:
+        _set(key, choice.first or None)
+    else:
+        _set(key, choice.named(held) or None)
 
 
 def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
@@ -111,15 +113,19 @@ def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]])
     """
     link = [value for value in _link(key, choice.allowed) if choice.allowed(value)]
     held = link or st.session_state.get(key)
-    _set(key, list(first()) if held is None else [choice.named(value) for value in held])
+    if held is None:
+        _set(key, list(first()))
+    else:
+        _set(key, [choice.named(value) for value in held])
 
 
 def settle_text(key: str, first: str) -> None:
     """Set the value of a text input, before it is drawn; text that the user deleted stays
     deleted.
     """
-    link = _link(key)
-    held = link[-1] if link else st.session_state.get(key)
+    held = st.session_state.get(key, first)
+    for value in _link(key)[-1:]:
+        held = value
     _set(key, first if held is None else held)
 
 
@@ -142,8 +148,7 @@ def read_link(key: str) -> str:
     """Return the value of a setting without a widget from a link just followed; "" if there is
     none.
     """
-    link = _link(key)
-    return link[-1] if link else ""
+    return next(reversed(_link(key)), "")
 
 
 def show_next(key: str, value: str) -> None:

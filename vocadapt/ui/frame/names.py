@@ -15,10 +15,7 @@ from vocadapt.models.model_folder import SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MAX_NAME_LENGTH = 100  # characters of a hub name
-SPACE_KINDS = {
-    "vectors": "word vectors",
-    "models": "model",
-}  # kind of artifact → how a space of it is shown
+SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
@@ -45,11 +42,10 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
     """List the spaces of a workspace (display name -> folder or hub name): word vectors, models,
     and their base models.
     """
-    found = {
-        f"{shown} · {one.name}": str(one.folder)
-        for kind, shown in SPACE_KINDS.items()
-        for one in workspace.artifacts(kind)
-    }
+    found = {}
+    for kind, label in SPACE_KINDS.items():
+        for one in workspace.artifacts(kind):
+            found[f"{label} · {one.name}"] = str(one.folder)
     there = {Path(folder).resolve() for folder in found.values()}
     return found | {
         shown_model(name): name
@@ -119,20 +115,19 @@ def models_in_use(workspace: Workspace) -> list[str]:
     """Return the models that vectors and alignments of the workspace were made for, newest
     first.
     """
-    made = [
-        artifact
-        for kind in ("vectors", "alignments", "corpora")
-        for artifact in workspace.artifacts(kind)
-    ]
-    return list(
-        dict.fromkeys(filter(None, (model_behind(artifact, workspace) for artifact in made)))
-    )
+    made: list[Artifact] = []
+    for kind in ("vectors", "alignments", "corpora"):
+        made += workspace.artifacts(kind)
+    models = (model_behind(artifact, workspace) for artifact in made)
+    return list(dict.fromkeys(filter(None, models)))
 
 
 def model_behind(artifact: Artifact, workspace: Workspace) -> str | None:
     """Return the model that an artifact was made for, None if there is none."""
     given = artifact.manifest.inputs.get("model")
-    return str(workspace.root / given.paths[0]) if given else None
+    if given is None:
+        return None
+    return str(workspace.root / given.paths[0])
 
 
 def shown_model(name: str) -> str:
@@ -145,4 +140,6 @@ def shown_model(name: str) -> str:
     path = Path(name)
     if not path.is_absolute():
         return name
-    return name_of(path) if name_of(path) != path.name else "/".join(path.parts[-2:])
+    if name_of(path) != path.name:
+        return name_of(path)
+    return "/".join(path.parts[-2:])

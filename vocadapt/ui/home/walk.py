@@ -58,13 +58,16 @@ def strip(workspace: Workspace) -> None:
         found = made_by(stop, workspace)
         with column, st.container(border=True, height="stretch"):
             st.markdown(f"**{stop.name}**  \n{STATES[state_of(found, workspace)]}")
-            st.markdown(f":small[{headline(found[0])}]" if found else f":small[{stop.about}]")
+            about = headline(found[0]) if found else stop.about
+            st.markdown(f":small[{about}]")
             st.page_link(stop.page, label="Open", icon=":material/arrow_forward:")
 
 
 def made_by(stop: Stop, workspace: Workspace) -> list[Artifact]:
     """Return the artifacts of a step, newest first; converted models do not count as adapted ones."""
-    return adapted_models(workspace) if stop.kind == "models" else workspace.artifacts(stop.kind)
+    if stop.kind == "models":
+        return adapted_models(workspace)
+    return workspace.artifacts(stop.kind)
 
 
 def state_of(found: list[Artifact], workspace: Workspace) -> str:
@@ -82,8 +85,8 @@ def headline(artifact: Artifact) -> str:
     elif artifact.kind == "vectors":
         figure = f"{count(numbers['words'])} words × {numbers['dim']}"
     elif artifact.kind == "alignments":
-        beside = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
-        figure = f"held-out P@5 {fraction(numbers['p@5'])} ({beside})"
+        basis = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
+        figure = f"held-out P@5 {fraction(numbers['p@5'])} ({basis})"
     elif artifact.kind == "models" and "added" in numbers:
         figure = f"{count(numbers['added'])} words added"
     elif artifact.kind == "runs" and numbers.get("mean"):
@@ -91,8 +94,11 @@ def headline(artifact: Artifact) -> str:
             f"{format_metric_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
             f" ({plain(numbers['cut'])})"
         )
-        figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""
-    return f"{plain(artifact.name)} · {figure}" if figure else plain(artifact.name)
+        if numbers.get("classes"):
+            figure += f", {plain(numbers['classes'])}"
+    if not figure:
+        return plain(artifact.name)
+    return f"{plain(artifact.name)} · {figure}"
 
 
 def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:

@@ -14,9 +14,7 @@ import gc
 import time
 from collections.abc import Mapping
 
-SLOW_COLLECTION_SECONDS = (
-    0.02  # seconds a full collection may take before what outlived it is set aside
-)
+SLOW_COLLECTION_SECONDS = 0.02  # a longer full collection freezes the objects that survived it
 OLDEST = 2  # the generation of a full collection
 RETURN_EVERY = 10.0  # seconds
 LIBC = ctypes.CDLL(None)
@@ -24,11 +22,11 @@ M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 
 
 class _SetAside:
-    """After a full collection that took long, set aside what outlived it: later ones look only at
-    what is new.
+    """Callback: after a slow full collection, freeze the surviving objects, so that later collections
+    examine only new ones.
 
-    What is set aside is still freed when nothing refers to it; only a cycle that was in use then is
-    not found later.
+    Frozen objects are still freed when their reference count becomes 0; only cycles of objects that
+    were in use then are not found later.
     """
 
     began = returned = 0.0

@@ -59,9 +59,8 @@ def check_model(name: str) -> None:
     path is a hub name.
     """
     path = expand_path(name)
-    if (
-        path.is_absolute() or ".." in path.parts or os.path.exists(path)
-    ):  # unlike Path, false for a name too long
+    # os.path.exists, unlike Path.exists, returns False for a name that is too long.
+    if path.is_absolute() or ".." in path.parts or os.path.exists(path):
         check_allowed(name)
 
 
@@ -89,11 +88,9 @@ def is_loopback(address: str | None) -> bool:
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that others in the network can reach."""
     root = os.environ.get(FILES_ROOT)
-    files = (
-        f"files below {root}"
-        if root
-        else "no other files of this machine (--files-root names a folder to share)"
-    )
+    files = "no other files of this machine (--files-root names a folder to share)"
+    if root:
+        files = f"files below {root}"
     return (
         f"Warning: on {address} anybody in the network can use the lab, without a password and"
         " unencrypted: read and change the workspace, upload files and start jobs. From the"
@@ -132,15 +129,14 @@ def _open_roots() -> Iterator[Path]:
     """Return the folders that are allowed on other addresses than the loopback."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from vocadapt.ui.frame.frame import (
-        workspace,  # the frame shows jobs, and these are checked here
-    )
+    # A late import: the frame draws jobs, whose paths are checked here.
+    from vocadapt.ui.frame.frame import workspace
 
-    root = (
-        workspace().root
-    )  # its own folders alone: a name typed for it may be that of any folder beside it
+    # Only the folders of artifacts: the workspace's name can be typed, and may be any folder's.
+    root = workspace().root
     yield from (root / name for name in (*list_kinds(), UPLOADS))
     yield DEMO.resolve()
     yield Path(HF_HUB_CACHE).resolve()
-    if shared := os.environ.get(FILES_ROOT):
+    shared = os.environ.get(FILES_ROOT)
+    if shared:
         yield Path(shared).resolve()

@@ -18,7 +18,7 @@ PAUSE = 6.0
 _page_drawn = threading.Event()
 _requested = threading.Event()  # a browser requested Try it itself: no pause
 _lock = threading.Lock()
-_needed = threading.Event()  # somebody imports them: the thread does not begin any more
+_needed = threading.Event()  # another thread imports them: this one does not start
 
 
 def report_page_drawn() -> None:
@@ -52,7 +52,7 @@ def start(workspace: Workspace) -> threading.Thread:
 
 
 def wait() -> None:
-    """Wait for the end of a running import, and begin no other: the caller imports the libraries
+    """Wait for the end of a running import, and prevent another: the caller imports the libraries
     itself.
 
     Two threads importing circular modules can see an incomplete one.

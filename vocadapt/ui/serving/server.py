@@ -1,5 +1,4 @@
-"""Start the lab in the browser: `python -m vocadapt.ui.serving.server [--workspace W] [--port N] [--address
-A] [--no-browser]`.
+"""Start the lab in the browser: `python -m vocadapt.ui.serving.server`.
 
 Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they
 hold whatever the working folder is; and the "pages directory" flag is settled before the first
@@ -28,14 +27,14 @@ WORKSPACE = "VOCADAPT_WORKSPACE"
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
-# How threads of a computation wait for each other: asleep. They wait at work else, and where the
-# browser beside them draws in software, a training takes four times as long; asleep, a tenth longer
-# where nothing else is at work. Jobs inherit it.
+# Threads of a computation sleep while they wait for each other. By default they wait busily: a
+# training then takes four times as long while a browser renders on the same cores; sleeping costs a
+# tenth if nothing else runs. Jobs inherit it.
 WAITING = ("OMP_WAIT_POLICY", "passive")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the lab until it is stopped; 2 when it cannot be started as asked."""
+    """Serve the lab until it is stopped; return 2 if it cannot be started."""
     options = _parser().parse_args(arguments)
     try:
         serve(
@@ -70,7 +69,10 @@ def serve(
             f"The pages are not installed: expected {app}.",
             "Run from a clone, or install it with pip install -e .",
         )
-    port = _free_port(address) if port is None else _check_free(port, address)
+    if port is None:
+        port = _free_port(address)
+    else:
+        _check_free(port, address)
     kept = Workspace(workspace)
     os.environ[WORKSPACE] = str(kept.root)
     os.environ.pop(paths.FILES_ROOT, None)
@@ -101,10 +103,9 @@ def list_allowed_hosts(address: str) -> list[str]:
     if address in EVERY_ADDRESS:
         import psutil
 
-        found = (
-            one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all
-        )
-        hosts += [socket.gethostname(), socket.getfqdn(), *found]
+        hosts += [socket.gethostname(), socket.getfqdn()]
+        for addresses in psutil.net_if_addrs().values():
+            hosts += [one.address.partition("%")[0] for one in addresses]
     return list(dict.fromkeys(hosts))
 
 
@@ -123,8 +124,12 @@ def leave_a_core_free() -> None:
 
 def _url(address: str, port: int | None) -> str:
     """Return the URL of the lab for a browser on this machine."""
-    host = LOOPBACK if address in EVERY_ADDRESS else address
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    host = address
+    if address in EVERY_ADDRESS:
+        host = LOOPBACK
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
 
 
 def _tidy(workspace: Workspace) -> None:
@@ -136,8 +141,8 @@ def _tidy(workspace: Workspace) -> None:
 
 
 def settle_pages() -> None:
-    """Tell Streamlit that `st.navigation` names the pages, before any visit; does nothing where it
-    has no such flag.
+    """Set Streamlit's flag that `st.navigation` defines the pages, before any visit; does nothing if
+    Streamlit has no such flag.
     """
     from streamlit.runtime.pages_manager import PagesManager
 
@@ -180,7 +185,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
 
 
 def _settings() -> dict[str, object]:
-    """The shipped config.toml as Streamlit's flags."""
+    """Return the shipped config.toml as Streamlit's flags."""
     with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
         return dict(_flat(tomllib.load(file)))
 
@@ -206,13 +211,12 @@ def _free_port(address: str) -> int:
     return port
 
 
-def _check_free(port: int, address: str) -> int:
-    """The port, if the lab can have it."""
+def _check_free(port: int, address: str) -> None:
+    """Raise InputError if a port cannot be used."""
     if not _is_free(port, address):
         raise InputError(
             f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
         )
-    return port
 
 
 def _is_free(port: int, address: str = LOOPBACK) -> bool:
