@@ -32,7 +32,7 @@ from vocadapt.lab.artifacts.runs import list_runs, open_runs
 from vocadapt.lab.reports.results import build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.summary import summarize_seeds
-from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
+from vocadapt.training.scoring.uncertainty import average_tallies, compare_tallies
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
@@ -121,11 +121,11 @@ def test_the_test_is_of_units_averaged_over_seeds():
     scorer = TASK_KINDS["ner"].scorer()
     gold = [example.gold for example in GOLD]
     one, other = scorer.tally(gold, said(4)), scorer.tally(gold, said(6))
-    mean = mean_tally([one, other])
+    mean = average_tallies([one, other])
     assert mean.rows[:, 0, 2].tolist() == [1.0] * 4 + [0.5] * 2 + [0.0] * 4
-    assert mean_tally([one]).rows.tolist() == one.rows.tolist()
+    assert average_tallies([one]).rows.tolist() == one.rows.tolist()
     alone = compare_tallies(scorer, one, other)
-    twice = compare_tallies(scorer, mean_tally([one, one]), mean_tally([other, other]))
+    twice = compare_tallies(scorer, average_tallies([one, one]), average_tallies([other, other]))
     assert alone == twice  # the same runs twice are no more evidence
 
 
@@ -136,7 +136,7 @@ def test_means_over_seeds_have_no_mcnemar():
         accuracy.tally(gold, own) for own in ([("a",), ("b",), ("b",)], [("a",), ("a",), ("a",)])
     )
     assert compare_tallies(accuracy, one, other).p_mcnemar == 1.0
-    assert compare_tallies(accuracy, mean_tally([one, other]), other).p_mcnemar is None
+    assert compare_tallies(accuracy, average_tallies([one, other]), other).p_mcnemar is None
 
 
 def test_other_test_examples_are_not_paired(workspace):

@@ -14,7 +14,7 @@ from vocadapt.training.finetune.outputs import Outputs, check_values
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.scoring.counts import MAX_CELLS, check_cells, count_items
 from vocadapt.training.tasks import context_windows
-from vocadapt.training.tasks.context_windows import best_spans, word_bounds
+from vocadapt.training.tasks.context_windows import find_best_spans, find_word_bounds
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -100,11 +100,11 @@ def test_a_confusion_of_thousands_of_classes_takes_seconds_and_shows_the_most_co
 def test_spans_are_the_same_in_blocks(most, monkeypatch):
     rng = np.random.default_rng(most)
     context = " ".join("ab" * int(rng.integers(1, 4)) for _ in range(120))
-    bounds = word_bounds(context)
+    bounds = find_word_bounds(context)
     start, end = (
         rng.integers(0, 6, len(bounds)).astype(np.float64) for _ in range(2)
     )  # many equal scores
-    whole = best_spans(start, end, bounds, 40, most)
+    whole = find_best_spans(start, end, bounds, 40, most)
     brute = sorted(
         (
             (i, j, start[i] + end[j])
@@ -116,12 +116,12 @@ def test_spans_are_the_same_in_blocks(most, monkeypatch):
     )
     assert whole == brute[:most]
     monkeypatch.setattr(context_windows, "SPANS", 37)
-    assert best_spans(start, end, bounds, 40, most) == whole
+    assert find_best_spans(start, end, bounds, 40, most) == whole
 
 
 def test_the_answer_in_a_megabyte_takes_seconds_and_little_memory():
     context = "cancer " * 150_000
-    words = len(word_bounds(context))
+    words = len(find_word_bounds(context))
     logits = np.zeros((words, 2), dtype=np.float32)
     logits[100_000] = 5
     begin = time.process_time()

@@ -12,7 +12,7 @@ from vocadapt.training.tasks.examples import TOO_MUCH
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED
-from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
+from vocadapt.training.tasks.predictions import score_baseline, tally_of
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -139,18 +139,18 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
     )
     score, found = (
         example.of(tally_of(gold, said, example)).value,
-        baseline_of_split(TASK_KINDS["multilabel"], gold),
+        score_baseline(TASK_KINDS["multilabel"], gold),
     )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
     scattered = replace(
         gold, examples=tuple(replace(example, document="") for example in gold.examples)
     )
     assert found.constants[0] == found.majority and not is_collapsed(
-        [score], baseline_of_split(TASK_KINDS["multilabel"], scattered)
+        [score], score_baseline(TASK_KINDS["multilabel"], scattered)
     )
     against("relations", "x\ny\n")
     plain = TASK_KINDS["relations"].read_split(tmp_path / "gold.relations")
-    assert baseline_of_split(TASK_KINDS["relations"], plain, "accuracy").majority == 0.5
+    assert score_baseline(TASK_KINDS["relations"], plain, "accuracy").majority == 0.5
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):

@@ -8,9 +8,15 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.entities import on_pieces
+from vocadapt.training.scoring.entities import repeat_tags
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
-from vocadapt.training.tasks.tags import Span, scheme_of, spans_of, stray_insides, tags_of
+from vocadapt.training.tasks.tags import (
+    Span,
+    count_stray_insides,
+    decode_spans,
+    detect_scheme,
+    encode_spans,
+)
 
 ALPHABETS = {
     "bare": ["O", "B", "I"],
@@ -77,7 +83,7 @@ def figures(name, gold, said, rules=DEFAULT_RULES):
 def test_entity_strict_is_conlleval_on_random_tags(alphabet):
     for seed in range(150):
         for tags in drawn(alphabet, seed, 1.0)[0]:
-            assert list(spans_of(tags)) == conlleval_chunks(tags)
+            assert list(decode_spans(tags)) == conlleval_chunks(tags)
         gold, said = drawn(alphabet, seed, noise=(seed % 10) / 10)
         assert figures("entity-strict", gold, said) == pytest.approx(oracle_f1(gold, said))
 
@@ -207,27 +213,27 @@ def test_schemes_mean_the_same_spans():
     iob2 = ["B-X", "I-X", "B-X", "O", "B-Y", "I-Y", "I-Y"]
     iob1 = ["I-X", "I-X", "B-X", "O", "I-Y", "I-Y", "I-Y"]
     bioes = ["B-X", "E-X", "S-X", "O", "B-Y", "I-Y", "E-Y"]
-    assert spans_of(iob2) == spans_of(iob1) == spans_of(bioes) == spans
-    assert list(tags_of(spans, 7)) == iob2
-    assert [scheme_of([tags]) for tags in (iob2, iob1, bioes)] == ["IOB2", "IOB1", "BIOES"]
+    assert decode_spans(iob2) == decode_spans(iob1) == decode_spans(bioes) == spans
+    assert list(encode_spans(spans, 7)) == iob2
+    assert [detect_scheme([tags]) for tags in (iob2, iob1, bioes)] == ["IOB2", "IOB1", "BIOES"]
 
 
 def test_an_i_without_a_b_begins_an_entity_and_is_counted():
-    assert spans_of(["O", "I", "I", "B"]) == (Span(1, 3, ""), Span(3, 4, ""))
-    assert spans_of(["B-X", "I-Y"]) == (Span(0, 1, "X"), Span(1, 2, "Y"))
-    assert stray_insides([["O", "I", "I"], ["B-X", "I-Y"], ["B", "I"]]) == 2
+    assert decode_spans(["O", "I", "I", "B"]) == (Span(1, 3, ""), Span(3, 4, ""))
+    assert decode_spans(["B-X", "I-Y"]) == (Span(0, 1, "X"), Span(1, 2, "Y"))
+    assert count_stray_insides([["O", "I", "I"], ["B-X", "I-Y"], ["B", "I"]]) == 2
 
 
 def test_tags_survive_the_way_through_spans():
     for seed in range(40):
         for tags in drawn(["O", "B-X", "I-X", "B-Y", "I-Y"], seed, 0)[0]:
-            again = tags_of(spans_of(tags), len(tags))
-            assert spans_of(again) == spans_of(tags) and stray_insides([again]) == 0
+            again = encode_spans(decode_spans(tags), len(tags))
+            assert decode_spans(again) == decode_spans(tags) and count_stray_insides([again]) == 0
 
 
 def test_every_piece_of_a_word_takes_its_tag():
-    assert on_pieces(["B-X", "O", "I-X"], [3, 1, 0]) == ("B-X", "B-X", "B-X", "O")
-    gold, said = on_pieces(["B", "O"], [3, 1]), on_pieces(["B", "B"], [3, 1])
+    assert repeat_tags(["B-X", "O", "I-X"], [3, 1, 0]) == ("B-X", "B-X", "B-X", "O")
+    gold, said = repeat_tags(["B", "O"], [3, 1]), repeat_tags(["B", "B"], [3, 1])
     assert figures("wordpiece-macro", [gold], [said])[2] == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
 
 

@@ -10,7 +10,7 @@ import string
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.answers import exact, normalized, overlap, substring
+from vocadapt.training.scoring.answers import exact, normalize_answer, overlap, substring
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -186,7 +186,7 @@ def test_answers_are_squads():
     words = ["the", "a", "Cat", "cat,", "sat", "an", "(on)", "mat.", "13.3%", "é"]
     texts = HOSTILE + [" ".join(draw.choices(words, k=draw.randint(0, 7))) for _ in range(60)]
     for gold in texts:
-        assert normalized(gold) == squad_normalize(gold)
+        assert normalize_answer(gold) == squad_normalize(gold)
         for said in draw.sample(texts, 12):
             assert overlap(gold, said) == pytest.approx(squad_f1(said, gold))
             assert exact(gold, said) == float(squad_normalize(gold) == squad_normalize(said))

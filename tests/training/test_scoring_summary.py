@@ -5,7 +5,7 @@ import pytest
 from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, summarize_seeds
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.predictions import baseline_of_split
+from vocadapt.training.tasks.predictions import score_baseline
 
 
 def baseline_given(kind, gold, scorer=""):
@@ -14,7 +14,7 @@ def baseline_given(kind, gold, scorer=""):
         "ner": lambda tags: Sentence(("w",) * len(tags), tuple(tags)),
         "qa": lambda answers: Question("", "", "", tuple(Answer(text, None) for text in answers)),
     }.get(kind, lambda labels: Text("", "", labels))
-    return baseline_of_split(TASK_KINDS[kind], Split(tuple(map(made, gold))), scorer)
+    return score_baseline(TASK_KINDS[kind], Split(tuple(map(made, gold))), scorer)
 
 
 def test_mean_and_deviation_over_seeds_by_hand():

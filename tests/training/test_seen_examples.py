@@ -23,9 +23,9 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.seen_examples import (
     count_seen,
+    fingerprint_examples,
     fingerprints,
     read_seen,
-    seen_in,
     write_seen,
 )
 from vocadapt.training.tasks.task import Task
@@ -40,14 +40,14 @@ def test_what_is_read_counts_and_neither_case_nor_blanks_nor_labels():
     assert fingerprints(Text("1", "A  drug\n", ("x",))) == fingerprints(Text("2", "a drug", ("y",)))
     assert fingerprints(Text("1", "a", None, "b")) != fingerprints(Text("1", "a b", None))
     assert fingerprints(Text("1", "a drug", None)) != fingerprints(Sentence(("a", "drug"), None))
-    seen = seen_in([Question("1", "Who?", "A long context.", ())])
+    seen = fingerprint_examples([Question("1", "Who?", "A long context.", ())])
     asked = [("Who?", "Another."), ("What?", "A long  context."), ("Why?", "Another.")]
     assert [count_seen([Question("2", *one, ())], seen) for one in asked] == [1, 1, 0]
 
 
 def test_fingerprints_are_read_back_and_hold_no_text(tmp_path):
     assert read_seen(tmp_path) is None
-    seen = seen_in([Text("1", "a secret", None)])
+    seen = fingerprint_examples([Text("1", "a secret", None)])
     write_seen(seen, tmp_path)
     assert read_seen(tmp_path) == seen and "secret" not in (tmp_path / "trained_on.txt").read_text(
         encoding="utf-8"
@@ -217,4 +217,4 @@ def test_no_covid_question_is_among_the_general_ones(shared):
         for name in ("xquad.en.json", "200423_covidQA.json")
     )
     assert (len(general), len(covid)) == (1190, 1380)
-    assert count_seen(covid.examples, seen_in(general.examples)) == 0
+    assert count_seen(covid.examples, fingerprint_examples(general.examples)) == 0

@@ -8,7 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import called_after, folder_name
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Sentence, Split
-from vocadapt.training.tasks.folds import of_fold, without_fold
+from vocadapt.training.tasks.folds import name_fold, without_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import read_task, read_task_file, task_of_files
@@ -77,10 +77,12 @@ def test_folds(tmp_path):
 
 def test_a_fold_and_the_task_without_it():
     assert (
-        of_fold("a, fold 2", 3) == "a, fold 2, fold 3"
+        name_fold("a, fold 2", 3) == "a, fold 2, fold 3"
         and without_fold("a, fold 2, fold 13") == "a, fold 2"
     )
-    assert of_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
+    assert (
+        name_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
+    )
     assert [called_after(Path(folder_name(12, fold))) for fold in (0, 3)] == [
         "seed 12",
         "seed 12, fold 3",

@@ -7,10 +7,10 @@ import gzip
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.chunks import chunk_bounds
+from vocadapt.training.tasks.chunks import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence
 from vocadapt.training.tasks.kinds.ner import EMPTY, INSIDE, read_sentences
-from vocadapt.training.tasks.tags import spans_of
+from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.training.tasks.word_endings import suffix_slice
 
 
@@ -173,15 +173,15 @@ def test_no_file_and_a_folder(tmp_path):
 
 
 def test_chunks_never_cut_a_span_worked_by_hand():
-    assert chunk_bounds(7, [(2, 4)], 3) == ((0, 2), (2, 5), (5, 7))
-    assert chunk_bounds(6, [], 3) == ((0, 3), (3, 6))
-    assert chunk_bounds(9, [(1, 8)], 3) == (
+    assert divide_into_chunks(7, [(2, 4)], 3) == ((0, 2), (2, 5), (5, 7))
+    assert divide_into_chunks(6, [], 3) == ((0, 3), (3, 6))
+    assert divide_into_chunks(9, [(1, 8)], 3) == (
         (0, 1),
         (1, 8),
         (8, 9),
     )  # longer than a chunk: one of its own
-    assert chunk_bounds(5, [(0, 5)], 3) == ((0, 5),)
-    assert chunk_bounds(40, [], 0) == ((0, 40),)
+    assert divide_into_chunks(5, [(0, 5)], 3) == ((0, 5),)
+    assert divide_into_chunks(40, [], 0) == ((0, 40),)
 
 
 def test_chunks_are_the_sentence_and_cut_no_entity():
@@ -192,12 +192,12 @@ def test_chunks_are_the_sentence_and_cut_no_entity():
         tags = tuple(
             draw.choice(["O", "O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(draw.randint(1, 60))
         )
-        limit, spans = draw.randint(1, 12), spans_of(tags)
-        bounds = chunk_bounds(len(tags), [(span.start, span.end) for span in spans], limit)
+        limit, spans = draw.randint(1, 12), decode_spans(tags)
+        bounds = divide_into_chunks(len(tags), [(span.start, span.end) for span in spans], limit)
         assert [place for start, end in bounds for place in range(start, end)] == [
             *range(len(tags))
         ]
-        assert sum(len(spans_of(tags[start:end])) for start, end in bounds) == len(spans)
+        assert sum(len(decode_spans(tags[start:end])) for start, end in bounds) == len(spans)
         longest = max([limit, *(span.end - span.start for span in spans)])
         assert all(0 < end - start <= longest for start, end in bounds)
 

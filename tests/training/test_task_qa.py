@@ -12,13 +12,18 @@ from vocadapt.errors import InputError
 from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
     Window,
-    best_spans,
-    covering,
-    windows,
-    word_bounds,
+    divide_into_windows,
+    find_best_spans,
+    find_covered_words,
+    find_word_bounds,
 )
 from vocadapt.training.tasks.examples import Answer
-from vocadapt.training.tasks.kinds.qa import NOT_IN_CONTEXT, REPAIRED, located, read_questions
+from vocadapt.training.tasks.kinds.qa import (
+    NOT_IN_CONTEXT,
+    REPAIRED,
+    find_nearest_occurrence,
+    read_questions,
+)
 
 CONTEXT = "The cat sat. The dog ran away. The cat slept."
 
@@ -101,7 +106,7 @@ def test_the_nearest_place_is_found_as_by_looking_everywhere():
         context = "".join(draw.choices("ab ", k=draw.randint(1, 40)))
         text, start = "".join(draw.choices("ab", k=draw.randint(1, 3))), draw.randint(-3, 45)
         places = [place for place in range(len(context)) if context.startswith(text, place)]
-        found = located(context, text, start)
+        found = find_nearest_occurrence(context, text, start)
         if not places:
             assert found is None
         else:
@@ -187,12 +192,14 @@ def test_windows_are_those_grown_step_by_step():
     for _ in range(300):
         size = draw.randint(8, 60)
         context, question = draw.randint(0, 200), draw.randint(0, size - 5)
-        assert windows(context, question, size) == windows_step_by_step(context, question, size)
-    assert windows(2000, 12)[1] == Window(124, 248, 496, 621)
+        assert divide_into_windows(context, question, size) == windows_step_by_step(
+            context, question, size
+        )
+    assert divide_into_windows(2000, 12)[1] == Window(124, 248, 496, 621)
 
 
 def test_every_piece_is_scored_once_and_no_window_is_too_long():
-    found = windows(1234, 17)
+    found = divide_into_windows(1234, 17)
     assert [
         piece for window in found for piece in range(window.active_left, window.active_right)
     ] == list(range(1234))
@@ -200,18 +207,18 @@ def test_every_piece_is_scored_once_and_no_window_is_too_long():
         window.left <= window.active_left < window.active_right <= window.right for window in found
     )
     assert max(window.right - window.left for window in found) == 512 - 17 - 3
-    assert windows(0, 5) == ()
+    assert divide_into_windows(0, 5) == ()
 
 
 def test_a_question_that_fills_the_window_is_refused():
-    assert len(windows(3, 507)) == 3
+    assert len(divide_into_windows(3, 507)) == 3
     with pytest.raises(InputError, match="508 pieces; a window of 512 has room for 507"):
-        windows(3, 508)
+        divide_into_windows(3, 508)
 
 
 def test_words_as_the_code_and_as_the_paper_have_them():
     text = " (MERS-CoV)  was\n"
-    assert [text[start:end] for start, end in word_bounds(text)] == [
+    assert [text[start:end] for start, end in find_word_bounds(text)] == [
         "(",
         "MERS",
         "-",
@@ -219,20 +226,23 @@ def test_words_as_the_code_and_as_the_paper_have_them():
         ")",
         "was",
     ]
-    assert [text[start:end] for start, end in word_bounds(text, "paper")] == ["(MERS-CoV)", "was"]
-    assert word_bounds("  ").shape == (0, 2)
+    assert [text[start:end] for start, end in find_word_bounds(text, "paper")] == [
+        "(MERS-CoV)",
+        "was",
+    ]
+    assert find_word_bounds("  ").shape == (0, 2)
     with pytest.raises(InputError, match="Unknown word rule"):
         AnswerSettings(words="mine")
 
 
 def test_the_words_an_answer_covers():
-    bounds = word_bounds("in 2012, at home")  # in · 2012 · , · at · home
+    bounds = find_word_bounds("in 2012, at home")  # in · 2012 · , · at · home
     assert (
-        covering(bounds, 3, 7) == (1, 1)
-        and covering(bounds, 3, 8) == (1, 2)
-        and covering(bounds, 4, 13) == (1, 4)
+        find_covered_words(bounds, 3, 7) == (1, 1)
+        and find_covered_words(bounds, 3, 8) == (1, 2)
+        and find_covered_words(bounds, 4, 13) == (1, 4)
     )
-    assert covering(bounds, 2, 3) is None and covering(bounds, 0, 16) == (0, 4)
+    assert find_covered_words(bounds, 2, 3) is None and find_covered_words(bounds, 0, 16) == (0, 4)
 
 
 def best_by_trying_all(start, end, bounds, characters):
@@ -254,19 +264,19 @@ def test_the_best_answers_are_those_of_trying_all():
         start, end = random.normal(size=(2, len(bounds))).round(1)
         characters = int(random.integers(1, 40))
         expected = best_by_trying_all(start, end, bounds, characters)[:5]
-        assert best_spans(start, end, bounds, characters, 5) == [
+        assert find_best_spans(start, end, bounds, characters, 5) == [
             (first, last, score) for score, first, last in expected
         ]
 
 
 def test_no_answer_longer_than_allowed_and_none_at_all():
-    bounds = word_bounds("aaaa bbbb cccc")
+    bounds = find_word_bounds("aaaa bbbb cccc")
     scores = np.array([0.0, 0.0, 5.0])
-    assert best_spans(np.array([5.0, 0.0, 0.0]), scores, bounds, 9)[0][:2] in {
+    assert find_best_spans(np.array([5.0, 0.0, 0.0]), scores, bounds, 9)[0][:2] in {
         (0, 0),
         (0, 1),
         (1, 2),
         (2, 2),
     }
-    assert best_spans(scores, scores, bounds, 3) == []
-    assert best_spans(np.zeros(0), np.zeros(0), word_bounds("")) == []
+    assert find_best_spans(scores, scores, bounds, 3) == []
+    assert find_best_spans(np.zeros(0), np.zeros(0), find_word_bounds("")) == []

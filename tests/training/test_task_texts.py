@@ -10,8 +10,8 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import NO_AGREEMENT, NO_TEXT
 from vocadapt.training.tasks.kinds.multilabel import merge_documents
 from vocadapt.training.tasks.kinds.ner import read_sentences
-from vocadapt.training.tasks.kinds.relations import NO_PAIR, has_pair, marks_of
-from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of
+from vocadapt.training.tasks.kinds.relations import NO_PAIR, find_marks, has_pair
+from vocadapt.training.tasks.table_rows import PREDICTIONS, read_table_rows
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_json_lines_with_marks(read):
 
 def test_marks_and_masks():
     text = "<< Ang II >>-induced by [[ X ]], @GENE$, @CHEM-GENE$ and @problem$"
-    marks = marks_of(text)
+    marks = find_marks(text)
     assert [(mark.text, mark.masked) for mark in marks] == [
         ("Ang II", False),
         ("X", False),
@@ -240,7 +240,7 @@ def test_messages_of_predictions_and_tags_name_their_own_columns(tmp_path):
     path = tmp_path / "said.tsv"
     path.write_text("a\tb\tc\td\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        list(rows_of(path, shape=PREDICTIONS))
+        list(read_table_rows(path, shape=PREDICTIONS))
     assert caught.value.remedy == "Name them on the first line: id, label."
     tags = tmp_path / "tags.jsonl"
     tags.write_text("[1]\n", encoding="utf-8")

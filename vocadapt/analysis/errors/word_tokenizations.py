@@ -177,7 +177,7 @@ def count_training_words(examples: Iterable[Example], splitter: Splitter | None)
     entities: Counter[str] = Counter()
     split = splitter.words if splitter else _split_lowercased
     for example in examples:
-        words.update(example.words_by(split))
+        words.update(example.list_words(split))
         entities.update(example.entities)
     return TrainingCounts(_normalize_counts(words, splitter), _normalize_counts(entities, splitter))
 

@@ -24,9 +24,9 @@ from vocadapt.training.scoring.uncertainty import (
     Interval,
     align_all_labels,
     aligned,
+    average_tallies,
     bootstrap,
     compare_tallies,
-    mean_tally,
 )
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.folds import without_fold
@@ -340,7 +340,7 @@ def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     for parts in tallies:
         over = align_all_labels(parts)
         joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
-    return mean_tally(joined)
+    return average_tallies(joined)
 
 
 def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Baseline:

@@ -22,7 +22,7 @@ from vocadapt.training.finetune.settings import (
     training_preset,
 )
 from vocadapt.training.tasks.examples import SPLITS
-from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.folds import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 OTHER = ("finetune", "kind")  # settings of the step that have options of their own
@@ -180,7 +180,7 @@ def _count_folds(numbers: Mapping[str, Any]) -> int:
 
 def _name_seed(seed: Mapping[str, Any]) -> str | int:
     """Name a run by its seed, and by its fold if it has one."""
-    return of_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
+    return name_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
 
 
 def _format_mean(numbers: Mapping[str, Any], name: str) -> str:

@@ -21,7 +21,7 @@ from vocadapt.recipe import Recipe
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds.qa import QuestionAnswering, read_questions
-from vocadapt.training.tasks.seen_examples import count_seen, seen_in
+from vocadapt.training.tasks.seen_examples import count_seen, fingerprint_examples
 
 GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
@@ -89,7 +89,7 @@ def _build_adapt_spec(settings: ZeroShotSettings, model: str) -> Spec:
 
 def _check_questions(settings: ZeroShotSettings) -> None:
     train, test = read_questions(settings.train), read_questions(settings.test)
-    if shared := count_seen(test.examples, seen_in(train.examples)):
+    if shared := count_seen(test.examples, fingerprint_examples(train.examples)):
         problem = (
             f"{settings.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
             f" {settings.train}, too."

@@ -21,9 +21,9 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import check_settings, setting
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.training.tasks.chunks import chunk_bounds
+from vocadapt.training.tasks.chunks import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence, Text
-from vocadapt.training.tasks.tags import spans_of
+from vocadapt.training.tasks.tags import decode_spans
 
 Ids = NDArray[np.int32]
 NOTHING, AT_START = np.zeros(0, np.int32), np.zeros(1, np.int32)
@@ -279,11 +279,11 @@ def _divide(
     """
     spans: list[tuple[int, int]] = []
     if sentence.tags is not None:
-        spans = [(span.start, span.end) for span in spans_of(sentence.tags)]
+        spans = [(span.start, span.end) for span in decode_spans(sentence.tags)]
     inside: set[int] = set()  # boundaries that would divide an entity
     for start, end in spans:
         inside.update(range(start + 1, end))
-    for start, end in chunk_bounds(len(sentence.words), spans, limit):
+    for start, end in divide_into_chunks(len(sentence.words), spans, limit):
         yield from _halve(start, end, sizes, inside, room)
 
 

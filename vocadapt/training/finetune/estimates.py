@@ -90,4 +90,4 @@ def _count_parts(
 
 
 def _count_words(example: Example) -> int:
-    return len(example.words_by(str.split))
+    return len(example.list_words(str.split))

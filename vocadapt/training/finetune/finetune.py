@@ -39,8 +39,8 @@ from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.tasks.examples import Example, Prediction, Split
-from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
-from vocadapt.training.tasks.seen_examples import read_seen, seen_in, seen_line
+from vocadapt.training.tasks.predictions import score_baseline, tally_of
+from vocadapt.training.tasks.seen_examples import fingerprint_examples, read_seen, seen_line
 from vocadapt.training.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def prepare(
     positions = int(model.config.get("max_position_embeddings", settings.length))
     length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
-    seen = seen_in(examples) | (read_seen(model.path) or frozenset())
+    seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     train, targets = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labeled and not settings.with_dev else None
@@ -369,9 +369,7 @@ def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Sc
     name = "dev" if fitted.dev else "test"
     if not values:
         return False
-    return is_collapsed(
-        values, baseline_of_split(task.kind, task.split(name), task.score, task.rules)
-    )
+    return is_collapsed(values, score_baseline(task.kind, task.split(name), task.score, task.rules))
 
 
 def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:

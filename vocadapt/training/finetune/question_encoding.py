@@ -21,7 +21,12 @@ from vocadapt.training.finetune.encoding import (
     View,
     build_view,
 )
-from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, word_bounds
+from vocadapt.training.tasks.context_windows import (
+    SPECIAL,
+    divide_into_windows,
+    find_covered_words,
+    find_word_bounds,
+)
 from vocadapt.training.tasks.examples import Question
 
 
@@ -107,7 +112,7 @@ def read_in(question: Question, tokenizer: ModelTokenizer, length: int, characte
     offsets = np.array(
         encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
     )
-    found = windows(
+    found = divide_into_windows(
         len(offsets), len(tokenizer.ids([question.question])[question.question]), length
     )
     piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
@@ -121,10 +126,10 @@ def answer_words(question: Question) -> tuple[int, int] | None:
     """Return the first and last word of the first answer that is in the context; None if none
     is.
     """
-    bounds = word_bounds(question.context, question.word_rule)
+    bounds = find_word_bounds(question.context, question.word_rule)
     for answer in question.answers or ():
         if answer.start is not None:
-            return covering(bounds, answer.start, answer.start + len(answer.text))
+            return find_covered_words(bounds, answer.start, answer.start + len(answer.text))
     return None
 
 
@@ -134,7 +139,7 @@ def _read(question: Question) -> tuple[str, str]:
 
 
 def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
-    known = {read: len(word_bounds(*read)) for read in map(_read, questions)}
+    known = {read: len(find_word_bounds(*read)) for read in map(_read, questions)}
     return tuple(known[_read(question)] for question in questions)
 
 
@@ -147,7 +152,7 @@ def _contexts(
         encoding = encode(tokenizer.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
-        ends = word_bounds(text, rule)[:, 1]
+        ends = find_word_bounds(text, rule)[:, 1]
         words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
         found[text, rule] = Context(
             ids if tokenizer.rows is None else tokenizer.rows[ids], words.astype(np.int32)
@@ -165,7 +170,7 @@ def _windowed(
     for number, question in enumerate(questions):
         own, context = question_ids[question.question], contexts[_read(question)]
         try:
-            found = windows(len(context.ids), len(own), length)
+            found = divide_into_windows(len(context.ids), len(own), length)
         except InputError as error:
             raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
         if (

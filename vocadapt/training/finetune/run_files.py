@@ -33,7 +33,7 @@ from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.tasks.examples import UNITS, Example, Prediction, Split
-from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.folds import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind, find_kind
 from vocadapt.training.tasks.seen_examples import write_seen
 
@@ -101,7 +101,7 @@ class SavedRun:
         """Name of the run among those of its folder: "seed 1", or for a k-fold task "seed 1, fold
         3".
         """
-        return of_fold(f"seed {self.seed}", self.record.get("fold", 0))
+        return name_fold(f"seed {self.seed}", self.record.get("fold", 0))
 
     @property
     def unit(self) -> str:
@@ -258,7 +258,7 @@ def folder_name(seed: int, fold: int = 0) -> str:
 def called_after(folder: Path) -> str:
     """Return the name of a run from its folder: "seed 1", or "seed 1, fold 3"."""
     seed, fold = [*_numbers(folder), 0][:2]
-    return of_fold(f"seed {seed}", fold)
+    return name_fold(f"seed {seed}", fold)
 
 
 def _numbers(folder: Path) -> list[int]:

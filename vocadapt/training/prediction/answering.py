@@ -21,9 +21,9 @@ from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
-    best_spans,
     check_word_rule,
-    word_bounds,
+    find_best_spans,
+    find_word_bounds,
 )
 from vocadapt.training.tasks.examples import Question
 
@@ -118,13 +118,13 @@ def best_answers(
     """
     from scipy.special import softmax
 
-    bounds, scores = word_bounds(context, rule), logits.astype(np.float64)
+    bounds, scores = find_word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
     wanted = MAX_ANSWERS
     # The same text may occur in many places: request more spans until there are enough distinct
     # texts, or no more spans.
     while True:
-        spans = best_spans(scores[:, 0], scores[:, 1], bounds, characters, wanted)
+        spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, characters, wanted)
         for first, last, score in spans:
             start, end = int(bounds[first, 0]), int(bounds[last, 1])
             if score > LOWEST / 2:

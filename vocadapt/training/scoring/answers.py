@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vocadapt.training.scoring.counts import ANSWERS, Array, Rules, Scorer, Tally, share
+from vocadapt.training.scoring.counts import ANSWERS, Array, Rules, Scorer, Tally, safe_divide
 
 NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
-def normalized(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """Normalize a text: lower case, no ASCII punctuation, no articles, single spaces: `The cat's
     toy.` → `cats toy`.
     """
@@ -24,14 +24,14 @@ def normalized(text: str) -> str:
 
 def exact(gold: str, predicted: str) -> float:
     """Return 1 if both texts are equal after normalization, else 0."""
-    return float(normalized(gold) == normalized(predicted))
+    return float(normalize_answer(gold) == normalize_answer(predicted))
 
 
 def overlap(gold: str, predicted: str) -> float:
     """Return the F1 of the two bags of words after normalization; if either is empty, 1 if both
     are, else 0.
     """
-    ours, theirs = normalized(gold).split(), normalized(predicted).split()
+    ours, theirs = normalize_answer(gold).split(), normalize_answer(predicted).split()
     if not ours or not theirs:
         return float(ours == theirs)
     return 2 * (Counter(ours) & Counter(theirs)).total() / (len(ours) + len(theirs))
@@ -41,11 +41,11 @@ def substring(gold: str, predicted: str) -> float:
     """Return 1 if the normalized gold answer contains the normalized prediction, else 0; an empty
     prediction counts only if gold is empty.
     """
-    ours, theirs = normalized(gold), normalized(predicted)
+    ours, theirs = normalize_answer(gold), normalize_answer(predicted)
     return float(theirs in ours if theirs else not ours)
 
 
-def _answers(gold: Sequence[Sequence[str]], predicted: Sequence[str], rules: Rules) -> Tally:
+def _count_answers(gold: Sequence[Sequence[str]], predicted: Sequence[str], rules: Rules) -> Tally:
     """Count per question: exact, overlap and substring, each the best over the accepted answers,
     and 1; no accepted answer means "".
     """
@@ -64,9 +64,12 @@ def _answers(gold: Sequence[Sequence[str]], predicted: Sequence[str], rules: Rul
     return Tally(np.array(rows))
 
 
-def _means(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
+def _average_answers(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
     names = ("exact", "f1", "substring")
-    return {name: share(sums[..., 0, column], sums[..., 0, 3]) for column, name in enumerate(names)}
+    return {
+        name: safe_divide(sums[..., 0, column], sums[..., 0, 3])
+        for column, name in enumerate(names)
+    }
 
 
 ANSWER_SCORERS = (
@@ -76,8 +79,8 @@ ANSWER_SCORERS = (
         " f1 = overlap of the bags of words, substring = the prediction stands in the gold answer"
         " (an empty one does not); best over accepted answers, mean over questions",
         (ANSWERS,),
-        _answers,
-        _means,
+        _count_answers,
+        _average_answers,
         counted=False,
     ),
 )

@@ -106,7 +106,7 @@ class Scorer:
     """A scorer by name: its definition, the forms of gold labels that it takes, how units are
     counted, and how sums become figures.
 
-    count(gold, predicted, rules) returns a Tally. reckon(sums, labels, rules) maps sums (…, labels,
+    count(gold, predicted, rules) returns a Tally. compute(sums, labels, rules) maps sums (…, labels,
     columns) to figures (…). counted: the columns are gold, predicted, right, so that every label
     has its own figures. uses: names of the rules it depends on.
     """
@@ -115,7 +115,7 @@ class Scorer:
     about: str
     takes: tuple[str, ...]
     count: Callable[[Sequence[Any], Sequence[Any], Rules], Tally]
-    reckon: Callable[[Array, Sequence[str], Rules], dict[str, Array]]
+    compute: Callable[[Array, Sequence[str], Rules], dict[str, Array]]
     headline: str = "f1"
     counted: bool = True
     uses: tuple[str, ...] = ()
@@ -148,9 +148,9 @@ class Scorer:
         """Score counts."""
         values = {
             name: float(value)
-            for name, value in self.reckon(tally.totals, tally.labels, rules).items()
+            for name, value in self.compute(tally.totals, tally.labels, rules).items()
         }
-        labels = per_label(tally) if self.counted else {}
+        labels = score_labels(tally) if self.counted else {}
         used = {name: getattr(rules, name) for name in self.uses}
         return Score(
             self.name,
@@ -183,7 +183,7 @@ class Scorer:
 
     def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = DEFAULT_RULES) -> Array:
         """Compute the headline figure of many sums (many, labels, columns): (many,) float64."""
-        return self.reckon(sums, labels, rules)[self.headline]
+        return self.compute(sums, labels, rules)[self.headline]
 
 
 def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
@@ -211,14 +211,14 @@ def check_cells(units: int, labels: int) -> None:
         )
 
 
-def share(part: Array, whole: Array) -> Array:
+def safe_divide(part: Array, whole: Array) -> Array:
     """Divide elementwise, 0 if `whole` is 0."""
     return np.divide(
         part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0
     )
 
 
-def prf(sums: Array) -> dict[str, Array]:
+def compute_prf(sums: Array) -> dict[str, Array]:
     """Compute precision, recall and F1 from sums (…, 3) of gold, predicted and right: each (…)
     float64.
     """
@@ -226,15 +226,15 @@ def prf(sums: Array) -> dict[str, Array]:
         np.asarray(sums[..., column], dtype=np.float64) for column in range(3)
     )
     return {
-        "precision": share(right, predicted),
-        "recall": share(right, gold),
-        "f1": share(2 * right, gold + predicted),
+        "precision": safe_divide(right, predicted),
+        "recall": safe_divide(right, gold),
+        "f1": safe_divide(2 * right, gold + predicted),
     }
 
 
-def per_label(tally: Tally) -> dict[str, dict[str, float]]:
+def score_labels(tally: Tally) -> dict[str, dict[str, float]]:
     """Return precision, recall, F1 and the counts of every label."""
-    figures, totals = prf(tally.totals), tally.totals
+    figures, totals = compute_prf(tally.totals), tally.totals
     counts = {name: totals[:, column] for column, name in enumerate(("gold", "predicted", "right"))}
     return {
         label: {
@@ -247,7 +247,7 @@ def per_label(tally: Tally) -> dict[str, dict[str, float]]:
 
 def micro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
     """Micro average: the counts of all labels are summed first."""
-    return prf(np.asarray(sums.sum(axis=-2)))
+    return compute_prf(np.asarray(sums.sum(axis=-2)))
 
 
 def macro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
@@ -256,6 +256,6 @@ def macro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
     """
     held = (sums[..., 0] + sums[..., 1] > 0).astype(np.float64)
     return {
-        name: share((values * held).sum(axis=-1), held.sum(axis=-1))
-        for name, values in prf(sums).items()
+        name: safe_divide((values * held).sum(axis=-1), held.sum(axis=-1))
+        for name, values in compute_prf(sums).items()
     }

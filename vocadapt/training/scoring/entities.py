@@ -15,51 +15,53 @@ from vocadapt.training.scoring.counts import (
     macro,
     micro,
 )
-from vocadapt.training.tasks.tags import spans_of, type_of
+from vocadapt.training.tasks.tags import decode_spans, type_of
 
 Tags = Sequence[str]
 Tagged = Sequence[Tags]
 BARE = "entity"  # what the one type of bare tags is called in a table
 
 
-def _strict(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
+def _count_entities(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
     _check_types(gold, predicted, rules)
     untyped = rules.untyped
-    return _counted(
-        gold, predicted, lambda tags: _spans(tags, (lambda tag: "") if untyped else type_of)
+    return _count_by_sentence(
+        gold, predicted, lambda tags: _list_entities(tags, (lambda tag: "") if untyped else type_of)
     )
 
 
-def _spans(tags: Tags, type_of: Callable[[str], str]) -> Items:
-    return frozenset((kind or BARE, (start, end)) for start, end, kind in spans_of(tags, type_of))
+def _list_entities(tags: Tags, type_of: Callable[[str], str]) -> Items:
+    return frozenset(
+        (kind or BARE, (start, end)) for start, end, kind in decode_spans(tags, type_of)
+    )
 
 
-def _legacy(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
-    return _counted(gold, predicted, lambda tags: _spans(tags, _last_part))
+def _count_legacy_entities(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
+    return _count_by_sentence(gold, predicted, lambda tags: _list_entities(tags, _read_last_part))
 
 
-def _last_part(tag: str) -> str:
+def _read_last_part(tag: str) -> str:
     """Return what seqeval 0.0.12 takes as the type: everything after the last hyphen; of a bare
     tag, the tag.
     """
     return tag.rpartition("-")[2]
 
 
-def _tokens(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
-    return _counted(
+def _count_tokens(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
+    return _count_by_sentence(
         gold,
         predicted,
         lambda tags: frozenset((tag, place) for place, tag in enumerate(tags) if tag != "O"),
     )
 
 
-def _pieces(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
-    return _counted(
+def _count_pieces(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
+    return _count_by_sentence(
         gold, predicted, lambda tags: frozenset((tag, place) for place, tag in enumerate(tags))
     )
 
 
-def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) -> Tally:
+def _count_by_sentence(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) -> Tally:
     """Count the items of every sentence; raises InputError if gold and predicted tags differ in
     number.
     """
@@ -73,10 +75,10 @@ def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) ->
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])
 
 
-def on_pieces(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
+def repeat_tags(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
     """Repeat the tag of each word for each of its wordpieces, as exBERT (Tai et al. 2020) does.
 
-    `on_pieces(["B", "O"], [3, 1])` → B B B O.
+    `repeat_tags(["B", "O"], [3, 1])` → B B B O.
     """
     return tuple(tag for tag, count in zip(tags, pieces, strict=True) for _ in range(count))
 
@@ -103,7 +105,7 @@ ENTITY_SCORERS = (
         "micro precision, recall, F1 over entities; right = same first word, last word and type;"
         " spans by conlleval's rules (an I without a B begins one); bare B I O are one type",
         (TAGS,),
-        _strict,
+        _count_entities,
         micro,
         uses=("untyped",),
     ),
@@ -112,7 +114,7 @@ ENTITY_SCORERS = (
         "micro precision, recall, F1 over the words that are not O, the whole tag compared (B-X is"
         " not I-X)",
         (TAGS,),
-        _tokens,
+        _count_tokens,
         micro,
     ),
     Scorer(
@@ -120,7 +122,7 @@ ENTITY_SCORERS = (
         "exBERT's: F1 of each tag, O included, over wordpieces, then the mean over tags that occur"
         " (sklearn's macro); give one tag for each wordpiece; not comparable with entity F1",
         (TAGS,),
-        _pieces,
+        _count_pieces,
         macro,
     ),
     Scorer(
@@ -129,7 +131,7 @@ ENTITY_SCORERS = (
         " type I; on typed tags it is entity-strict, but for types with a hyphen, of which it keeps"
         " the last part",
         (TAGS,),
-        _legacy,
+        _count_legacy_entities,
         micro,
     ),
 )

@@ -157,7 +157,7 @@ def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
     return _over(a, labels), _over(b, labels)
 
 
-def mean_tally(tallies: Sequence[Tally]) -> Tally:
+def average_tallies(tallies: Sequence[Tally]) -> Tally:
     """Average the counts of every unit over tallies of the same units, such as those of several
     seeds.
     """

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 
-def chunk_bounds(
+def divide_into_chunks(
     words: int, spans: Iterable[tuple[int, int]], limit: int
 ) -> tuple[tuple[int, int], ...]:
     """Divide a sentence of `words` words into chunks as long as possible, none ending inside a
     span.
 
     A span longer than the limit is a chunk of its own. The chunks together are the sentence.
-    `chunk_bounds(7, [(2, 4)], 3)` → (0, 2), (2, 5), (5, 7).
+    `divide_into_chunks(7, [(2, 4)], 3)` → (0, 2), (2, 5), (5, 7).
     """
     if not limit or words <= limit:
         return ((0, words),)

@@ -79,7 +79,7 @@ class Window:
     right: int
 
 
-def windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
+def divide_into_windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
     """Return the windows over `context` wordpieces with a question of `question` wordpieces.
 
     Room besides the active part is filled first on the right and then alternately; what one side
@@ -94,12 +94,12 @@ def windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
         )
     room = size - question - SPECIAL
     return tuple(
-        _window(start, min(context, start + stride), context, room)
+        _build_window(start, min(context, start + stride), context, room)
         for start in range(0, context, stride)
     )
 
 
-def _window(start: int, end: int, context: int, room: int) -> Window:
+def _build_window(start: int, end: int, context: int, room: int) -> Window:
     spare = room - (end - start)
     right = min(context - end, max((spare + 1) // 2, spare - start))
     left = min(start, spare - right)
@@ -107,7 +107,7 @@ def _window(start: int, end: int, context: int, room: int) -> Window:
 
 
 @lru_cache(maxsize=256)  # many questions share a long context
-def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
+def find_word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
     """Return start and end of every word of a context in characters: (words, 2) int64,
     read-only.
     """
@@ -118,7 +118,7 @@ def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
     return found
 
 
-def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
+def find_covered_words(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
     """Return the first and last word that overlap the characters `start` to `end`; None if none
     does.
     """
@@ -127,7 +127,7 @@ def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int]
     return (first, last) if first <= last else None
 
 
-def best_spans(
+def find_best_spans(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     bounds: NDArray[np.int64],
@@ -141,26 +141,26 @@ def best_spans(
     longest answer; spans are scored in blocks of SPANS, so that memory does not grow with the
     context.
     """
-    width = _widest(bounds, characters)
+    width = _count_widest(bounds, characters)
     step = max(1, SPANS // width)
     first, last, found = [], [], []
     for begin in range(0, len(bounds), step):
-        scores = _span_scores(
+        scores = _score_spans(
             start, end, bounds, characters, (begin, min(begin + step, len(bounds)), width)
         )
         flat = scores.ravel()
-        places = _highest(flat, most)
+        places = _find_highest(flat, most)
         first.append(begin + places // width)
         last.append(begin + places // width + places % width)
         found.append(flat[places])
     if not found:
         return []
     firsts, lasts, all_scores = np.concatenate(first), np.concatenate(last), np.concatenate(found)
-    order = _highest(all_scores, most)
+    order = _find_highest(all_scores, most)
     return [(int(firsts[place]), int(lasts[place]), float(all_scores[place])) for place in order]
 
 
-def _span_scores(
+def _score_spans(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     bounds: NDArray[np.int64],
@@ -182,7 +182,7 @@ def _span_scores(
     return scores
 
 
-def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+def _find_highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
     """Return the indices of at most `most` highest finite scores, best first; the earlier first
     among equals.
     """
@@ -197,7 +197,7 @@ def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
     return places[np.argsort(-scores[places], kind="stable")][:wanted]
 
 
-def _widest(bounds: NDArray[np.int64], characters: int) -> int:
+def _count_widest(bounds: NDArray[np.int64], characters: int) -> int:
     """Return the largest number of words within `characters` characters anywhere; at least 1."""
     if not len(bounds):
         return 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.tags import spans_of
+from vocadapt.training.tasks.tags import decode_spans
 
 SPLITS = ("train", "dev", "test")
 UNITS = ("example", "document")
@@ -61,7 +61,7 @@ class Example(ABC):
         """Each word with its gold tag; None if its words have no tags."""
         return None
 
-    def words_by(self, split: SplitWords) -> Sequence[str]:
+    def list_words(self, split: SplitWords) -> Sequence[str]:
         """Return its words."""
         return split(self.full_text)
 
@@ -99,14 +99,16 @@ class Sentence(Example):
     @property
     def entities(self) -> tuple[str, ...]:
         """Its gold entities as text."""
-        return tuple(" ".join(self.words[start:end]) for start, end, _ in spans_of(self.tags or ()))
+        return tuple(
+            " ".join(self.words[start:end]) for start, end, _ in decode_spans(self.tags or ())
+        )
 
     @property
     def tagged_words(self) -> tuple[tuple[str, str], ...] | None:
         """Each word with its gold tag; None without tags."""
         return None if self.tags is None else tuple(zip(self.words, self.tags, strict=True))
 
-    def words_by(self, split: SplitWords) -> Sequence[str]:
+    def list_words(self, split: SplitWords) -> Sequence[str]:
         """Return its words, which are already split."""
         return self.words
 

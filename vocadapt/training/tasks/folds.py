@@ -5,7 +5,7 @@ import re
 NUMBERED = re.compile(r", fold \d+$")
 
 
-def of_fold(name: str, fold: int) -> str:
+def name_fold(name: str, fold: int) -> str:
     """Return the name of a fold: GAD → GAD, fold 3; the name itself if the fold is 0, which means
     none.
     """

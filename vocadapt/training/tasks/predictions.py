@@ -33,7 +33,7 @@ def tally_of(
     return tally.grouped(documents) if whole else tally
 
 
-def baseline_of_split(
+def score_baseline(
     kind: TaskKind, gold: Split, scorer: str = "", rules: Rules = DEFAULT_RULES
 ) -> Baseline:
     """Score constant predictions in the default units of `tally_of`."""

@@ -26,7 +26,7 @@ def fingerprints(example: Example) -> frozenset[str]:
     return frozenset(_print(name, text) for name, text in example.identity.items())
 
 
-def seen_in(examples: Iterable[Example]) -> frozenset[str]:
+def fingerprint_examples(examples: Iterable[Example]) -> frozenset[str]:
     """Return the fingerprints of all examples."""
     return frozenset().union(*map(fingerprints, examples))
 

@@ -86,7 +86,7 @@ PREDICTIONS = Shape(
 )
 
 
-def rows_of(
+def read_table_rows(
     path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = TEXTS
 ) -> Iterator[tuple[str, Row]]:
     """Read the place and row of every line; a row maps roles (text, pair, label, id) to cells.
@@ -98,7 +98,7 @@ def rows_of(
     ragged row, invalid JSON, a missing column, and a file without rows.
     """
     rows = (
-        json_rows(path, _example_of(shape))
+        read_json_rows(path, _example_of(shape))
         if _is_json(path)
         else _table_rows(path, shape, frozenset((chosen or {}).values()))
     )
@@ -110,7 +110,7 @@ def rows_of(
         raise InputError(f"{path}: holds no example.", "Give a file with a line for each example.")
 
 
-def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
+def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
     """Read the place and object of every JSON line, skipping blank lines; example: a valid line,
     for messages.
     """

@@ -34,7 +34,7 @@ def type_of(tag: str) -> str:
     return tag[2:]
 
 
-def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
+def decode_spans(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
     """Return the spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X),
     (3, 4, "").
     """
@@ -52,7 +52,7 @@ def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tu
     return tuple(spans)
 
 
-def tags_of(spans: Iterable[Span], words: int) -> tuple[str, ...]:
+def encode_spans(spans: Iterable[Span], words: int) -> tuple[str, ...]:
     """Return the IOB2 tags of spans on a sentence of `words` words; bare if the type is ""."""
     tags = ["O"] * words
     for start, end, kind in spans:
@@ -71,7 +71,7 @@ def check_tag(tag: str, place: str) -> str:
     return tag
 
 
-def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
+def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
     """Detect the scheme: BIOES if there is an E or S, IOB1 if more spans after an O begin with I
     than with B, else IOB2.
 
@@ -87,7 +87,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
     return "IOB1" if begun["I"] > begun["B"] else "IOB2"
 
 
-def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
+def count_stray_insides(sentences: Iterable[Sequence[str]]) -> int:
     """Count the spans that begin with I (or E) without a B."""
     return sum(
         tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag))

@@ -27,7 +27,7 @@ from vocadapt.files import check_path, read_toml
 from vocadapt.settings import check_settings, setting, settings_from
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.tasks.examples import EXAMPLE, SPLITS
-from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.folds import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.training.tasks.task import Task
 
@@ -90,7 +90,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
             f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
             "List it, or mend it.",
         )
-    name = of_fold(spec.name, fold)
+    name = name_fold(spec.name, fold)
     return Task(
         name,
         kind,

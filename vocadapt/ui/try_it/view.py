@@ -16,7 +16,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.answering import AnswerSpan, best_answers
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
-from vocadapt.training.tasks.tags import spans_of
+from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import Chip, Marked, TokenizationLine, plain
@@ -185,7 +185,7 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> M
     for word in example.words:
         ends.append((place, place + len(word)))
         place += len(word) + 1
-    spans = spans_of(tried.predictions[tokenization])
+    spans = decode_spans(tried.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
     return Marked(

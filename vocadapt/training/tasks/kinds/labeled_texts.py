@@ -49,7 +49,7 @@ from vocadapt.training.tasks.kinds.kind import (
     Tokenizers,
 )
 from vocadapt.training.tasks.kinds.marked_lines import GOLD, Claims, Line, clip_line, style_of
-from vocadapt.training.tasks.table_rows import PREDICTIONS, TEXTS, Row, Shape, rows_of
+from vocadapt.training.tasks.table_rows import PREDICTIONS, TEXTS, Row, Shape, read_table_rows
 
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
 NO_TEXT = "examples without a text, kept"
@@ -112,11 +112,11 @@ class LabeledTexts(TaskKind):
         """Read labeled texts; a file without any label is unlabeled (predict only).
 
         Raises InputError, with the line, if only some rows have labels, for an invalid label, and
-        for what `rows_of` rejects.
+        for what `read_table_rows` rejects.
         """
         texts: list[Text] = []
         left_out = 0
-        for number, (place, row) in enumerate(rows_of(path, columns, self.columns)):
+        for number, (place, row) in enumerate(read_table_rows(path, columns, self.columns)):
             text = self._read_text(row, number, place)
             if not self.has_agreed_label(text):
                 left_out += 1
@@ -154,7 +154,7 @@ class LabeledTexts(TaskKind):
         """Read predicted labels by id, or in the order of the gold file."""
         predicted: list[tuple[str, tuple[str, ...]]] = []
         places: list[str] = []
-        for place, row in rows_of(path, shape=PREDICTIONS):
+        for place, row in read_table_rows(path, shape=PREDICTIONS):
             labels = self._labels_in(row, place)
             if labels is None:
                 raise InputError(

@@ -47,13 +47,13 @@ from vocadapt.training.tasks.kinds.marked_lines import (
     clip_around_marks,
     style_of,
 )
-from vocadapt.training.tasks.table_rows import MAX_TASK_BYTES, json_rows
+from vocadapt.training.tasks.table_rows import MAX_TASK_BYTES, read_json_rows
 from vocadapt.training.tasks.tags import (
     check_tag,
-    scheme_of,
-    spans_of,
-    stray_insides,
-    tags_of,
+    count_stray_insides,
+    decode_spans,
+    detect_scheme,
+    encode_spans,
     type_of,
 )
 
@@ -183,7 +183,7 @@ class NamedEntities(TaskKind):
 
     def label_items(self, labels: Sequence[str], untyped: bool) -> frozenset[Hashable]:
         """Return the entities of tags."""
-        return frozenset(spans_of(labels, _type_reader(untyped)))
+        return frozenset(decode_spans(labels, _type_reader(untyped)))
 
     def find_units(
         self, example: Sentence, labels: Sequence[str], untyped: bool
@@ -191,7 +191,7 @@ class NamedEntities(TaskKind):
         """Return the entities that tags mark in a sentence."""
         return tuple(
             Unit(kind, start, end, " ".join(example.words[start:end]))
-            for start, end, kind in spans_of(labels, _type_reader(untyped))
+            for start, end, kind in decode_spans(labels, _type_reader(untyped))
         )
 
     def find_choices(
@@ -210,7 +210,7 @@ class NamedEntities(TaskKind):
         """Yield a pair of types for each span; a missed or invented entity is paired with NO_LABEL."""
         read_type = _type_reader(untyped)
         ours, theirs = (
-            {(span.start, span.end): span.type or BARE for span in spans_of(tags, read_type)}
+            {(span.start, span.end): span.type or BARE for span in decode_spans(tags, read_type)}
             for tags in (gold, predicted)
         )
         for span in sorted(ours.keys() | theirs.keys()):
@@ -338,9 +338,9 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     }
     if not tagged:
         return Split(tuple(sentences), notes, path)
-    scheme = scheme_of(tagged)
-    notes |= {"entities": sum(len(spans_of(tags)) for tags in tagged), "scheme": scheme}
-    notes[INSIDE] = 0 if scheme == "IOB1" else stray_insides(tagged)
+    scheme = detect_scheme(tagged)
+    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), "scheme": scheme}
+    notes[INSIDE] = 0 if scheme == "IOB1" else count_stray_insides(tagged)
     return Split(tuple(map(_as_iob2, sentences) if iob2 else sentences), notes, path)
 
 
@@ -348,7 +348,9 @@ def _as_iob2(sentence: Sentence) -> Sentence:
     if sentence.tags is None:
         return sentence
     return Sentence(
-        sentence.words, tags_of(spans_of(sentence.tags), len(sentence.words)), sentence.document
+        sentence.words,
+        encode_spans(decode_spans(sentence.tags), len(sentence.words)),
+        sentence.document,
     )
 
 
@@ -446,7 +448,7 @@ class Columns:
 
 
 def _json_sentences(path: Path) -> Iterator[Sentence]:
-    for place, row in json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
+    for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _strings(row, "words", place), _strings(row, "tags", place)
         if words is None:
             raise InputError(

@@ -26,13 +26,13 @@ from vocadapt.training.finetune.question_encoding import (
     encode_questions,
 )
 from vocadapt.training.labels import Logits, Targets
-from vocadapt.training.scoring.answers import exact, normalized
+from vocadapt.training.scoring.answers import exact, normalize_answer
 from vocadapt.training.scoring.counts import ANSWERS, Rules
 from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
-    best_spans,
     check_word_rule,
-    word_bounds,
+    find_best_spans,
+    find_word_bounds,
 )
 from vocadapt.training.tasks.examples import (
     TOO_MUCH,
@@ -65,7 +65,7 @@ from vocadapt.training.tasks.kinds.marked_lines import (
     clip_line,
     style_of,
 )
-from vocadapt.training.tasks.table_rows import json_rows
+from vocadapt.training.tasks.table_rows import read_json_rows
 
 REMEDY = (
     'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question",'
@@ -189,7 +189,7 @@ class QuestionAnswering(TaskKind):
 
     def count_rows(self, example: Question) -> int:
         """Return the number of words of the context."""
-        return len(word_bounds(example.context, example.word_rule))
+        return len(find_word_bounds(example.context, example.word_rule))
 
     def set_word_rule(self, examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
         """Set the word rule of questions; raise InputError for an unknown rule."""
@@ -316,7 +316,7 @@ def read_questions(path: Path) -> Split:
 def _read_answers(path: Path) -> dict[str, str]:
     """Read answers by question id, from either form."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
-        rows = json_rows(path, '{"id": "…", "answer": "…"}')
+        rows = read_json_rows(path, '{"id": "…", "answer": "…"}')
         pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in rows]
     else:
         with open_text_file(path) as source:
@@ -336,11 +336,11 @@ def _read_answers(path: Path) -> dict[str, str]:
     return {str(name): answer for name, answer in pairs}
 
 
-def located(context: str, text: str, start: int) -> int | None:
+def find_nearest_occurrence(context: str, text: str, start: int) -> int | None:
     """Return the occurrence of an answer nearest to `start`; None if the context does not contain
     it.
 
-    `located("a cat, a dog", "dog", 8)` → 9.
+    `find_nearest_occurrence("a cat, a dog", "dog", 8)` → 9.
     """
     start = max(0, start)
     after, before = context.find(text, start), context.rfind(text, 0, start + len(text))
@@ -392,7 +392,7 @@ def _answers(
 
 def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer:
     text, start = _part(given, "text", str, place), _part(given, "answer_start", int, place)
-    found = located(context, text, start) if text else None
+    found = find_nearest_occurrence(context, text, start) if text else None
     notes["answers"] += 1
     notes["answers with blanks at an end"] += text != text.strip()
     notes["answers that stand more than once in their context"] += (
@@ -422,7 +422,7 @@ def _locate_answer(context: str, answer: str, near: int) -> Unit:
 
     Predictions store the answer's text only, not where it was taken from.
     """
-    start = located(context, answer, near)
+    start = find_nearest_occurrence(context, answer, near)
     if start is None:
         return Unit("", text=answer)
     return Unit("", start, start + len(answer), answer)
@@ -432,7 +432,7 @@ def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> 
     """Return the kind of error of an answer, "" if it is right."""
     if any(exact(answer, predicted) for answer in gold):
         return RIGHT
-    gold_texts, text = [normalized(answer) for answer in gold], normalized(predicted)
+    gold_texts, text = [normalize_answer(answer) for answer in gold], normalize_answer(predicted)
     if not text:
         return NONE
     if not any(set(answer.split()) & set(text.split()) for answer in gold_texts):
@@ -463,13 +463,16 @@ def _is_at_gold_position(example: Question, predicted: str) -> bool:
 
 def _best_span(logits: Logits, question: Question) -> tuple[int, int] | None:
     """Return the first and last word of the best answer; None if no word fits into an answer."""
-    bounds, scores = word_bounds(question.context, question.word_rule), logits.astype(np.float64)
-    spans = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
+    bounds, scores = (
+        find_word_bounds(question.context, question.word_rule),
+        logits.astype(np.float64),
+    )
+    spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
     return spans[0][:2] if spans else None
 
 
 def _span_text(question: Question, span: tuple[int, int]) -> str:
-    bounds = word_bounds(question.context, question.word_rule)
+    bounds = find_word_bounds(question.context, question.word_rule)
     return question.context[bounds[span[0], 0] : bounds[span[1], 1]]
 
 

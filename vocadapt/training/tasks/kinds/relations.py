@@ -68,7 +68,7 @@ class Mark(NamedTuple):
     masked: bool
 
 
-def marks_of(text: str) -> tuple[Mark, ...]:
+def find_marks(text: str) -> tuple[Mark, ...]:
     """Return the marked and masked entities of a text, in order."""
     return tuple(
         Mark(
@@ -82,7 +82,7 @@ def has_pair(text: str) -> bool:
     """Whether two entities are marked or masked; one mask for two overlapping ones (`@CHEM-GENE$`)
     counts.
     """
-    marks = marks_of(text)
+    marks = find_marks(text)
     return len(marks) > 1 or any(mark.masked and "-" in mark.text for mark in marks)
 
 
