@@ -29,7 +29,7 @@ def job(workspace, number, **status):
 def test_without_jobs_the_start_is_what_was_measured(tmp_path):
     assert STEPS["finetune"].start_up > 0
     assert job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
-    assert job_seconds(Workspace(tmp_path), "corpus", 3) == 3
+    assert job_seconds(Workspace(tmp_path), "convert", 3) == 3
 
 
 def test_the_latest_jobs_of_the_step_tell_it(tmp_path):

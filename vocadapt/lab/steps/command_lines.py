@@ -6,11 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.files import expand_path
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.settings import Setting, groups_of, settings_from, settings_of
-from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
@@ -71,10 +69,8 @@ def _name_uploads(spec: Spec, folder: Path) -> Spec:
 
 def _input_arguments(spec: Spec) -> Iterator[str]:
     for name, paths in spec.inputs.items():
-        flag = spec.declaration.roles[name].flag
-        if name == "space":  # word vectors and models have different flags
-            has_vectors = (expand_path(paths[0]) / VECTORS).is_file()
-            flag = "--vectors" if has_vectors else "--model"
+        role = spec.declaration.roles[name]
+        flag = role.flag if role.choose_flag is None else role.choose_flag(paths[0])
         if flag:
             yield flag
         yield from paths

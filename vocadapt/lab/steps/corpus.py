@@ -8,8 +8,11 @@ from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.lab.workspace.disk_space import measure_files
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import setting
 from vocadapt.text.corpus import CorpusSettings
+
+BYTES_PER_SECOND = 5e6  # counted
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ def measure_copies(spec: Spec) -> int:
     return measure_files(spec.inputs["text"]) if spec.settings.copy else 0
 
 
+def estimate_counting(artifact: Artifact) -> float:
+    """Estimate the seconds in which a text is counted, from its size on the disk."""
+    return float(artifact.manifest.numbers.get("bytes", 0)) / BYTES_PER_SECOND
+
+
 STEP = Step(
     "corpus",
     "Import text",
@@ -71,4 +79,6 @@ STEP = Step(
     out="",
     express=express_as_count,
     steady=True,
+    start_up=2.0,
+    estimate=estimate_counting,
 )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.steps.context import Task
 from vocadapt.lab.steps.step import Numbers, Role, Step
@@ -19,6 +20,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import settings_from
+from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
@@ -301,13 +303,20 @@ def estimate_layout(artifact: Artifact) -> float:
     return 2 * seconds if "second" in numbers else seconds
 
 
+def choose_space_flag(path: str) -> str:
+    """Return the flag of a space: word vectors and models have different ones."""
+    if (expand_path(path) / VECTORS).is_file():
+        return "--vectors"
+    return "--model"
+
+
 STEP = Step(
     "projection",
     "Compute a projection",
     ProjectionStep,
     make_projection,
     makes="projections",
-    needs=(Role("space", "", "Space"),),
+    needs=(Role("space", "", "Space", choose_flag=choose_space_flag),),
     takes=(Role("other", "--other", "Second space"),),
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     command=("project",),

@@ -29,6 +29,7 @@ class Role:
     several: bool = False
     bare: bool = False
     help: str = ""
+    choose_flag: Callable[[str], str] | None = None  # path → its flag, if there are several
 
 
 MODEL = Role("model", "--model", "Model", "models")

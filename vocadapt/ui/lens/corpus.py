@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
@@ -21,8 +22,6 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import Seen, tokenization_line
 from vocadapt.vocabulary.lens import Change, TokenizationFigures
 
-STARTING = 2.0  # seconds until a job starts to work
-BYTES_PER_SECOND = 5e6  # counted text, by its size on the disk
 SHOWN = 500  # rows of the table of changed words
 
 
@@ -169,7 +168,7 @@ def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) 
     """Name the models whose words of the text are not counted yet, and offer to count them."""
     if not models:
         return
-    seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_PER_SECOND
+    seconds = job_seconds(workspace, "corpus", estimate_counting(corpus))
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
         f"This text has no word counts for **{names}** yet (different casing). Counting takes"
