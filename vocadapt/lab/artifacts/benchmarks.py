@@ -28,6 +28,8 @@ from vocadapt.training.tasks.task_file import (
     task_of_files,
 )
 
+DOWNLOAD = ("python", "-m", "vocadapt", "tasks", "download")
+
 
 def fetch_benchmark(
     name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
@@ -43,20 +45,16 @@ def fetch_benchmark(
     with writing(folder, overwrite) as draft:
         made = download(card, draft, source, _read_checksums(folder, card.name), progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
-        command = shlex.join(
-            ["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)]
-        )
-        command += f" --from {shlex.quote(source)}" if source else ""
+        command = [*DOWNLOAD, card.name, "--out", str(folder)]
+        if source:
+            command += ["--from", source]
+        checksums, findings = dict(made.sha256), _collect_findings(tasks)
         manifest = Manifest(
             "tasks",
             folder.name,
             {"card": card.name, "source": source or card.base},
-            command=command,
-            numbers={
-                **_count_examples(tasks),
-                "sha256": dict(made.sha256),
-                "findings": _collect_findings(tasks),
-            },
+            command=shlex.join(command),
+            numbers={**_count_examples(tasks), "sha256": checksums, "findings": findings},
             seconds=time.perf_counter() - start,
         )
         manifest.save(draft)
@@ -71,9 +69,8 @@ def import_task(
     Raises InputError if they are no such task; then nothing is left.
     """
     start = time.perf_counter()
-    task = task_of_files(
-        kind, files, scorer
-    )  # read where they lie: a mistake names the file that was given
+    # Read the given files, not their copies: a message names the file that the user knows.
+    task = task_of_files(kind, files, scorer)
     with writing(folder) as draft:
         splits = {split: f"{split}{file_extension(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind.name, splits, scorer)
@@ -99,7 +96,9 @@ def _copy_file(source: Path, target: Path) -> None:
 
 def file_extension(path: Path) -> str:
     """Return the extension that decides how a file is read, with .gz if it is compressed."""
-    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    if path.suffix == ".gz":
+        return "".join(path.suffixes[-2:])
+    return path.suffix
 
 
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
@@ -110,18 +109,22 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     path = Path(given)
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
-    if workspace is not None and given in {
-        artifact.name for artifact in workspace.artifacts("tasks")
-    }:
-        return workspace.folder("tasks", given)
+    if workspace is not None:
+        for artifact in workspace.artifacts("tasks"):
+            if artifact.name == given:
+                return artifact.folder
     if os.path.exists(path):
         raise InputError(
             f"{given}: expected a task's .toml, or a folder with a {TASK}.",
-            "tasks download makes one.",
+            "Downloading a benchmark makes one.",
         )
     card = card_of(given)
-    files = "" if card.free else " --from FOLDER, the folder with your copy of its files"
-    remedy = f"python -m vocadapt tasks download {card.name} --out DIR{files}; then give DIR."
+    remedy = f"{shlex.join(DOWNLOAD)} {card.name} downloads them; then give their folder."
+    if not card.free:
+        remedy = (
+            f"{shlex.join(DOWNLOAD)} {card.name} imports your copy of them from its folder; then"
+            " give the new folder."
+        )
     raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
 
 
@@ -129,7 +132,9 @@ def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
     """Count the examples of every split; with folds those of the first, and of each."""
     by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
     first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
-    return first | ({"folds": len(tasks), "by_fold": by_fold} if len(tasks) > 1 else {})
+    if len(tasks) == 1:
+        return first
+    return {**first, "folds": len(tasks), "by_fold": by_fold}
 
 
 def _collect_findings(tasks: Sequence[Task]) -> list[str]:
@@ -138,12 +143,12 @@ def _collect_findings(tasks: Sequence[Task]) -> list[str]:
     for fold, task in enumerate(tasks, start=1):
         for finding in task.findings:
             of.setdefault(finding, []).append(fold)
-    where = {
-        finding: f"fold {', '.join(map(str, folds))}: "
-        for finding, folds in of.items()
-        if len(folds) < len(tasks)
-    }
-    return [where.get(finding, "") + finding for finding in of]
+    notes = []
+    for finding, folds in of.items():
+        if len(folds) < len(tasks):
+            finding = f"fold {', '.join(map(str, folds))}: {finding}"
+        notes.append(finding)
+    return notes
 
 
 def _read_checksums(folder: Path, card: str) -> dict[str, str]:
@@ -152,4 +157,6 @@ def _read_checksums(folder: Path, card: str) -> dict[str, str]:
         recorded = read_task_file(folder / TASK)
     except InputError:
         return {}
-    return dict(recorded.sha256) if recorded.card == card else {}
+    if recorded.card != card:
+        return {}
+    return dict(recorded.sha256)

@@ -1,5 +1,6 @@
 """Sources of a run: its training examples, and the text that its model's new words came from."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,29 +27,23 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
     artifact = _find_artifact(run.folder)
     if artifact is None:
         return None
-    root = artifact.folder.parent.parent
+    root, inputs = artifact.folder.parent.parent, dict(artifact.manifest.inputs)
     try:
-        if any(
-            changed(given, Workspace(root))
-            for role, given in artifact.manifest.inputs.items()
-            if role != "model"
-        ):
+        unchecked = inputs.pop("model", None)
+        if any(changed(given, Workspace(root)) for given in inputs.values()):
             return None
+        if unchecked is not None:
+            inputs["model"] = unchecked
+        inputs.pop("test", None)  # a large one takes seconds
         settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
         settings = replace(settings, fold=run.record.get("fold") or settings.fold)
-        kept = (
-            (role, given) for role, given in artifact.manifest.inputs.items() if role != "test"
-        )  # a large one takes seconds
-        inputs = {role: (str(root / given.paths[0]),) for role, given in kept}
-        step = Task(Spec("finetune", settings, inputs), run.folder, root, silent)
+        paths = {role: (str(root / given.paths[0]),) for role, given in inputs.items()}
+        step = Task(Spec("finetune", settings, paths), run.folder, root, silent)
         task, _ = limit_task(load_task(step, settings), settings.limit)
-        both = ("train", "dev") if settings.finetune.with_dev else ("train",)
-        return tuple(
-            example
-            for name in both
-            if name in task.splits
-            for example in task.splits[name].examples
-        )
+        examples = [*task.splits["train"].examples]
+        if settings.finetune.with_dev and "dev" in task.splits:
+            examples += task.splits["dev"].examples
+        return tuple(examples)
     except (InputError, OSError, KeyError):
         return None
 
@@ -56,12 +51,10 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 def find_corpus(folder: Path) -> Corpus | None:
     """Return the text of a run's adapted model; None if unknown, or if it was changed since."""
     artifact = _find_artifact(folder)
-    given = artifact.manifest.inputs.get("model") if artifact else None
-    model = (
-        _find_artifact((artifact.folder.parent.parent / given.paths[0]).resolve())
-        if artifact and given
-        else None
-    )
+    if artifact is None or "model" not in artifact.manifest.inputs:
+        return None
+    path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
+    model = _find_artifact(path.resolve())
     if model is None:
         return None
     around, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
@@ -71,10 +64,8 @@ def find_corpus(folder: Path) -> Corpus | None:
         if "text" not in inputs or changed(inputs["text"], around):
             return None
         paths = [around.root / path for path in inputs["text"].paths]
-        return read_corpus(
-            paths,
-            settings_from(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
-        )
+        stored = model.manifest.settings["corpus"]
+        return read_corpus(paths, settings_from(CorpusSettings, stored, str(model.folder)))
     except (InputError, OSError, KeyError):
         return None
 
@@ -83,8 +74,9 @@ def _find_artifact(folder: Path) -> Artifact | None:
     """Return the artifact of a folder, or of its parent if the folder is one seed; None if neither
     is one.
     """
-    place = next((one for one in (folder, folder.parent) if (one / MANIFEST).is_file()), None)
-    try:
-        return open_artifact(place) if place else None
-    except InputError:
-        return None
+    for place in (folder, folder.parent):
+        if (place / MANIFEST).is_file():
+            with suppress(InputError):
+                return open_artifact(place)
+            return None
+    return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.training.finetune.mixture import choose_main_tokenization
@@ -17,16 +17,9 @@ from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 
-REQUIRED_KEYS = {
-    "task",
-    "kind",
-    "seed",
-    "settings",
-    "outputs",
-    "scorer",
-    "rules",
-}  # what a record must hold to be one
-Identity = tuple[str, str]  # kind of a task, and of loose files the content of the test file
+# What the record of a run must contain.
+REQUIRED_KEYS = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}
+Identity = tuple[str, str]  # kind of a task, and checksum of its test file if given as a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +64,17 @@ class RunSet:
         folder.
         """
         name = str(self.record.get("model", self.name))
-        given = self.artifact.manifest.inputs.get("model") if self.artifact else None
-        return name_of(Path(given.paths[0])) if name in GENERIC_NAMES and given else name
+        given = self.inputs.get("model")
+        if name in GENERIC_NAMES and given:
+            return name_of(Path(given.paths[0]))
+        return name
+
+    @property
+    def inputs(self) -> Mapping[str, Input]:
+        """Inputs of the runs by role; empty without a manifest."""
+        if self.artifact is None:
+            return {}
+        return self.artifact.manifest.inputs
 
     @property
     def tokenization(self) -> str:
@@ -132,9 +134,8 @@ class RunSet:
         """For each seed, whether its run (or that of one of its folds) collapsed to the majority
         baseline.
         """
-        return tuple(
-            any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds
-        )
+        seeds = {run.seed for run in self.runs if run.record.get("collapsed")}
+        return tuple(seed in seeds for seed in self.seeds)
 
     def values(self, tokenization: str = "", figure: str = "") -> tuple[float, ...]:
         """Return a figure of every seed under a tokenization, by default the headline under the
@@ -143,11 +144,11 @@ class RunSet:
         The figure of a seed with several folds is the mean over them.
         """
         tokenization, figure = tokenization or self.main_tokenization, figure or self.metric
-        by_seed = (
-            [float(run.record["scores"][tokenization][figure]) for run in self.of_seed(seed)]
-            for seed in self.seeds
-        )
-        return tuple(sum(own) / len(own) for own in by_seed)
+        by_seed: dict[int, list[float]] = {}
+        for run in self.runs:
+            value = float(run.record["scores"][tokenization][figure])
+            by_seed.setdefault(run.seed, []).append(value)
+        return tuple(sum(own) / len(own) for own in by_seed.values())
 
     def summary(self, tokenization: str = "", figure: str = "") -> SeedSummary:
         """Summarize a figure over seeds: mean and standard deviation, with and without collapsed
@@ -158,10 +159,10 @@ class RunSet:
     @property
     def examples_per_second(self) -> float:
         """Training examples per second, over all seeds; 0 if not known."""
-        read, seconds = (
-            sum(run.record.get(name, 0) for run in self.runs) for name in ("examples", "seconds")
-        )
-        return read / seconds if seconds else 0.0
+        seconds = sum(run.record.get("seconds", 0) for run in self.runs)
+        if not seconds:
+            return 0.0
+        return float(sum(run.record.get("examples", 0) for run in self.runs) / seconds)
 
 
 def open_runs(folder: Path) -> RunSet:
@@ -170,14 +171,15 @@ def open_runs(folder: Path) -> RunSet:
 
     Raises InputError for any other folder.
     """
-    folder = Path(folder)
-    made = open_artifact(folder) if (folder / MANIFEST).is_file() else None
+    folder, artifact = Path(folder), None
+    if (folder / MANIFEST).is_file():
+        artifact = open_artifact(folder)
     runs = tuple(runs_in(folder))
     for run in runs:
         if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
             raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")
         find_kind(str(run.record["kind"]))
-    return RunSet(folder, runs, made)
+    return RunSet(folder, runs, artifact)
 
 
 OpenRuns = Callable[[Artifact], RunSet]
@@ -212,12 +214,13 @@ def list_runs_and_errors(
 
 def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
     """Describe how many of the runs cannot be read, with names and reasons; "" if none."""
-    count = (
-        f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and"
-        f" {'is' if len(runs) == 1 else 'are'}"
-    )
+    if not runs:
+        return ""
+    verb = "are"
+    if len(runs) == 1:
+        verb = "is"
     reasons = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
-    return f"{count} skipped: {reasons}." if runs else ""
+    return f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and {verb} skipped: {reasons}."
 
 
 def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:
@@ -240,23 +243,25 @@ def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
     """
     tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
-        tasks.setdefault(str(one.record["task"]), {}).setdefault(_identity(one), _describe(one))
-    return [
-        replace(one, label=_label(_identity(one), tasks[str(one.record["task"])]) or one.label)
-        for one in runs
-    ]
+        same_name = tasks.setdefault(str(one.record["task"]), {})
+        same_name.setdefault(_identify(one), _list_labels(one))
+    labeled = []
+    for one in runs:
+        label = _choose_label(_identify(one), tasks[str(one.record["task"])])
+        labeled.append(replace(one, label=label or one.label))
+    return labeled
 
 
-def _identity(one: RunSet) -> Identity:
+def _identify(one: RunSet) -> Identity:
     """Return what distinguishes tasks of the same name: the kind and, if given as files, the test
     file's checksum.
     """
-    inputs = one.artifact.manifest.inputs if one.artifact else {}
-    test = None if "task" in inputs else inputs.get("test")
-    return one.kind.name, test.stamp if test else ""
+    if "task" in one.inputs or "test" not in one.inputs:
+        return one.kind.name, ""
+    return one.kind.name, one.inputs["test"].stamp
 
 
-def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
+def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
     """Return the shortest label of a task that no other task of its name has; "" if there is no
     other.
     """
@@ -264,24 +269,23 @@ def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
     others = [labels for other, labels in same_name.items() if other != task]
     if not others:
         return ""
-    unique = (
-        label
-        for level, label in enumerate(own)
-        if label not in {labels[level] for labels in others}
-    )
-    return next(unique, own[-1])
+    levels: Iterator[Sequence[str]] = zip(own, *others, strict=True)
+    for label, *labels_of_others in levels:
+        if label not in labels_of_others:
+            return label
+    return own[-1]
 
 
-def _describe(one: RunSet) -> list[str]:
+def _list_labels(one: RunSet) -> list[str]:
     """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the
     test file.
     """
-    inputs = one.artifact.manifest.inputs if one.artifact else {}
-    file = Path(inputs["test"].paths[0]).name if "test" in inputs else ""
-    types = ", ".join(
-        sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4]
-    )
-    parts = [str(one.record["task"]), one.kind.name, file, types, _identity(one)[1][:6]]
+    file = ""
+    if "test" in one.inputs:
+        file = Path(one.inputs["test"].paths[0]).name
+    types = {name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"}
+    listed = ", ".join(sorted(types)[:4])
+    parts = [str(one.record["task"]), one.kind.name, file, listed, _identify(one)[1][:6]]
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 

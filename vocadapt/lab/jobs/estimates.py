@@ -86,7 +86,9 @@ def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> flo
         modeled = _estimate_result(step, artifact.folder, artifact.stamp)
         if modeled > 0:
             taken, expected, count = taken + seconds, expected + modeled, count + 1
-    return taken / expected if count else 1.0
+    if not count:
+        return 1.0
+    return taken / expected
 
 
 @lru_cache(maxsize=64)

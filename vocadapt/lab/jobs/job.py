@@ -29,9 +29,8 @@ from vocadapt.lab.workspace.writing import convert_write_errors, sweep
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process exited unexpectedly: it was killed, or the machine went down."
 T = TypeVar("T")
-SAME_START = (
-    2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
-)
+# Seconds; two readings of the start time of one process differ by corrections of the clock.
+SAME_START = 2.0
 
 
 @dataclass(frozen=True)
@@ -95,12 +94,12 @@ class Job:
         status = read_status(self.folder)
         if lives or not status.alive:
             return status
-        if (
-            self.finished
-        ):  # it was killed after the artifact was in its place, before it could say so
+        # It may have been killed after the artifact was complete, before it wrote its status.
+        if self.finished:
             return replace(status, state="done", fraction=1.0)
-        state = "canceled" if self.cancel_requested else "interrupted"
-        return replace(status, state=state, error="" if self.cancel_requested else KILLED)
+        if self.cancel_requested:
+            return replace(status, state="canceled", error="")
+        return replace(status, state="interrupted", error=KILLED)
 
     @property
     def finished(self) -> bool:
@@ -114,9 +113,9 @@ class Job:
     def has_checkpoint(self) -> bool:
         """Whether the step left a checkpoint to resume from."""
         folder = self.folder / CHECKPOINT
-        return folder.is_dir() and any(
-            path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir()
-        )
+        if not folder.is_dir():
+            return False
+        return any(path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir())
 
     @property
     def cancel_requested(self) -> bool:
@@ -142,7 +141,9 @@ class Job:
                 running = Job(folder)
             elif status.state == "waiting" and (status.queued, folder.name) < mine:
                 before.append((status.queued, folder.name))
-        return Job(self.folder.parent / max(before)[1]) if before else running
+        if not before:
+            return running
+        return Job(self.folder.parent / max(before)[1])
 
     def cancel(self, grace: float = 3.0) -> Status:
         """Request cancellation; after `grace` seconds send SIGTERM, then SIGKILL.
@@ -155,18 +156,18 @@ class Job:
         insist = self.cancel_requested or grace > 0
         with convert_write_errors(self.folder):
             (self.folder / FLAG).touch()
-        for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():
-            if self._ended(grace):
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            if not insist or self._wait_for_end(grace):
                 break
             self._send(sign)
-        self._ended(grace)
+        self._wait_for_end(grace)
         if not held(self.folder):
             sweep(self.target.parent)
         return self.status()
 
     def wait(self, seconds: float) -> Status:
         """Wait until the job has ended, at most this many seconds."""
-        self._ended(seconds)
+        self._wait_for_end(seconds)
         return self.status()
 
     def log(self, lines: int = 500) -> str:
@@ -179,9 +180,8 @@ class Job:
                 text = file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
             return ""
-        return "\n".join(
-            line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:]
-        )
+        last = text.rstrip("\n").split("\n")[-lines:]
+        return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in last)
 
     def _read(self, reader: CachedReader[T]) -> T:
         """Read spec.json with a cached reader; raise InputError if there is none."""
@@ -191,7 +191,8 @@ class Job:
             )
         return reader(self.folder / SPEC)
 
-    def _ended(self, seconds: float) -> bool:
+    def _wait_for_end(self, seconds: float) -> bool:
+        """Wait until the process has ended, at most `seconds`; return whether it has."""
         end = time.monotonic() + seconds
         while held(self.folder):
             if time.monotonic() >= end:
@@ -206,11 +207,11 @@ class Job:
         import psutil
 
         status = read_status(self.folder)
+        if status.pid <= 0:
+            return
         try:
-            if (
-                status.pid > 0
-                and abs(process_start_time(status.pid) - status.process_started) < SAME_START
-            ):
+            started = process_start_time(status.pid)
+            if abs(started - status.process_started) < SAME_START:
                 os.killpg(status.pid, sign)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return

@@ -85,7 +85,7 @@ def each_job(workspace: Workspace) -> Iterator[Job]:
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
-    """All of them, or the `most` newest."""
+    """List the jobs of a workspace, newest first; with `most` only so many."""
     return list(islice(each_job(workspace), most))
 
 
@@ -100,14 +100,14 @@ def find_job(workspace: Workspace, job_id: str) -> Job:
 
 
 def promised(workspace: Workspace, kind: str) -> set[str]:
-    """Names of a kind that living jobs are going to make."""
+    """Return the names of artifacts of a kind that living jobs will make."""
     living = (job for job in list_jobs(workspace) if job.spec.kind == kind and job.status().alive)
     return {job.target.name for job in living}
 
 
 def tidy(workspace: Workspace) -> None:
-    """Remove what killed processes left: drafts, jobs that never started, checkpoints of finished
-    jobs.
+    """Remove the remains of killed processes: drafts, jobs that never started, checkpoints of
+    finished jobs.
     """
     for kind in ARTIFACTS:
         sweep(workspace.root / kind)
@@ -127,9 +127,7 @@ def tidy(workspace: Workspace) -> None:
 
 @contextmanager
 def _gate(workspace: Workspace) -> Iterator[None]:
-    """Only one process at a time starts a job in a workspace; the first thing it does is to tidy
-    up.
-    """
+    """Let one process at a time start jobs in a workspace; it tidies up first."""
     folder = workspace.root / "jobs"
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -144,13 +142,13 @@ def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
     making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
     if job := next(making, None):
         raise InputError(
-            f"{target} is what the job {job.id} is making.",
+            f"The job {job.id} is making {target}.",
             "Wait for it, cancel it, or choose another name.",
         )
 
 
 def _new_folder(workspace: Workspace, step: str) -> Path:
-    """An empty folder whose name sorts by time."""
+    """Create an empty folder whose name sorts by time."""
     while True:
         folder = workspace.root / "jobs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{step}"
         try:
@@ -161,7 +159,7 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
 
 
 def _launch(folder: Path, status: Status) -> None:
-    """Start the worker in a session of its own; it inherits the lock, and nothing but the lock."""
+    """Start the worker in a session of its own; of the open files it inherits the lock only."""
     lock = take(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
@@ -169,7 +167,7 @@ def _launch(folder: Path, status: Status) -> None:
         write_status(folder, status)
         _spawn(folder, lock)
     finally:
-        os.close(lock)  # the process has its own copy, and with it the lock
+        os.close(lock)  # the process keeps the lock by its own copy
 
 
 def _spawn(folder: Path, lock: int) -> None:
@@ -186,6 +184,5 @@ def _spawn(folder: Path, lock: int) -> None:
             pass_fds=(lock,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
         )
-    threading.Thread(
-        target=process.wait, daemon=True
-    ).start()  # takes note of its end, so that no zombie stays
+    # Wait for its end, so that it does not remain as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()

@@ -50,28 +50,26 @@ class Status:
     @property
     def seconds(self) -> float:
         """Run time in seconds; of a resumed job, since it was resumed."""
-        return (
-            max(0.0, (time.time() if self.state == "running" else self.updated) - self.started)
-            if self.started
-            else 0.0
-        )
+        if not self.started:
+            return 0.0
+        end = self.updated
+        if self.state == "running":
+            end = time.time()
+        return max(0.0, end - self.started)
 
     @property
     def seconds_left(self) -> float | None:
         """Estimated seconds left at the current pace; None if unknown."""
         passed = time.time() - (self.paced or self.started)
-        if (
-            self.state != "running"
-            or self.fraction is None
-            or self.fraction <= self.first
-            or passed < SOON
-        ):
+        if self.state != "running" or self.fraction is None:
+            return None
+        if self.fraction <= self.first or passed < SOON:
             return None
         return passed * (1 - self.fraction) / (self.fraction - self.first)
 
 
 def read_status(folder: Path) -> Status:
-    """The status as the job wrote it last."""
+    """Return the status that the job wrote last."""
     if not os.path.isfile(folder / STATUS):
         return Status()
     return _STATUSES(folder / STATUS)
@@ -79,24 +77,16 @@ def read_status(folder: Path) -> Status:
 
 def _parse_status(path: Path) -> Status:
     content = strict_json.read(path)
-    known = {
-        key: value
-        for key, value in content.items()
-        if key in {entry.name for entry in fields(Status)}
-    }
-    return Status(
-        **{
-            **known,
-            "past": tuple((str(state), float(when)) for state, when in known.get("past", ())),
-        }
-    )
+    known = {entry.name for entry in fields(Status)} & content.keys()
+    past = tuple((str(state), float(when)) for state, when in content.get("past", ()))
+    return Status(**{name: content[name] for name in known} | {"past": past})
 
 
 _STATUSES = CachedReader(_parse_status)
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Write the status, on a full disk over the old one: that place is taken already."""
+    """Write the status; on a full disk over the old file, whose space is allocated already."""
     try:
         strict_json.write(folder / STATUS, asdict(status))
     except OSError as error:
@@ -104,15 +94,14 @@ def write_status(folder: Path, status: Status) -> None:
             raise
         path = folder / STATUS
         content = (strict_json.dumps(asdict(status)) + "\n").encode()
+        # One write of at least the old length: readers never see a part of it.
         with path.open("r+b", buffering=0) as file:
-            file.write(
-                content.ljust(path.stat().st_size)
-            )  # in one go, blanks at the end: no reader meets a part
+            file.write(content.ljust(path.stat().st_size))
 
 
 class Metrics:
-    """The record of a job's progress: a line for each moment, thinned out by half whenever there
-    are too many.
+    """The record of a job's progress over time; every second line is dropped when there are too
+    many.
     """
 
     def __init__(self, folder: Path, every: float) -> None:
@@ -122,7 +111,7 @@ class Metrics:
             self.path.write_text("".join(self._lines), encoding="utf-8")
 
     def add(self, values: dict[str, Any]) -> None:
-        """Write a line, if it is time to."""
+        """Write a line, unless the last one is too recent."""
         if time.monotonic() - self._last < self.every:
             return
         self._last = time.monotonic()
@@ -138,8 +127,8 @@ class Metrics:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The progress of a job over time, as far as it can be read: `run`, `seconds` into it,
-    `fraction`, `message`.
+    """Read the progress of a job over time: `run`, `seconds` since its start, `fraction`,
+    `message`; broken lines are skipped.
     """
     found = []
     for line in _whole_lines(folder / METRICS)[0]:

@@ -80,7 +80,9 @@ def watch(blocks: int, worker: int, seconds: float) -> str | None:
     block: str | None = None
     begun, rest = 0.0, b""
     while True:
-        left = None if block is None else max(0.0, begun + seconds - time.monotonic())
+        left = None
+        if block is not None:
+            left = max(0.0, begun + seconds - time.monotonic())
         if not select.select([blocks], [], [], left)[0]:
             if not _is_stopped(worker):
                 return block
@@ -102,14 +104,13 @@ def end(folder: Path, worker: int, block: str, seconds: float) -> None:
     """
     _write_failure(folder, block, seconds)
     with suppress(ProcessLookupError):
-        leads_group = (
-            os.getpgid(worker) == worker
-        )  # true for the worker of a job: its children are killed with it
-        kill = os.killpg if leads_group else os.kill
-        kill(worker, signal.SIGKILL)
-    select.select(
-        [sys.stdin.fileno()], [], [], 5.0
-    )  # wait until the worker's end of the pipe is closed
+        # The worker of a job leads a group: its children are killed with it.
+        if os.getpgid(worker) == worker:
+            os.killpg(worker, signal.SIGKILL)
+        else:
+            os.kill(worker, signal.SIGKILL)
+    # Wait until the worker's end of the pipe is closed.
+    select.select([sys.stdin.fileno()], [], [], 5.0)
     _write_failure(folder, block, seconds)
 
 

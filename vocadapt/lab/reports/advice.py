@@ -26,6 +26,7 @@ VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)
 MAX_COUNTED_BYTES = 250_000_000
 UNPACKED = 4  # bytes of text to a byte of .gz or parquet, about
+TASK_FIGURES = ("entities", "sentences", "tokens")
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,17 @@ def build_answer(
     model: str,
     settings: CorpusSettings | None = None,
 ) -> dict[str, Any]:
-    """Build the answer of `vocadapt advise --json`: the advice and the command lines that follow
-    it.
-    """
+    """Return the advice and the command lines that follow it as JSON values."""
     advice, task = report.advice.as_json(), report.task
+    answer = {**advice, "first": None, "task_file": None, "counts": "counted"}
     for entry, recipe in zip(advice["recipes"], report.advice.recipes, strict=True):
         entry["command"] = build_adapt_command(recipe, model)
-    return {
-        **advice,
-        "first": build_training_command(text, model, settings) if advice["recipes"] else None,
-        "task_file": (
-            task and {"entities": task.entities, "sentences": task.sentences, "tokens": task.tokens}
-        ),
-        "counts": "kept" if report.kept else "counted",
-        "seconds": report.seconds,
-    }
+        answer["first"] = build_training_command(text, model, settings)
+    if task:
+        answer["task_file"] = {name: getattr(task, name) for name in TASK_FIGURES}
+    if report.kept:
+        answer["counts"] = "kept"
+    return {**answer, "seconds": report.seconds}
 
 
 def build_training_command(
@@ -96,16 +93,10 @@ def build_adapt_command(recipe: Suggestion, model: str) -> str:
 
 def build_advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
     """Build the command line that gives the same advice."""
-    return shlex.join(
-        [
-            *PROGRAM,
-            "advise",
-            *map(str, text),
-            "--model",
-            model,
-            *(["--task", str(task)] if task else []),
-        ]
-    )
+    command = [*PROGRAM, "advise", *map(str, text), "--model", model]
+    if task:
+        command += ["--task", str(task)]
+    return shlex.join(command)
 
 
 def advise_on(
@@ -141,15 +132,18 @@ def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> 
     """Return the saved word counts of a text, or of the sample that would be counted; None if
     neither exists.
     """
-    places = list_count_paths(root, corpus, splitter) if root is not None and root.is_dir() else ()
-    return next((WordCounts.read(path) for path in places if path.is_file()), None)
+    if root is None or not root.is_dir():
+        return None
+    for path in list_count_paths(root, corpus, splitter):
+        if path.is_file():
+            return WordCounts.read(path)
+    return None
 
 
 def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
     """List the paths at which the word counts of a text, and of its sample, are saved."""
-    return tuple(
-        counts_path(root, part, splitter) for part in dict.fromkeys((corpus, limit_corpus(corpus)))
-    )
+    parts = dict.fromkeys((corpus, limit_corpus(corpus)))
+    return tuple(counts_path(root, part, splitter) for part in parts)
 
 
 def limit_corpus(corpus: Corpus) -> Corpus:
@@ -157,20 +151,19 @@ def limit_corpus(corpus: Corpus) -> Corpus:
     wanted = estimate_text_bytes(corpus) * corpus.settings.sample
     if wanted <= MAX_COUNTED_BYTES:
         return corpus
-    return replace(
-        corpus,
-        settings=replace(
-            corpus.settings, sample=round(corpus.settings.sample * MAX_COUNTED_BYTES / wanted, 4)
-        ),
-    )
+    sample = round(corpus.settings.sample * MAX_COUNTED_BYTES / wanted, 4)
+    return replace(corpus, settings=replace(corpus.settings, sample=sample))
 
 
 def estimate_text_bytes(corpus: Corpus) -> int:
     """Estimate the unpacked size of the files in bytes."""
-    return sum(
-        path.stat().st_size * (UNPACKED if path.suffix in (".gz", ".parquet") else 1)
-        for path in corpus.files
-    )
+    total = 0
+    for path in corpus.files:
+        size = path.stat().st_size
+        if path.suffix in (".gz", ".parquet"):
+            size *= UNPACKED
+        total += size
+    return total
 
 
 def measure_model(model: LanguageModel) -> ModelSize:
@@ -207,4 +200,6 @@ def find_workspace(paths: Sequence[str | Path]) -> Path | None:
     """Return the workspace of a corpus artifact; None if the paths are anything else."""
     folder = check_path(paths[0]).resolve()
     inside = len(paths) == 1 and folder.parent.name == "corpora" and (folder / MANIFEST).is_file()
-    return folder.parent.parent if inside else None
+    if not inside:
+        return None
+    return folder.parent.parent

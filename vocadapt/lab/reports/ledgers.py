@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, judging_rules
@@ -20,6 +21,7 @@ from vocadapt.analysis.errors.word_tokenizations import (
 )
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.run_sources import load_training_examples
+from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.mixture import select_tokenization
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
@@ -76,10 +78,12 @@ class RunPair:
     @cached_property
     def test(self) -> Comparison:
         """Paired test of the second side against the first."""
-        first, second = (
-            tally_of(self.split, side.predictions, self.scorer, self.rules) for side in self.sides
+        first, second = self.sides
+        tallies = aligned(
+            tally_of(self.split, first.predictions, self.scorer, self.rules),
+            tally_of(self.split, second.predictions, self.scorer, self.rules),
         )
-        return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.spec.draws)
+        return compare_tallies(self.scorer, *tallies, self.rules, self.spec.draws)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -94,14 +98,14 @@ class RunPair:
         None if they are not available any more.
         """
         run = self.runs[1] or self.runs[0]
-        return None if run is None else load_training_examples(run)
+        if run is None:
+            return None
+        return load_training_examples(run)
 
     @cached_property
     def words(self) -> WordIndex:
         """Tokenizations of words, origin of new tokens, and training counts."""
-        first, second = (
-            None if run is None or not _has_tokenizer(run) else run.model for run in self.runs
-        )
+        first, second = map(_find_tokenizer, self.runs)
         return build_word_index(first, second, self.train)
 
     def slicing(self, settings: SliceSettings | None = None) -> Slicing:
@@ -122,8 +126,9 @@ class RunPair:
         sentences.
         """
         if suffix not in self._endings:
-            tagged = self.train is not None and all(one.tagged_words for one in self.train)
-            self._endings[suffix] = suffix_slice(self.train or (), suffix) if tagged else None
+            self._endings[suffix] = None
+            if self.train is not None and all(one.tagged_words for one in self.train):
+                self._endings[suffix] = suffix_slice(self.train, suffix)
         return self._endings[suffix]
 
     @cached_property
@@ -134,16 +139,13 @@ class RunPair:
         """Describe the nearest neighbors of a token in the fine-tuned model; "" if there are no
         weights.
         """
-        known = self._near
-        if token not in known:
-            runs = (
-                run
-                for run in reversed(self.runs)
-                if run is not None and (run.folder / WEIGHTS).is_file()
-            )
-            space = next((run.model.space for run in runs if token in run.model.vocabulary), None)
-            known[token] = "" if space is None else describe_neighbors(space, token)
-        return known[token]
+        if token not in self._near:
+            self._near[token] = ""
+            for run in filter(None, reversed(self.runs)):
+                if (run.folder / WEIGHTS).is_file() and token in run.model.vocabulary:
+                    self._near[token] = describe_neighbors(run.model.space, token)
+                    break
+        return self._near[token]
 
     @cached_property
     def _near(self) -> dict[str, str]:
@@ -159,34 +161,43 @@ def open_pair(spec: PairSpec) -> RunPair:
     """Open two sets of predictions; raises InputError, naming the first difference, if their
     examples differ.
     """
+    # 1. A single run is compared with itself, under its base tokenization.
     alone = not spec.second
     if alone:
-        spec = replace(
-            spec,
-            second=spec.first,
-            tokenizations=(spec.tokenizations[0] or BASE, spec.tokenizations[1]),
-        )
-    runs = tuple(
-        load_run(Path(name)) if Path(name).is_dir() else None for name in (spec.first, spec.second)
-    )
+        tokenizations = spec.tokenizations[0] or BASE, spec.tokenizations[1]
+        spec = replace(spec, second=spec.first, tokenizations=tokenizations)
+
+    # 2. Gold labels, scoring rules and scorer: those of the first run, if there is one.
+    runs = _load_run(spec.first), _load_run(spec.second)
     kind, split = _load_gold(spec, runs)
-    known = [run for run in runs if run is not None]
-    rules = _choose_rules(spec, known[0].rules if known else DEFAULT_RULES, split)
-    scorer = known[0].scorer(spec.scorer) if known else kind.scorer(spec.scorer)
+    first = runs[0] or runs[1]
+    if first:
+        rules, scorer = first.rules, first.scorer(spec.scorer)
+    else:
+        rules, scorer = DEFAULT_RULES, kind.scorer(spec.scorer)
+    rules = _choose_rules(spec, rules, split)
+
+    # 3. The predictions.
     names, found = (spec.first, spec.second), []
     for run, name, tokenization in zip(runs, names, spec.tokenizations, strict=True):
-        found.append(
-            _load_file_side(name, kind, split)
-            if run is None
-            else _load_run_side(run, name, tokenization)
-        )
+        if run is None:
+            found.append(_load_file_side(name, kind, split))
+        else:
+            found.append(_load_run_side(run, name, tokenization))
     if alone and found[0][1] == found[1][1]:
         problem = f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
         raise InputError(
             problem, "Give two runs, or one run of an adapted model with different tokenizations."
         )
     sides, tokenizations = (found[0][0], found[1][0]), (found[0][1], found[1][1])
-    return RunPair(spec, kind, split, sides, tokenizations, (runs[0], runs[1]), scorer, rules)
+    return RunPair(spec, kind, split, sides, tokenizations, runs, scorer, rules)
+
+
+def _load_run(name: str) -> SavedRun | None:
+    """Load a run; None for a file of predictions."""
+    if not Path(name).is_dir():
+        return None
+    return load_run(Path(name))
 
 
 def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
@@ -195,7 +206,9 @@ def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
     Raises InputError for a class without examples.
     """
     given = [label for label in (*spec.negative, spec.positive) if label]
-    there = sorted({label for labels in split.gold for label in labels}) if given else []
+    there: list[str] = []
+    if given:
+        there = sorted(set(chain.from_iterable(split.gold)))
     if odd := [label for label in given if label not in there]:
         raise InputError(
             f"No gold example has the class {odd[0]!r:.60}.",
@@ -205,27 +218,25 @@ def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
     return replace(rules, negative=negative, positive=positive)
 
 
-def _has_tokenizer(run: SavedRun) -> bool:
-    """Whether a run's folder has a tokenizer: some keep predictions only."""
-    return (run.folder / "tokenizer.json").is_file()
+def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
+    """Return the model of a run; None if its folder has no tokenizer: some keep predictions only."""
+    if run is None or not (run.folder / "tokenizer.json").is_file():
+        return None
+    return run.model
 
 
 def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:
     """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
-    given = [
-        (run, name)
-        for run, name in zip(runs, (spec.first, spec.second), strict=True)
-        if run is not None
-    ]
+    named_runs = zip(runs, (spec.first, spec.second), strict=True)
+    given = [(run, name) for run, name in named_runs if run is not None]
     kinds = {run.kind for run, _ in given}
     if spec.kind:
         kinds.add(find_kind(spec.kind))
     if len(kinds) > 1:
         named = ", ".join(f"{name}: {run.kind}" for run, name in given)
-        problem = (
-            "Runs of different tasks were not tested on the same examples"
-            f" ({named}{_describe_expected_kind(spec)})."
-        )
+        if spec.kind:
+            named += f", expected: {spec.kind}"
+        problem = f"Runs of different tasks were not tested on the same examples ({named})."
         raise InputError(problem, "Compare runs of one task.")
     if not kinds:
         raise InputError(
@@ -234,7 +245,7 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
     kind = kinds.pop()
     splits = [(run.kept.split, name) for run, name in given]
     if spec.gold:
-        unit = given[0][0].unit if given else UNITS[0]
+        unit, *_ = *(run.unit for run, _ in given), UNITS[0]
         splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
     if not splits:
         raise InputError("Two prediction files need gold labels.", "Give the gold file.")
@@ -248,62 +259,54 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
     return kind, splits[0][0]
 
 
-def _describe_expected_kind(spec: PairSpec) -> str:
-    return f", expected: {spec.kind}" if spec.kind else ""
-
-
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
     """Raise InputError, with the first example that differs, if two splits are not the same."""
     (ours, a), (theirs, b) = first, second
     problem = f"{a} and {b} were not tested on the same examples"
     remedy = "Fine-tune both with the same task, test file and limit of examples."
-    for number, (one, other) in enumerate(
-        zip(ours.examples, theirs.examples, strict=False), start=1
-    ):
-        if one != other:
-            what = (
-                "has other labels"
-                if _unlabeled_fields(one) == _unlabeled_fields(other)
-                else "is another one"
-            )
-            raise InputError(
-                f"{problem}: example {number:,} {what} ({_quote_example(one)} against {_quote_example(other)}).",
-                remedy,
-            )
+    pairs = zip(ours.examples, theirs.examples, strict=False)
+    for number, (one, other) in enumerate(pairs, start=1):
+        if one == other:
+            continue
+        difference = "is another one"
+        if _unlabeled_fields(one) == _unlabeled_fields(other):
+            difference = "has other labels"
+        raise InputError(
+            f"{problem}: example {number:,} {difference} ({_quote_example(one)} against"
+            f" {_quote_example(other)}).",
+            remedy,
+        )
     if len(ours) != len(theirs):
         raise InputError(f"{problem}: {len(ours):,} and {len(theirs):,} of them.", remedy)
 
 
 def _unlabeled_fields(example: Example) -> tuple[object, ...]:
     """Return the fields of an example without its labels and its document."""
-    return tuple(
-        value
-        for name, value in vars(example).items()
-        if name not in ("tags", "labels", "answers", "document")
-    )
+    labels = ("tags", "labels", "answers", "document")
+    return tuple(value for name, value in vars(example).items() if name not in labels)
 
 
 def _quote_example(example: Example) -> str:
     words = example.full_text
-    return repr(words[:60] + ("…" if len(words) > 60 else ""))
+    if len(words) > 60:
+        words = f"{words[:60]}…"
+    return repr(words)
 
 
 def _load_run_side(run: SavedRun, name: str, tokenization: str) -> tuple[Side, str]:
     """Load the predictions of a run under a tokenization, with everything that the run kept."""
     predictions = run.kept.predicted
     chosen = select_tokenization(predictions, tokenization)
-    logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
-    return (
-        Side(
-            f"{name} ({chosen})",
-            predictions[chosen],
-            predictions,
-            logits,
-            run.outputs,
-            run.word_rule,
-        ),
-        chosen,
+    side = Side(
+        f"{name} ({chosen})",
+        predictions[chosen],
+        predictions,
+        outputs=run.outputs,
+        word_rule=run.word_rule,
     )
+    if (run.folder / LOGITS).is_file():
+        side = replace(side, logits=load_logits(run.folder))
+    return side, chosen
 
 
 def _load_file_side(name: str, kind: TaskKind, split: Split) -> tuple[Side, str]:
@@ -312,12 +315,7 @@ def _load_file_side(name: str, kind: TaskKind, split: Split) -> tuple[Side, str]
     if not os.path.isfile(path):
         raise InputError(
             f"{name}: no such run or file.",
-            "Give a folder that finetune wrote, or a file of predictions.",
+            "Give the folder of a fine-tuned model, or a file of predictions.",
         )
-    return (
-        Side(
-            path.name,
-            kind.read_predictions(path, replace(split, path=split.path or path)).predicted,
-        ),
-        "",
-    )
+    read = kind.read_predictions(path, replace(split, path=split.path or path))
+    return Side(path.name, read.predicted), ""

@@ -76,31 +76,21 @@ def train_noise_baseline(
     Returns the pair; nothing is saved. Raises InputError if the vectors cannot be trained again.
     """
     spec = rebuild_spec(artifact)
-    specs = (
-        [with_next_seed(spec)]
-        if how == SEED
-        else [with_resampled_lines(spec, seed) for seed in (1, 2)]
-    )
-    with TemporaryDirectory(prefix="vocadapt-") as folder:
-        made = []
-        for number, again in enumerate(specs):
-            run_progress = part(
-                progress,
-                number / len(specs),
-                (number + 1) / len(specs),
-                f"noise baseline {number + 1} of {len(specs)}",
-            )
-            run_step(again, Path(folder) / f"baseline-{number + 1}", run_progress)
-            space = load_space(
-                Path(folder) / f"baseline-{number + 1}",
-                f"{artifact.name} again ({_describe_seed(again)})",
-            )
-            made.append(space.take(range(len(space))))  # off the disk before the folder goes
-    return (
-        pair_with_retrained(artifact, made[0])
-        if how == SEED
-        else BaselinePair(f"two bootstrap resamples of {artifact.name}", *made)
-    )
+    specs = [with_next_seed(spec)]
+    if how == BOOTSTRAP:
+        specs = [with_resampled_lines(spec, seed) for seed in (1, 2)]
+    n, spaces = len(specs), []
+    with TemporaryDirectory(prefix="vocadapt-") as scratch:
+        for number, again in enumerate(specs, start=1):
+            folder = Path(scratch) / f"baseline-{number}"
+            share = part(progress, (number - 1) / n, number / n, f"noise baseline {number} of {n}")
+            run_step(again, folder, share)
+            space = load_space(folder, f"{artifact.name} again ({_describe_seed(again)})")
+            # A copy in memory: the file is removed with the folder.
+            spaces.append(space.take(range(len(space))))
+    if how == SEED:
+        return pair_with_retrained(artifact, spaces[0])
+    return BaselinePair(f"two bootstrap resamples of {artifact.name}", *spaces)
 
 
 def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> BaselinePair:
@@ -128,21 +118,21 @@ def list_noise_baselines(
 def find_resampled(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """Return the vectors trained like these, seed included, but on resampled lines; newest first."""
     mine = _key_without_resampling(artifact)
-    drawn = [
-        other for other in workspace.artifacts("vectors") if other.manifest.settings.get("resample")
-    ]
-    return [other for other in drawn if _key_without_resampling(other) == mine] if mine else []
+    if mine is None:
+        return []
+    vectors = workspace.artifacts("vectors")
+    drawn = [other for other in vectors if other.manifest.settings.get("resample")]
+    return [other for other in drawn if _key_without_resampling(other) == mine]
 
 
 def find_other_seeds(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """Return the vectors trained like these but for the seed, newest first."""
     mine = _key_without_seed(artifact)
-    found = (
-        other
-        for other in workspace.artifacts("vectors")
-        if other.manifest.seed != artifact.manifest.seed
-    )
-    return [other for other in found if _key_without_seed(other) == mine] if mine else []
+    if mine is None:
+        return []
+    seed, vectors = artifact.manifest.seed, workspace.artifacts("vectors")
+    found = [other for other in vectors if other.manifest.seed != seed]
+    return [other for other in found if _key_without_seed(other) == mine]
 
 
 def open_vectors_artifact(folder: str | Path) -> Artifact | None:
@@ -153,7 +143,9 @@ def open_vectors_artifact(folder: str | Path) -> Artifact | None:
         found = open_artifact(expand_path(folder))
     except (InputError, OSError):
         return None
-    return found if found.kind == "vectors" else None
+    if found.kind != "vectors":
+        return None
+    return found
 
 
 def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
@@ -161,11 +153,9 @@ def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] |
     settings = artifact.manifest.settings
     if "word2vec" in settings:
         return "vectors", settings_from(VectorsStep, settings, artifact.name)
-    return (
-        ("contextual", settings_from(ContextualStep, settings, artifact.name))
-        if "contextual" in settings
-        else None
-    )
+    if "contextual" in settings:
+        return "contextual", settings_from(ContextualStep, settings, artifact.name)
+    return None
 
 
 def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep | ContextualStep:

@@ -15,12 +15,8 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.training.masked.stages import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
-FAMILIES = (
-    "Bert",
-    "ExBert",
-    "MegatronBert",
-    "MobileBert",
-)  # whose masked-word head is where pretraining looks for it
+# Architectures whose masked-language-model head is where pretraining looks for it.
+FAMILIES = ("Bert", "ExBert", "MegatronBert", "MobileBert")
 HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM", "PreTraining"))
 
 
@@ -67,8 +63,9 @@ class PretrainedModel:
         training = (
             settings["further"] if "further" in settings else settings["recipe"]["further"]
         )["training"]
-        given = manifest.inputs.get("text")
-        text = given.stamp if given else self.artifact.stamp
+        text = self.artifact.stamp
+        if "text" in manifest.inputs:
+            text = manifest.inputs["text"].stamp
         return text, *(
             str(value) for value in (settings["corpus"], training["seed"], training["length"])
         )
@@ -83,22 +80,20 @@ class PretrainedModel:
 
 def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
     """List the models of a workspace with continued pretraining, newest first."""
-    found = (
-        model
-        for model in workspace.artifacts("models")
-        if read_training_report(model).get("stage") in STAGES
-    )
-    return [
-        PretrainedModel(model)
-        for model in found
-        if "loss_per_character" in read_training_report(model)
-    ]
+    found = []
+    for model in workspace.artifacts("models"):
+        report = read_training_report(model)
+        if report.get("stage") in STAGES and "loss_per_character" in report:
+            found.append(PretrainedModel(model))
+    return found
 
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
     """Whether the held-out losses of models are comparable: the same tokens were masked."""
     digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
-    return len(digests if "" not in digests else {one.asked for one in models}) <= 1
+    if "" in digests:
+        return len({one.asked for one in models}) <= 1
+    return len(digests) <= 1
 
 
 def read_training_report(model: Artifact) -> dict[str, Any]:
@@ -126,5 +121,5 @@ def list_stages(model: LanguageModel) -> dict[str, str]:
 
 
 def has_mlm_head(model: LanguageModel) -> bool:
-    """Whether a model's config.json names a class with a masked-language-model head."""
+    """Return whether a model's config.json names a class with a masked-language-model head."""
     return model.architecture in HEADS
