@@ -30,7 +30,7 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
-from vocadapt.training.masked.blocks import MaskedBlockDataset, pack
+from vocadapt.training.masked.blocks import MaskedBlockDataset, pack_blocks
 from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import begin
@@ -90,7 +90,7 @@ class Ours:
     def __init__(self, network, tokens, folder):
         self.network, self.optimizer = network, optimizer_of(network)
         vocabulary = vocabulary_of(build_tokenizer(tokens, True))
-        blocks = pack(folder / "sentences.txt", vocabulary, LENGTH)
+        blocks = pack_blocks(folder / "sentences.txt", vocabulary, LENGTH)
         self.reading, self.place = MaskedBlockDataset(blocks, 10**9, SHARE, 1), 0
 
     def step(self):

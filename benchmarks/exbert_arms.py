@@ -27,7 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.models.contextual.masked_loss import WindowSettings, compute_masked_loss, windows
+from vocadapt.models.contextual.masked_loss import (
+    WindowSettings,
+    build_loss_windows,
+    compute_masked_loss,
+)
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.validation import select_evenly
 
@@ -201,7 +205,8 @@ def asked_of(model: Path, articles: list[list[str]], most: int) -> tuple[np.ndar
     opened = open_model(model)
     network, settings = opened.reader, WindowSettings().within(128)
     asked = [
-        tuple(windows(lines, opened.splitter, opened.vocabulary, settings)) for lines in articles
+        tuple(build_loss_windows(lines, opened.splitter, opened.vocabulary, settings))
+        for lines in articles
     ]
     share = most / sum(map(len, asked))
     nats, characters = np.zeros(len(articles)), np.zeros(len(articles))

@@ -20,7 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gensim.models import Word2Vec
 
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds, train_word2vec
+from vocadapt.spaces.word2vec.trainer import (
+    Word2VecSettings,
+    estimate_word2vec_seconds,
+    train_word2vec,
+)
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import write_sentences
@@ -98,7 +102,7 @@ def main(megabytes=12.0, dim=384, rounds=2):
         print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} processor s")
     speed, guess = (
         counts.words * settings.epochs / trained[0] / 1e3,
-        estimate_seconds(counts, settings),
+        estimate_word2vec_seconds(counts, settings),
     )
     print(
         f"  {speed:.0f} k words/s; estimate_seconds said {guess:.1f} s; load of the machine"

@@ -79,7 +79,7 @@ def table(tmp_path, content, encoding="utf-8"):
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_a_table_of_numbers(tmp_path, separator):
     lines = [("token", "value"), ("cancer", "1.5"), ("$x$", "-2"), ("absent", "9")]
-    read = token_columns.read_table(
+    read = token_columns.read_token_table(
         table(tmp_path, "".join(f"{a}{separator}{b}\n" for a, b in lines))
     )
     assert read == {"cancer": "1.5", "$x$": "-2", "absent": "9"}
@@ -88,7 +88,7 @@ def test_a_table_of_numbers(tmp_path, separator):
 
 
 def test_a_table_of_words_with_quotes_and_a_byte_order_mark(tmp_path):
-    read = token_columns.read_table(
+    read = token_columns.read_token_table(
         table(tmp_path, '"<script>",markup\n"a,b",comma\ncancer,illness\n', "utf-8-sig")
     )
     assert read == {"<script>": "markup", "a,b": "comma", "cancer": "illness"}
@@ -121,12 +121,12 @@ def test_what_is_no_table_is_refused(tmp_path, content):
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(InputError):
-        token_columns.read_table(path)
+        token_columns.read_token_table(path)
     with pytest.raises(InputError):
-        token_columns.read_table(tmp_path / "gone.csv")
+        token_columns.read_token_table(tmp_path / "gone.csv")
 
 
 def test_a_quotation_mark_between_tabs_is_a_token(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text('token\tvalue\na\t1\n"\t2\nb\t3\nx"y\t4\n', encoding="utf-8")
-    assert token_columns.read_table(path) == {"a": "1", '"': "2", "b": "3", 'x"y': "4"}
+    assert token_columns.read_token_table(path) == {"a": "1", '"': "2", "b": "3", 'x"y': "4"}

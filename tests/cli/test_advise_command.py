@@ -133,7 +133,7 @@ def test_a_sample_that_was_asked_for_is_only_made_smaller(monkeypatch, tmp_path)
 def test_parameters_are_counted_from_the_headers(tiny_bert):
     network = open_model(tiny_bert).network
     stored = {id(parameter): parameter.numel() for parameter in network.parameters()}
-    assert lab.measure_model(open_model(tiny_bert)).parameters == sum(stored.values())
+    assert lab.measure_model_size(open_model(tiny_bert)).parameters == sum(stored.values())
 
 
 def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsys):

@@ -216,12 +216,12 @@ def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
 
     import torch
 
-    from vocadapt.models.contextual.masked_loss import compute_masked_loss, windows
+    from vocadapt.models.contextual.masked_loss import build_loss_windows, compute_masked_loss
 
     model = open_model(demo.DEMO.joinpath(*MODEL))
     with gzip.open(shared / "data/text/legal-contracts.txt.gz", "rt", encoding="utf-8") as file:
         lines = [line for line in islice(file, 3000) if len(line) > 200][:60]
-    asked = list(windows(lines, model.splitter, model.vocabulary))
+    asked = list(build_loss_windows(lines, model.splitter, model.vocabulary))
     trained = compute_masked_loss(model.network.float(), model.vocabulary, asked).per_character
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)

@@ -14,7 +14,7 @@ from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
-from vocadapt.spaces.projection.projection import estimate_seconds
+from vocadapt.spaces.projection.projection import estimate_projection_seconds
 
 
 def job(workspace, number, **status):
@@ -61,7 +61,7 @@ def projection(workspace, name, seconds, shown=4000, step="projection"):
 
 def test_the_work_of_earlier_results_tells_the_speed(tmp_path):
     workspace, begin = Workspace(tmp_path), STEPS["projection"].start_up
-    modeled = estimate_seconds(4000, 768, ProjectionSettings("umap"))
+    modeled = estimate_projection_seconds(4000, 768, ProjectionSettings("umap"))
     assert measure_slowness(workspace, "projection") == 1
     projection(workspace, "short", begin + 1)  # start-up, hardly any work
     projection(workspace, "other", 900.0, step="count")

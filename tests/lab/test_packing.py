@@ -10,7 +10,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import packing
-from vocadapt.lab.workspace.packing import pack, packed, packed_size
+from vocadapt.lab.workspace.packing import pack_artifact, packed, packed_size
 
 
 def a_folder(place: Path) -> Path:
@@ -40,10 +40,10 @@ def test_a_zip_holds_the_whole_folder_and_is_as_large_as_said(tmp_path: Path) ->
 
 def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     folder, first, second = a_folder(tmp_path), io.BytesIO(), io.BytesIO()
-    pack(folder, first)
+    pack_artifact(folder, first)
     os.utime(folder / "config.json", (1, 1))
     (folder / "config.json").chmod(0o600)
-    pack(folder, second)
+    pack_artifact(folder, second)
     assert first.getvalue() == second.getvalue()
 
 
@@ -53,7 +53,7 @@ def test_a_full_disk_is_a_message_and_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(packing, "pack", full)
+    monkeypatch.setattr(packing, "pack_artifact", full)
     with pytest.raises(InputError, match="disk is full"):
         packed(a_folder(tmp_path), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

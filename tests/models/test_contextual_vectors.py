@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.models.contextual.occurrences import ContextualSettings, draw, find_targets, windows
+from vocadapt.models.contextual.occurrences import (
+    ContextualSettings,
+    draw_occurrences,
+    find_targets,
+    iterate_windows,
+)
 from vocadapt.models.contextual.word_vectors import (
     compute_contextual_vectors,
     count_most_tokens,
-    estimate_seconds,
+    estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -117,16 +122,18 @@ def test_occurrences_are_drawn_by_the_seed_and_no_window_is_read_without_one(mod
     sentences, counts = read(lines)
     targets = find_targets(counts, model.vocabulary, settings)
     assert targets.names == ("heart",) and targets.taken(7).tolist() == [7]
-    (drawn,) = draw(targets, settings)
+    (drawn,) = draw_occurrences(targets, settings)
     assert len(drawn) == 7 and max(drawn) < 100
-    found = [window for window, _ in windows(sentences, model.vocabulary, targets, settings)]
+    found = [
+        window for window, _ in iterate_windows(sentences, model.vocabulary, targets, settings)
+    ]
     assert len(found) == 7
     first, again, other = (
         made(model, read, lines, min_count=50, occurrences=7, seed=seed).space.matrix
         for seed in (1, 1, 2)
     )
     assert (first == again).all() and not np.allclose(first, other)
-    assert draw(targets, ContextualSettings(occurrences=100)) == [None]
+    assert draw_occurrences(targets, ContextualSettings(occurrences=100)) == [None]
 
 
 def test_what_gets_no_vector_is_counted(model, read):
@@ -224,6 +231,6 @@ def test_it_can_be_stopped_and_says_its_cost(model, read):
     assert most >= compute_contextual_vectors(sentences, targets, model, settings).tokens - 2 * 4
     assert (
         0
-        < estimate_seconds(most, model, ContextualSettings(layer=1, length=64))
-        < estimate_seconds(most, model, settings)
+        < estimate_contextual_seconds(most, model, ContextualSettings(layer=1, length=64))
+        < estimate_contextual_seconds(most, model, settings)
     )

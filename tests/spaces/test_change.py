@@ -8,7 +8,7 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
-    estimate_seconds,
+    estimate_change_seconds,
     measure_neighborhood_change,
 )
 from vocadapt.spaces.neighbors.noise_baseline import (
@@ -159,7 +159,11 @@ def test_it_can_be_stopped_and_says_its_cost():
     with pytest.raises(Canceled):
         measure_neighborhood_change(space, space, progress=stop)
     assert told == ["r: neighbors of 60 words among 60"]
-    assert 0 < estimate_seconds(space, space) < estimate_seconds(space, random_space(60, 400))
+    assert (
+        0
+        < estimate_change_seconds(space, space)
+        < estimate_change_seconds(space, random_space(60, 400))
+    )
 
 
 def test_the_null_by_hand():

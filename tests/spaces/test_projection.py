@@ -21,7 +21,7 @@ from vocadapt.spaces.projection.projection import (
     Projection,
     ProjectionSettings,
     align_layout,
-    estimate_seconds,
+    estimate_projection_seconds,
     interpolate,
     measure_movement,
     project,
@@ -294,14 +294,14 @@ def test_hostile_words_are_only_words():
 def test_the_estimate_grows_with_the_work():
     tsne, pca = ProjectionSettings("tsne"), ProjectionSettings()
     assert (
-        estimate_seconds(30_522, 768, pca)
+        estimate_projection_seconds(30_522, 768, pca)
         < 3
-        < estimate_seconds(4000, 768, tsne)
-        < estimate_seconds(30_522, 768, tsne)
+        < estimate_projection_seconds(4000, 768, tsne)
+        < estimate_projection_seconds(30_522, 768, tsne)
     )
-    assert estimate_seconds(
+    assert estimate_projection_seconds(
         4000, 768, ProjectionSettings("tsne", iterations=2000)
-    ) > 1.5 * estimate_seconds(4000, 768, tsne)
+    ) > 1.5 * estimate_projection_seconds(4000, 768, tsne)
 
 
 # --- UMAP on small inputs, and what it compiles

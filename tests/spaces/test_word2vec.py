@@ -11,9 +11,9 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.word2vec import trainer
 from vocadapt.spaces.word2vec.trainer import (
-    Slice,
+    TextSlice,
     Word2VecSettings,
-    estimate_seconds,
+    estimate_word2vec_seconds,
     split_into_slices,
     train_word2vec,
 )
@@ -304,7 +304,9 @@ def test_the_estimate_fits_the_speeds_measured():
     counts = WordCounts({"a": 2_800_000}, 1, 1)  # of 4.0 M
     for dim, workers, speed in ((384, 1, 418), (384, 2, 757), (768, 1, 273), (768, 2, 500)):
         settings = Word2VecSettings(dim=dim, workers=workers, sample=0)
-        assert estimate_seconds(counts, settings) == pytest.approx(5 * 4000 / speed, rel=0.05)
+        assert estimate_word2vec_seconds(counts, settings) == pytest.approx(
+            5 * 4000 / speed, rel=0.05
+        )
 
 
 def test_the_words_trained_on_are_gensims(tmp_path):
@@ -331,11 +333,11 @@ def test_all_usable_cores_by_default():
 
 
 def test_slice_is_a_value():
-    assert Slice(0, 5) == Slice(0, 5)
+    assert TextSlice(0, 5) == TextSlice(0, 5)
 
 
 def test_threads_work_in_different_parts_of_the_text():
-    slices = [Slice(n, 1) for n in range(7)]
+    slices = [TextSlice(n, 1) for n in range(7)]
     assert [part.offset for part in trainer.interleave_slices(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
     assert trainer.interleave_slices(slices, 1) == slices
     assert sorted(part.offset for part in trainer.interleave_slices(slices, 3)) == list(range(7))
@@ -348,5 +350,5 @@ def test_what_ends_a_thread_ends_the_training():
 
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="slice 0"):
-        trainer._each(broken, [Slice(0, 5)] * 3, 1, lambda words: None)
+        trainer._each(broken, [TextSlice(0, 5)] * 3, 1, lambda words: None)
     assert threading.active_count() == before

@@ -14,8 +14,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.keyword_in_context import (
-    Context,
     ContextSettings,
+    KeywordContext,
     find_any_in_context,
     find_in_context,
     normalize_single_word,
@@ -44,7 +44,7 @@ def corpus_of(folder: Path, text: str = TEXT, **settings: object) -> Corpus:
     return open_corpus([folder / "a.txt"], CorpusSettings(**settings))  # type: ignore[arg-type]
 
 
-def shown(found: Context) -> list[tuple[str, str, str, int]]:
+def shown(found: KeywordContext) -> list[tuple[str, str, str, int]]:
     return [(hit.left, hit.match, hit.right, hit.line) for hit in found.hits]
 
 
@@ -228,10 +228,10 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
 
 
 def test_what_is_shown_is_said():
-    found = Context("x", 9, ())
+    found = KeywordContext("x", 9, ())
     assert found.describe(FIRST) == "0 of 9, the first"
     assert found.describe(ContextSettings()) == "0 of 9, drawn at random with seed 1"
-    assert Context("x", 0, ()).describe(FIRST) == "0 of 0"
+    assert KeywordContext("x", 0, ()).describe(FIRST) == "0 of 0"
 
 
 def test_counts_agree_on_a_larger_text(tmp_path):

@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from vocadapt.analysis.token_columns import read_table
+from vocadapt.analysis.token_columns import read_token_table
 from vocadapt.text.spreadsheet import (
     FORMULA,
     escape_cell,
@@ -68,4 +68,4 @@ def test_a_table_of_ones_own_is_read_as_it_was_before_the_export(tmp_path):
         ("t.tsv", format_tsv([("token", "value"), *((text, 3) for text in texts)])),
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
-        assert read_table(tmp_path / name) == dict.fromkeys(texts, "3")
+        assert read_token_table(tmp_path / name) == dict.fromkeys(texts, "3")

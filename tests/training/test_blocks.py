@@ -3,7 +3,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
-from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
@@ -15,7 +15,7 @@ CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
 def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a pains heart\n\npainful a a\n", encoding="utf-8")
-    blocks = pack(
+    blocks = pack_blocks(
         file, VOCABULARY, 5
     )  # a pain ##s heart pain ##ful a a → two blocks of three, two left over
     assert blocks.ids.tolist() == [[CLS, A, PAIN, S, SEP], [CLS, HEART, PAIN, FUL, SEP]]
@@ -29,7 +29,7 @@ def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkey
     file.write_text(
         "a pains heart\n" * 9, encoding="utf-8"
     )  # 36 wordpieces: twelve blocks of three
-    blocks = pack(file, VOCABULARY, 5)
+    blocks = pack_blocks(file, VOCABULARY, 5)
     assert isinstance(blocks.ids, np.memmap) and len(blocks) == 12
     assert blocks.ids[:, 1:-1].ravel().tolist() == [A, PAIN, S, HEART] * 9
     assert blocks.counts.tolist() == [0, 0, 12, 12, 0, 9, 9, 9, 0, 9]
@@ -39,7 +39,7 @@ def test_too_little_text_is_said(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a heart\n", encoding="utf-8")
     with pytest.raises(InputError, match="2 wordpieces do not fill one block of 128"):
-        pack(file, VOCABULARY, 128)
+        pack_blocks(file, VOCABULARY, 128)
 
 
 def blocks_of(*row, rows=1):

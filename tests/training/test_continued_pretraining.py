@@ -20,7 +20,7 @@ from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
-from vocadapt.models.contextual.masked_loss import compute_masked_loss, windows
+from vocadapt.models.contextual.masked_loss import build_loss_windows, compute_masked_loss
 from vocadapt.models.exbert.embedding_rows import Apart
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
@@ -325,7 +325,7 @@ def test_the_loss_before_is_that_of_the_model_as_it_was(folders, long_text, tmp_
     model = open_model(tmp_path / "m")
     assert done.losses.before.words == done.losses.after.words > 0
     lines = [line for line in long_text.read_text().splitlines()[:20]]
-    asked = list(windows(lines, model.splitter, model.vocabulary))
+    asked = list(build_loss_windows(lines, model.splitter, model.vocabulary))
     old = compute_masked_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
     assert (
         compute_masked_loss(model.network, model.vocabulary, asked).per_character

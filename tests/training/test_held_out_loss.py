@@ -14,9 +14,9 @@ from vocadapt.cli import main
 from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     WindowSettings,
+    build_loss_windows,
     compute_masked_loss,
     compute_unigram_loss,
-    windows,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -92,7 +92,9 @@ def test_two_windows_are_too_few_however_many_words_they_hold():
 def test_windows_sum_up_to_the_loss(tiny_bert, long_text):
     model = open_model(tiny_bert)
     lines = long_text.read_text().splitlines()[:40]
-    asked = tuple(windows(lines, model.splitter, model.vocabulary, WindowSettings().within(16)))
+    asked = tuple(
+        build_loss_windows(lines, model.splitter, model.vocabulary, WindowSettings().within(16))
+    )
     for loss in (
         compute_masked_loss(model.network, model.vocabulary, asked),
         compute_unigram_loss(np.ones(len(model.vocabulary)), asked),
@@ -131,7 +133,7 @@ def test_the_loss_is_that_of_the_float16_model_that_is_saved(half_model, long_te
         open_corpus([long_text]), saved.splitter, tmp_path / "again", training.seed
     )
     drawn = WindowSettings().within(training.length)
-    asked = tuple(windows(material.held_out, saved.splitter, saved.vocabulary, drawn))
+    asked = tuple(build_loss_windows(material.held_out, saved.splitter, saved.vocabulary, drawn))
     measured = compute_masked_loss(saved.network.float(), saved.vocabulary, asked)
     assert report["loss_per_character"]["after"] == measured.per_character
     assert report["stored_as"] == "float16"

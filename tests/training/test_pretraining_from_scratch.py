@@ -13,7 +13,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked import budget as budget_module
 from vocadapt.training.masked import training_text as material_module
-from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack
+from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
 from vocadapt.training.masked.budget import measure_step_seconds
 from vocadapt.training.masked.from_scratch import (
     ScratchSettings,
@@ -81,7 +81,7 @@ def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, t
 
 def blocks_of(text, tmp_path):
     material = write_training_text(open_corpus([text]), UNCASED, tmp_path)
-    return pack(material.sentences, vocabulary_for(material), QUICK.length)
+    return pack_blocks(material.sentences, vocabulary_for(material), QUICK.length)
 
 
 def vocabulary_for(material):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled
-from vocadapt.models.contextual.masked_loss import Window, compute_masked_loss
+from vocadapt.models.contextual.masked_loss import MaskedWindow, compute_masked_loss
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked import validation
@@ -101,7 +101,7 @@ def test_a_training_that_goes_on_takes_over_what_it_heard(
 def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, tmp_path):
     model = open_model(tiny_bert)
     ids = np.array(model.fast_tokenizer.encode("the drug").ids)
-    asked = [Window(ids, np.array([False, True, False, False]), 1, 3)]
+    asked = [MaskedWindow(ids, np.array([False, True, False, False]), 1, 3)]
     for steps, a_step, every in (
         (100, 1 << 20, 5),
         (1000, 2048, 50),
@@ -123,9 +123,9 @@ def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, 
 
 
 def test_windows_are_taken_evenly_and_one_that_hides_a_word_is_among_them():
-    windows = [Window(None, None, 1 if place == 3 else 0, 1) for place in range(10)]
+    windows = [MaskedWindow(None, None, 1 if place == 3 else 0, 1) for place in range(10)]
     assert select_evenly(windows, 10) == tuple(windows) == select_evenly(windows, 3)
-    full = [Window(None, None, 1, 1) for _ in range(10)]
+    full = [MaskedWindow(None, None, 1, 1) for _ in range(10)]
     assert [full.index(one) for one in select_evenly(full, 4)] == [0, 3, 6, 9]
 
 

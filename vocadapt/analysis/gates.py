@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_loss import Window, WindowSettings, windows
+from vocadapt.models.contextual.masked_loss import MaskedWindow, WindowSettings, build_loss_windows
 from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
@@ -92,7 +92,7 @@ def measure_gates(
     new[new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
     usual = WindowSettings(share=0.0).within(positions)
-    read = list(windows(lines, model.splitter, model.vocabulary, usual))
+    read = list(build_loss_windows(lines, model.splitter, model.vocabulary, usual))
     fitting = [window for window in read if len(window.ids) <= positions]
     if not fitting:
         raise InputError("This text has no word that the model can read.", "Give another text.")
@@ -170,8 +170,8 @@ class _RunningSums:
 
 
 def _read_gates(
-    model: LanguageModel, to_read: Iterable[Window]
-) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
+    model: LanguageModel, to_read: Iterable[MaskedWindow]
+) -> Iterator[tuple[Sequence[MaskedWindow], NDArray[np.float64]]]:
     """Yield batches of windows and the gates of each, (windows, layers, length) float64."""
     import torch
 

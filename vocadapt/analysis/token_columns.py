@@ -127,7 +127,7 @@ def column_from_table(tokens: Sequence[str], table: Mapping[str, str], name: str
     return Column(name, words=tuple(found))
 
 
-def read_table(path: Path) -> dict[str, str]:
+def read_token_table(path: Path) -> dict[str, str]:
     """Read a file of tokens and values, one pair per line, separated by comma or tab: token →
     value.
 

@@ -27,7 +27,7 @@ LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
 
 
 @dataclass(frozen=True)
-class Rule:
+class ValueRule:
     """A requirement on a value: its description, and a predicate."""
 
     expected: str
@@ -39,26 +39,26 @@ def is_whole(value: Any, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def is_number(value: Any, low: float, high: float) -> bool:
+def is_number_within(value: Any, low: float, high: float) -> bool:
     """Return whether a value is a number within bounds; booleans and NaN are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _whole(low: int, high: int) -> Rule:
-    return Rule(
+def _whole(low: int, high: int) -> ValueRule:
+    return ValueRule(
         f"a whole number from {low:,} to {high:,}", lambda value: is_whole(value, low, high)
     )
 
 
-def _number(low: float, high: float) -> Rule:
-    return Rule(
+def _number(low: float, high: float) -> ValueRule:
+    return ValueRule(
         f"a number from {low:g} to {high:g}",
-        lambda value: value is None or is_number(value, low, high),
+        lambda value: value is None or is_number_within(value, low, high),
     )
 
 
-def _kind(expected: str, *kinds: type) -> Rule:
-    return Rule(expected, lambda value: value is None or isinstance(value, kinds))
+def _kind(expected: str, *kinds: type) -> ValueRule:
+    return ValueRule(expected, lambda value: value is None or isinstance(value, kinds))
 
 
 def _is_texts(value: Any) -> bool:
@@ -74,14 +74,14 @@ def _is_ids(value: Any) -> bool:
 
 
 MAX_TOKENS = 10_000_000
-TOKEN_ID = Rule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
+TOKEN_ID = ValueRule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
 WIDTH, LAYERS, POSITIONS = _whole(1, 100_000), _whole(1, 1_000), _whole(0, 10_000_000)
-ABSENT = Rule(
+ABSENT = ValueRule(
     "no such entry (quantized models and other weight files are not supported)",
     lambda value: value is None,
 )
 RULES = {
-    "architectures": Rule("a list of names", _is_texts),
+    "architectures": ValueRule("a list of names", _is_texts),
     "model_type": _kind("a name", str),
     "vocab_size": _whole(1, MAX_TOKENS),
     **dict.fromkeys(
@@ -103,7 +103,7 @@ RULES = {
     **dict.fromkeys(("hidden_act", "activation"), _kind("the name of an activation", str)),
     **dict.fromkeys(
         ("dtype", "torch_dtype"),
-        Rule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES),
+        ValueRule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES),
     ),
     **dict.fromkeys(("id2label", "label2id"), _kind("an object", dict)),
     "num_labels": _whole(0, 1_000_000),
@@ -112,7 +112,7 @@ RULES = {
     ),
     **dict.fromkeys(
         ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
-        Rule(
+        ValueRule(
             "eager or sdpa (kernels from other packages are not supported)",
             lambda value: value in ATTENTION,
         ),

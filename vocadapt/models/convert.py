@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.models.language_model import FILES, HUB_NAME, download
+from vocadapt.models.language_model import FILES, HUB_NAME, download_model
 
 BIN = "pytorch_model.bin"
 PARTS = "pytorch_model-*.bin"
@@ -75,4 +75,4 @@ def _find_folder(source: str | Path, offline: bool | None) -> Path:
             f"{source}: expected a model folder or a hub name.",
             "Give the folder that holds pytorch_model.bin.",
         )
-    return download(str(source), offline, (*FILES, "*.bin"))
+    return download_model(str(source), offline, (*FILES, "*.bin"))

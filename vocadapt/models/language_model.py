@@ -64,7 +64,7 @@ def open_model(
             f"{show_path(name)}: no such file or folder.",
             "Give a model folder, a hub name, or a vocab.txt.",
         )
-    return LanguageModel(download(name, offline), name, lowercase)
+    return LanguageModel(download_model(name, offline), name, lowercase)
 
 
 def _exists(path: Path) -> bool:
@@ -80,7 +80,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
+def download_model(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
     """Return the local folder of a hub model; raises InputError if it is not cached and may not be
     downloaded.
     """

@@ -27,18 +27,18 @@ from vocadapt.text.formats.readers import (
     Block,
     Reader,
     read_json_lines,
-    read_table,
-    read_text,
+    read_plain_text,
+    read_text_table,
 )
 from vocadapt.text.formats.text_file import SNIFF, open_text_file, refuse_binary, split_lines
 from vocadapt.text.language import LanguageProfile, build_language_profile
 
 READERS: dict[str, Reader] = {
-    ".txt": read_text,
+    ".txt": read_plain_text,
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
-    ".csv": read_table,
-    ".tsv": read_table,
+    ".csv": read_text_table,
+    ".tsv": read_text_table,
     ".parquet": read_parquet,
     **dict.fromkeys(SUFFIXES, read_articles),
 }
@@ -369,8 +369,8 @@ def _join_parts(parts: Sequence[FileBlock]) -> Passage:
 
 def _reader(path: Path) -> Reader:
     """Return the reader of a file: by its suffix, else by whether it begins as an article."""
-    reader = _known_reader(path) or read_text
-    if reader is read_text and is_article_xml(path):
+    reader = _known_reader(path) or read_plain_text
+    if reader is read_plain_text and is_article_xml(path):
         return read_articles
     return reader
 

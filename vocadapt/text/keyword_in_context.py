@@ -67,7 +67,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Context:
+class KeywordContext:
     """A word in context: `hits` are some of its `of` occurrences, in the order of the corpus."""
 
     word: str
@@ -105,7 +105,7 @@ def find_in_context(
     splitter: Splitter,
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
-) -> Context:
+) -> KeywordContext:
     """Find the occurrences of a typed word, in any spelling that the splitter normalizes to it.
 
     Raises InputError if the splitter makes several words of it.
@@ -122,7 +122,7 @@ def find_any_in_context(
     splitter: Splitter,
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
-) -> Context:
+) -> KeywordContext:
     """Find the occurrences of any of some normalized words, reported under one `name`.
 
     core: a substring that all the words contain, which makes the search fast.
@@ -135,7 +135,7 @@ def find_any_in_context(
             found = find_spans(raw)
         sample.add(found, raw, part)
         progress(part.fraction, f"{sample.of:,} found")
-    return Context(name, sample.of, sample.hits())
+    return KeywordContext(name, sample.of, sample.hits())
 
 
 def find_each_in_context(
@@ -144,7 +144,7 @@ def find_each_in_context(
     splitter: Splitter,
     settings: ContextSettings = DEFAULT_CONTEXT,
     progress: Progress = silent,
-) -> dict[str, Context]:
+) -> dict[str, KeywordContext]:
     """Find the occurrences of each of some normalized words in one pass over the corpus."""
     find_spans = _build_finder(splitter, frozenset(words), "")
     normalized: dict[bytes, str] = {}  # spelling in the text -> word
@@ -164,7 +164,9 @@ def find_each_in_context(
         for word, spans_of_word in spans.items():
             samples[word].add(spans_of_word, raw, part)
         progress(part.fraction, f"{sum(sample.of for sample in samples.values()):,} found")
-    return {word: Context(word, sample.of, sample.hits()) for word, sample in samples.items()}
+    return {
+        word: KeywordContext(word, sample.of, sample.hits()) for word, sample in samples.items()
+    }
 
 
 class _HitSample:

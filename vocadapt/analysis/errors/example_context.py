@@ -7,9 +7,9 @@ import numpy as np
 
 from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
-    Context,
     ContextSettings,
     Hit,
+    KeywordContext,
     normalize_single_word,
 )
 from vocadapt.text.splitter import Splitter
@@ -22,7 +22,7 @@ def find_in_examples(
     splitter: Splitter,
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
-) -> Context:
+) -> KeywordContext:
     """Find the occurrences of a word in the texts of examples, in any form with the same
     normalization.
 
@@ -39,7 +39,7 @@ def find_each_in_examples(
     splitter: Splitter,
     name: str,
     settings: ContextSettings = DEFAULT_CONTEXT,
-) -> dict[str, Context]:
+) -> dict[str, KeywordContext]:
     """Find several normalized words at once: word → its occurrences. Each text is split at most
     once.
     """
@@ -58,7 +58,7 @@ def find_each_in_examples(
                 )
                 hits[own].append(Hit(left, text[start:end], right, Path(name), number))
     return {
-        word: Context(word, len(found), tuple(_sample_hits(found, settings)))
+        word: KeywordContext(word, len(found), tuple(_sample_hits(found, settings)))
         for word, found in hits.items()
     }
 

@@ -11,7 +11,7 @@ from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import Context, ContextSettings, find_each_in_context
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, find_each_in_context
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.examples import Example
 
@@ -37,7 +37,7 @@ class Keyword:
 
     word: str
     entries: int
-    found: Mapping[str, Context]
+    found: Mapping[str, KeywordContext]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from vocadapt.analysis.leaderboard.leaderboard import Loss
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
-    Window,
+    MaskedWindow,
     WindowSettings,
+    build_loss_windows,
     compute_masked_loss,
     get_masked_head,
-    windows,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
@@ -79,12 +79,12 @@ class HeldOutLoss:
         return "exact-word" if self.plan.order is None else "replacement"
 
     @cached_property
-    def _after(self) -> tuple[Vocabulary, tuple[Window, ...]]:
+    def _after(self) -> tuple[Vocabulary, tuple[MaskedWindow, ...]]:
         vocabulary = vocabulary_of(adapt_tokenizer(self.model.fast_tokenizer, self.plan, self.mode))
         return vocabulary, self._build_windows(vocabulary)
 
-    def _build_windows(self, vocabulary: Vocabulary) -> tuple[Window, ...]:
-        return tuple(windows(self.lines, self.model.splitter, vocabulary, self.settings))
+    def _build_windows(self, vocabulary: Vocabulary) -> tuple[MaskedWindow, ...]:
+        return tuple(build_loss_windows(self.lines, self.model.splitter, vocabulary, self.settings))
 
     @property
     def loss(self) -> Loss:

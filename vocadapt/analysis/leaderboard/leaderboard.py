@@ -289,7 +289,7 @@ def initialize_token(materials: Materials, token: str, rows: InitializerSettings
     return _initialize(replace(known, plan=plan), rows, LeaderboardSettings())
 
 
-def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
+def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
     """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss."""
     rows = min(settings.judged, len(materials.plan.new_embeddings)) + (
         settings.held_out or HELD_OUT

@@ -173,7 +173,7 @@ def rank_runs(
             "Fine-tune on it with a test split that holds labels.",
         )
     draws = draws or Draws()
-    base: Baseline | None = None
+    base: ComparedBaseline | None = None
     if baseline:
         base = _find_baseline(entries, baseline)
         baseline = base.entry.name, base.tokenization
@@ -268,7 +268,7 @@ def benchmark_name(task: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
+class ComparedBaseline:
     """The entry and tokenization that others are compared with, and its tally, averaged over seeds."""
 
     entry: RunEntry
@@ -305,7 +305,7 @@ def _summarize_run(
 def _compare_with_baseline(
     standing: RunStanding,
     tallies: Sequence[Sequence[Tally]],
-    base: Baseline,
+    base: ComparedBaseline,
     scorer: Scorer,
     rules: Rules,
     draws: Draws,
@@ -343,7 +343,7 @@ def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     return average_tallies(joined)
 
 
-def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Baseline:
+def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> ComparedBaseline:
     name, tokenization = baseline
     found = next((entry for entry in entries if entry.name == name), None)
     if found is None:
@@ -357,7 +357,7 @@ def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Ba
             f"It has: {', '.join(found.tallies)}.",
         )
     tokenization = tokenization or found.main_tokenization
-    return Baseline(found, tokenization, _average_seeds(found.tallies[tokenization]))
+    return ComparedBaseline(found, tokenization, _average_seeds(found.tallies[tokenization]))
 
 
 def _has_same_examples(a: RunEntry, b: RunEntry) -> bool:

@@ -17,7 +17,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_answer, find_workspace
+from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -60,7 +60,7 @@ def _advise(options: Namespace, progress: Progress) -> Answer:
     root = find_workspace(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
-    answer = build_answer(asked, options.text, options.model, settings)
+    answer = build_advice_answer(asked, options.text, options.model, settings)
     return Answer(answer, _render(asked, answer))
 
 

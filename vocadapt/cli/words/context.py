@@ -18,7 +18,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
-from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
+from vocadapt.text.keyword_in_context import ContextSettings, Hit, KeywordContext
 from vocadapt.text.splitter import Splitter
 
 
@@ -60,7 +60,7 @@ def _show_context(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-def _render(found: Context, settings: ContextSettings) -> str:
+def _render(found: KeywordContext, settings: ContextSettings) -> str:
     """Render the lines with the word aligned; control characters are replaced."""
     cells = [
         {key: _replace_unprintable(value) for key, value in _hit_to_dict(hit).items()}

@@ -17,7 +17,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.lab.workspace.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.benchmark_card import card_of
-from vocadapt.training.tasks.download import as_toml, download
+from vocadapt.training.tasks.download import as_toml, download_benchmark
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
@@ -43,7 +43,7 @@ def fetch_benchmark(
     """
     card, start = card_of(name), time.perf_counter()
     with writing(folder, overwrite) as draft:
-        made = download(card, draft, source, _read_checksums(folder, card.name), progress)
+        made = download_benchmark(card, draft, source, _read_checksums(folder, card.name), progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
         command = [*DOWNLOAD, card.name, "--out", str(folder)]
         if source:

@@ -41,7 +41,7 @@ class AdviceReport:
     seconds: float
 
 
-def build_answer(
+def build_advice_answer(
     report: AdviceReport,
     text: Sequence[str | Path],
     model: str,
@@ -123,7 +123,7 @@ def advise_on(
         )
     words = entities.counts if entities else None
     advice = advise(
-        counts, model.vocabulary, model.splitter, measure_model(model), words, min_count
+        counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
     )
     return AdviceReport(advice, kept, entities, time.perf_counter() - start)
 
@@ -166,7 +166,7 @@ def estimate_text_bytes(corpus: Corpus) -> int:
     return total
 
 
-def measure_model(model: LanguageModel) -> ModelSize:
+def measure_model_size(model: LanguageModel) -> ModelSize:
     """Return width and number of parameters of a model.
 
     Both are unknown for a bare vocabulary; the parameters also if the weights are not safetensors.

@@ -11,8 +11,8 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
-    Context,
     ContextSettings,
+    KeywordContext,
     find_any_in_context,
     find_in_context,
 )
@@ -30,7 +30,7 @@ def look_up(
     piece: bool = False,
     root: Path | None = None,
     progress: Progress = silent,
-) -> Context:
+) -> KeywordContext:
     """Return the occurrences of a word, or of a wordpiece, in context.
 
     A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. The words that contain

@@ -13,13 +13,13 @@ from vocadapt.models.contextual.occurrences import ContextualSettings, find_targ
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
     compute_contextual_vectors,
-    estimate_seconds,
+    estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
 from vocadapt.settings import settings_from
 from vocadapt.spaces.io.storage import save_space
-from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.spaces.io.word_files import read_word_lines
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
 
@@ -67,7 +67,7 @@ def _read_wanted_words(task: Task, unit: str) -> Sequence[str] | None:
     file = task.spec.one("words")
     if file is None:
         return None
-    lines = [line for line in read_lines(Path(file)) if line]
+    lines = [line for line in read_word_lines(Path(file)) if line]
     return lines if unit == "tokens" else [_normalize_word(line, task) for line in lines]
 
 
@@ -82,7 +82,9 @@ def estimate_reading(artifact: Artifact) -> float:
     manifest = artifact.manifest
     settings = settings_from(ContextualStep, manifest.settings, artifact.name)
     model = open_model(artifact.folder.parents[1] / manifest.inputs["model"].paths[0], True)
-    return estimate_seconds(manifest.numbers["wordpieces_read"], model, settings.contextual)
+    return estimate_contextual_seconds(
+        manifest.numbers["wordpieces_read"], model, settings.contextual
+    )
 
 
 STEP = Step(

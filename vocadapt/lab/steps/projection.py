@@ -25,7 +25,7 @@ from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
     Projection,
-    estimate_seconds,
+    estimate_projection_seconds,
     measure_movement,
     project,
     project_pair,
@@ -299,7 +299,7 @@ def estimate_layout(artifact: Artifact) -> float:
     """Estimate the seconds of the layout, or of the two, of a projection."""
     numbers = artifact.manifest.numbers
     settings = settings_from(ProjectionStep, artifact.manifest.settings, artifact.name)
-    seconds = estimate_seconds(numbers["shown"], WIDTH, settings.projection)
+    seconds = estimate_projection_seconds(numbers["shown"], WIDTH, settings.projection)
     return 2 * seconds if "second" in numbers else seconds
 
 

@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import MAX_SEED, check_settings, setting, settings_from
 from vocadapt.spaces.io.storage import load_space, save_space
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.training.domain_vectors import train_domain_vectors
@@ -58,7 +58,9 @@ def estimate_training(artifact: Artifact) -> float:
     if space.counts is None:
         return 0.0
     counts = dict(zip(space.words, space.counts.tolist(), strict=True))
-    return estimate_seconds(WordCounts(counts, 0, 0), replace(settings.word2vec, dim=space.dim))
+    return estimate_word2vec_seconds(
+        WordCounts(counts, 0, 0), replace(settings.word2vec, dim=space.dim)
+    )
 
 
 def measure_vectors(spec: Spec) -> int:

@@ -31,14 +31,14 @@ LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
 
 
 def packed_size(folder: Path) -> int:
-    """Size in bytes of what `pack` writes; a few dozen bytes short for a file of 2 GB and more."""
+    """Size in bytes of what `pack_artifact` writes; a few dozen bytes short for a file of 2 GB and more."""
     headers = (
         2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER for _, name in _members(folder)
     )
     return sum(headers) + sum(path.stat().st_size for path, _ in _members(folder)) + END
 
 
-def pack(folder: Path, target: IO[bytes]) -> None:
+def pack_artifact(folder: Path, target: IO[bytes]) -> None:
     """Write every file of a folder, under the folder's name, into a zip file; a block at a time."""
     with ZipFile(target, "w", ZIP_STORED) as archive:
         for path, name in _members(folder):
@@ -61,7 +61,7 @@ def packed(folder: Path, scratch: Path) -> FileIO:
     with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
-        pack(folder, file)
+        pack_artifact(folder, file)
         file.seek(0)
     except OSError as error:
         file.close()

@@ -53,7 +53,7 @@ class WindowSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class MaskedWindow:
     """Wordpiece ids (n,) of a stretch of text with its special tokens, which are masked (n,) bool,
     and the number of masked words and of their characters.
     """
@@ -86,12 +86,12 @@ class MaskedLoss:
         return self.nats / self.characters
 
 
-def windows(
+def build_loss_windows(
     lines: Iterable[str],
     splitter: Splitter,
     vocabulary: Vocabulary,
     settings: WindowSettings | None = None,
-) -> Iterator[Window]:
+) -> Iterator[MaskedWindow]:
     """Split lines of text into windows and draw the words to mask; all pieces of a word are masked
     together.
 
@@ -108,7 +108,7 @@ def windows(
 
 
 def compute_masked_loss(
-    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]
+    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[MaskedWindow]
 ) -> MaskedLoss:
     """Mask words, predict their wordpieces, and sum the cross-entropy.
 
@@ -119,7 +119,7 @@ def compute_masked_loss(
     mask, pad = (vocabulary.role_ids[role] for role in ("mask", "pad"))
     positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
     nats: list[float] = []
-    fitting: list[Window] = []
+    fitting: list[MaskedWindow] = []
     too_long = 0
     training = network.training
     network.eval()
@@ -135,7 +135,7 @@ def compute_masked_loss(
     return _sum_losses(nats, fitting, too_long)
 
 
-def compute_unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
+def compute_unigram_loss(counts: Ids, asked: Iterable[MaskedWindow]) -> MaskedLoss:
     """Compute the masked-word loss of a unigram model: the frequency of each wordpiece.
 
     counts: (tokens,) int64 by id; one is added to each.
@@ -177,7 +177,7 @@ def compute_scores_at(
     return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
 
 
-def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
+def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> MaskedWindow:
     ids, hidden, asked, characters = [vocabulary.role_ids["cls"]], [False], 0, 0
     for word, wanted in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)
@@ -186,13 +186,13 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
         hidden += [asking] * len(pieces)
         asked += asking
         characters += len(word) * asking
-    return Window(
+    return MaskedWindow(
         np.array([*ids, vocabulary.role_ids["sep"]]), np.array([*hidden, False]), asked, characters
     )
 
 
 def _compute_losses(
-    network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int
+    network: "transformers.PreTrainedModel", batch: list[MaskedWindow], mask: int, pad: int
 ) -> list[float]:
     """Return the summed masked-word loss of each window, in nats."""
     import torch
@@ -211,7 +211,7 @@ def _compute_losses(
     return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]
 
 
-def _sum_losses(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
+def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -> MaskedLoss:
     """Sum up the losses of the windows with masked words, too long windows excluded."""
     words = sum(window.words for window in fitting)
     characters = sum(window.characters for window in fitting)

@@ -70,7 +70,7 @@ class ContextualSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class VectorTargets:
     """The words or tokens that get a vector, most frequent first, their counts (targets,) int64,
     and the numbers of those that get none, by reason.
     """
@@ -90,7 +90,7 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class OccurrenceWindow:
     """Wordpiece ids of a stretch of a line between [CLS] and [SEP], and what is taken from it.
 
     The vector at `places` counts towards `targets` with `weights`: 1 over the number of pieces of
@@ -108,7 +108,7 @@ def find_targets(
     vocabulary: Vocabulary,
     settings: ContextualSettings,
     wanted: Sequence[str] | None = None,
-) -> Targets:
+) -> VectorTargets:
     """Choose the words or tokens of a text that get a vector.
 
     counts: word counts of the text. wanted: the only words to consider, at any count. Words that
@@ -143,12 +143,14 @@ def find_targets(
             f"No {settings.unit[:-1]} of this text gets a vector ({said}).",
             "Give more text, or ask for others.",
         )
-    return Targets(
+    return VectorTargets(
         tuple(ordered), np.array([fine[name] for name in ordered], dtype=np.int64), reasons
     )
 
 
-def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] | None]:
+def draw_occurrences(
+    targets: VectorTargets, settings: ContextualSettings
+) -> list[frozenset[int] | None]:
     """Draw the occurrences of each target, by number from 0; None if all of them are read."""
     rng = np.random.default_rng(settings.seed)
     n = settings.occurrences
@@ -162,9 +164,9 @@ def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] 
     return drawn
 
 
-def windows(
-    sentences: Path, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
-) -> Iterator[tuple[Window, int]]:
+def iterate_windows(
+    sentences: Path, vocabulary: Vocabulary, targets: VectorTargets, settings: ContextualSettings
+) -> Iterator[tuple[OccurrenceWindow, int]]:
     """Yield the windows with a drawn occurrence, in the order of the text, each with the number of
     bytes of the file read so far.
 
@@ -184,7 +186,7 @@ class _Reader:
     """Splits lines into windows; tokenizes each distinct word once, and counts the occurrences."""
 
     def __init__(
-        self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
+        self, vocabulary: Vocabulary, targets: VectorTargets, settings: ContextualSettings
     ) -> None:
         lacking = vocabulary.list_missing("cls", "sep")
         if lacking:
@@ -194,23 +196,23 @@ class _Reader:
             )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
-        self.drawn = draw(targets, settings)
+        self.drawn = draw_occurrences(targets, settings)
         self.met = [0] * len(targets.names)
         self.known: dict[str, tuple[list[int], list[int], float]] = {}
 
-    def windows(self, words: list[str]) -> Iterator[Window]:
+    def windows(self, words: list[str]) -> Iterator[OccurrenceWindow]:
         """Yield the windows of one line that contain a drawn occurrence."""
-        window, room = Window([self.start], [], [], []), self.settings.length - 1
+        window, room = OccurrenceWindow([self.start], [], [], []), self.settings.length - 1
         for word in words:
             ids, targets, weight = self._known(word)
             if len(window.ids) + len(ids) > room:
                 yield from self._closed(window)
-                window = Window([self.start], [], [], [])
+                window = OccurrenceWindow([self.start], [], [], [])
             self._take(window, targets, weight)
             window.ids.extend(ids)
         yield from self._closed(window)
 
-    def _closed(self, window: Window) -> Iterator[Window]:
+    def _closed(self, window: OccurrenceWindow) -> Iterator[OccurrenceWindow]:
         if window.places:
             window.ids.append(self.end)
             yield window
@@ -235,7 +237,7 @@ class _Reader:
             return ids, [], 1 / len(ids)
         return ids, [target] * len(ids), 1 / len(ids)
 
-    def _take(self, window: Window, targets: list[int], weight: float) -> None:
+    def _take(self, window: OccurrenceWindow, targets: list[int], weight: float) -> None:
         """Record the drawn occurrences of a word that comes next in a window."""
         at = len(window.ids)
         if self.settings.unit == "words":

@@ -17,9 +17,9 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual.occurrences import (
     LAST,
     ContextualSettings,
-    Targets,
-    Window,
-    windows,
+    OccurrenceWindow,
+    VectorTargets,
+    iterate_windows,
 )
 from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
@@ -50,7 +50,7 @@ class InContext:
 
 def compute_contextual_vectors(
     sentences: Path,
-    targets: Targets,
+    targets: VectorTargets,
     model: LanguageModel,
     settings: ContextualSettings,
     progress: Progress = silent,
@@ -72,7 +72,7 @@ def compute_contextual_vectors(
     network, start = load_until_layer(model, layer), time.perf_counter()
     sums = torch.zeros(len(targets.names), model.dim)
     size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
-    source = windows(sentences, model.vocabulary, targets, settings)
+    source = iterate_windows(sentences, model.vocabulary, targets, settings)
     pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():
         while pool := list(islice(source, POOL * settings.batch)):
@@ -129,7 +129,10 @@ def count_layers(model: LanguageModel) -> int:
 
 
 def count_most_tokens(
-    counts: Mapping[str, int], targets: Targets, model: LanguageModel, settings: ContextualSettings
+    counts: Mapping[str, int],
+    targets: VectorTargets,
+    model: LanguageModel,
+    settings: ContextualSettings,
 ) -> int:
     """Return the maximum number of wordpieces to process: those of the whole text, or of a full
     window for each occurrence.
@@ -139,7 +142,9 @@ def count_most_tokens(
     return min(whole, int(targets.taken(settings.occurrences).sum()) * settings.length)
 
 
-def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSettings) -> float:
+def estimate_contextual_seconds(
+    tokens: int, model: LanguageModel, settings: ContextualSettings
+) -> float:
     """Estimate the seconds to process `tokens` wordpieces up to the layer on two cores."""
     width = model.dim
     inner = int(model.config.get("intermediate_size", 4 * width))
@@ -161,14 +166,14 @@ def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrain
     return base  # type: ignore[no-any-return]
 
 
-def _batch_by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
+def _batch_by_length(pool: list[OccurrenceWindow], batch: int) -> Iterator[list[OccurrenceWindow]]:
     """Yield batches of windows of similar length."""
     ordered = sorted(pool, key=lambda window: len(window.ids))
     return (ordered[at : at + batch] for at in range(0, len(ordered), batch))
 
 
 def _run_layers(
-    network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int
+    network: "transformers.PreTrainedModel", batch: list[OccurrenceWindow], layer: int, pad: int
 ) -> "torch.Tensor":
     """Return the output of the layer, (windows, length, width)."""
     ids, attended = pad_batch([window.ids for window in batch], pad)
@@ -178,7 +183,9 @@ def _run_layers(
     return cast("torch.Tensor", states[layer])
 
 
-def _add_vectors(sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[Window]) -> None:
+def _add_vectors(
+    sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[OccurrenceWindow]
+) -> None:
     """Add the vectors of a batch to the sums of their targets."""
     import torch
 

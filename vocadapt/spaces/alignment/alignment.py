@@ -22,7 +22,6 @@ from vocadapt.spaces.alignment.methods import (
     AlignmentSettings,
     AnchorPairs,
     Matrix64,
-    Method,
 )
 from vocadapt.spaces.alignment.solvers import apply_kernel_alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
@@ -34,7 +33,6 @@ __all__ = [
     "AlignmentSettings",
     "AnchorFilter",
     "Anchors",
-    "Method",
     "find_anchors",
     "fit_alignment",
 ]

@@ -30,7 +30,7 @@ class FoldComparison:
     p: float
 
 
-def list_alignments(
+def list_alignment_settings(
     source: EmbeddingSpace, target: EmbeddingSpace, anchors: AnchorFilter = ALL
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments, without and with normalizing and centering.
@@ -72,7 +72,7 @@ def list_feasible_alignments(
     """Return the settings of all alignments that can be cross-validated on these anchors."""
     n_anchors = len(find_anchors(source, target, anchors))
     infeasible = find_infeasible_methods(source, target, n_anchors, folds)
-    every = list_alignments(source, target, anchors)
+    every = list_alignment_settings(source, target, anchors)
     return tuple(settings for settings in every if settings.method not in infeasible)
 
 

@@ -83,7 +83,7 @@ class AnchorPairs:
 
 
 @dataclass(frozen=True)
-class Method:
+class AlignmentMethod:
     """An alignment method: its function, a sentence about it and its source.
 
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
@@ -149,33 +149,33 @@ WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
     "sqrt": np.sqrt,
 }
 
-METHODS: dict[str, Method] = {
-    "least-squares": Method(
+METHODS: dict[str, AlignmentMethod] = {
+    "least-squares": AlignmentMethod(
         _fit_least_squares,
         "the matrix that maps the anchors nearest to their wordpieces",
         "Poerner et al. 2020",
         full=True,
     ),
-    "ridge": Method(
+    "ridge": AlignmentMethod(
         _fit_ridge,
         "least squares with a penalty on large weights, for few or noisy anchors",
         "Hoerl and Kennard 1970",
         penalty=True,
     ),
-    "procrustes": Method(
+    "procrustes": AlignmentMethod(
         _fit_procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
     ),
-    "kernel-ridge": Method(
+    "kernel-ridge": AlignmentMethod(
         _fit_kernel_ridge,
         "a nonlinear map: each anchor influences the vectors near it",
         "Saunders et al. 1998",
         True,
         penalty=True,
     ),
-    "identity": Method(
+    "identity": AlignmentMethod(
         _build_identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
     ),
-    "random": Method(
+    "random": AlignmentMethod(
         _draw_random,
         "a random matrix of the right scale: a baseline",
         "Poerner et al. 2020, ablation",
@@ -183,7 +183,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def register_method(name: str, method: Method) -> None:
+def register_method(name: str, method: AlignmentMethod) -> None:
     """Add an alignment method to the registry; raises InputError for a name that is taken or
     invalid.
     """

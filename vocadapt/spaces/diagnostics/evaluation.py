@@ -15,7 +15,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.diagnostics.correlation import compute_spearman
 from vocadapt.spaces.diagnostics.word_pairs import PairList
 from vocadapt.spaces.io.bundled import find_gensim_file
-from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.spaces.io.word_files import read_word_lines
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -78,7 +78,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
     Raises InputError with the number of a line that is neither.
     """
     sections: list[tuple[str, list[tuple[str, str, str, str]]]] = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_word_lines(path), 1):
         fields = line.split()
         if line.startswith(":"):
             sections.append((line[1:].strip(), []))

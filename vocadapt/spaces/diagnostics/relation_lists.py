@@ -28,13 +28,13 @@ from vocadapt.spaces.diagnostics.evaluation import (
 from vocadapt.spaces.diagnostics.relations import Relation, build_relation
 from vocadapt.spaces.diagnostics.word_pairs import (
     PairList,
-    Row,
+    TableRow,
     is_number,
     load_bundled_pairs,
     read_pairs,
     read_rows,
 )
-from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.spaces.io.word_files import read_word_lines
 
 PARTS_OF_SPEECH = frozenset(
     {"adj", "adjective", "a", "s", "adv", "adverb", "r", "verb", "v", "noun", "n"}
@@ -87,7 +87,7 @@ def read_relations(path: Path) -> RelationList:
     line that does not fit.
     """
     name = path.stem
-    if any(line.lstrip("\ufeff").startswith(": ") for line in read_lines(path)):
+    if any(line.lstrip("\ufeff").startswith(": ") for line in read_word_lines(path)):
         return RelationList(name, _relations_of_sections(name, read_analogies(path)))
     rows = read_rows(path, columns=2)
     if not rows:
@@ -119,7 +119,7 @@ def _relations_of_sections(source: str, sections: Iterable[AnalogySection]) -> t
     return tuple(relations)
 
 
-def _relations_of_paradigms(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
+def _relations_of_paradigms(source: str, rows: list[TableRow], path: Path) -> tuple[Relation, ...]:
     """Build a relation from each column, paired with the first; an empty cell is a missing form."""
     header, *forms = rows
     for row in forms:
@@ -133,7 +133,7 @@ def _relations_of_paradigms(source: str, rows: list[Row], path: Path) -> tuple[R
     return tuple(relations)
 
 
-def _relations_of_pairs(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
+def _relations_of_pairs(source: str, rows: list[TableRow], path: Path) -> tuple[Relation, ...]:
     """Group pairs by the column that names their relation; without one, all are one relation."""
     # 1. Skip a header, and check that all lines have the same number of columns.
     header = [field.lower() for field in rows[0].fields]
@@ -163,7 +163,7 @@ def _relations_of_pairs(source: str, rows: list[Row], path: Path) -> tuple[Relat
     return tuple(build_relation(source, name, pairs) for name, pairs in found.items())
 
 
-def _check_width(row: Row, width: int, path: Path) -> None:
+def _check_width(row: TableRow, width: int, path: Path) -> None:
     if len(row.fields) != width:
         shown = " | ".join(row.fields)[:80]
         raise InputError(
@@ -173,7 +173,7 @@ def _check_width(row: Row, width: int, path: Path) -> None:
         )
 
 
-def _is_scored(row: Row) -> bool:
+def _is_scored(row: TableRow) -> bool:
     """Return whether a line holds two words and a number."""
     numbers = sum(map(is_number, row.fields))
     return len(row.fields) >= 3 and 1 <= numbers <= len(row.fields) - 2

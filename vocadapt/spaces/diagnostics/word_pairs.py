@@ -14,7 +14,7 @@ from statistics import mode
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.io.bundled import find_gensim_file
-from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.spaces.io.word_files import read_word_lines
 
 BUNDLED = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}  # come with gensim
 SAMPLE = 20  # rows from which the columns are found
@@ -40,7 +40,7 @@ class PairList:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """The columns of a line and its number in the file."""
 
     number: int
@@ -70,14 +70,16 @@ def read_pairs(path: Path) -> PairList:
     return PairList(path.stem, tuple(_parse_pair(row, first, second, score, path) for row in rows))
 
 
-def read_rows(path: Path, columns: int = 3) -> list[Row]:
+def read_rows(path: Path, columns: int = 3) -> list[TableRow]:
     """Read the lines of a table, split by tab, semicolon, comma or blanks: the first that gives
     `columns` columns. Empty lines and lines that start with # are skipped.
     """
-    lines = [(number, line.strip(" \r\ufeff")) for number, line in enumerate(read_lines(path), 1)]
+    lines = [
+        (number, line.strip(" \r\ufeff")) for number, line in enumerate(read_word_lines(path), 1)
+    ]
     lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
     separator = _detect_separator([line for _, line in lines[: SAMPLE + 1]], columns)
-    return [Row(number, _split_columns(line, separator)) for number, line in lines]
+    return [TableRow(number, _split_columns(line, separator)) for number, line in lines]
 
 
 def _detect_separator(lines: Sequence[str], columns: int) -> str | None:
@@ -97,7 +99,7 @@ def _split_columns(line: str, separator: str | None) -> tuple[str, ...]:
     return tuple(map(str.strip, fields))
 
 
-def _detect_columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
+def _detect_columns(sample: Sequence[TableRow], path: Path) -> tuple[int, int, int]:
     """Detect the columns of the two words and of the score, by majority of the sampled rows."""
     width = mode(len(row.fields) for row in sample)
     usual = [row.fields for row in sample if len(row.fields) == width]
@@ -111,7 +113,7 @@ def _detect_columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
     return words[0], words[1], is_numeric.index(True)
 
 
-def _parse_pair(row: Row, first: int, second: int, score: int, path: Path) -> JudgedPair:
+def _parse_pair(row: TableRow, first: int, second: int, score: int, path: Path) -> JudgedPair:
     if len(row.fields) <= max(first, second, score) or not is_number(row.fields[score]):
         shown = " | ".join(row.fields)[:80]
         raise InputError(

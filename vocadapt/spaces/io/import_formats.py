@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.io.row_reader import ImportedSpace, RowCollector, convert_read_errors
-from vocadapt.spaces.io.row_streams import detect_dimension, read_binary, read_text
+from vocadapt.spaces.io.row_streams import detect_dimension, read_binary_rows, read_text_rows
 from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
 
@@ -134,9 +134,9 @@ def _read_rows(
             progress(min(disk.tell() / size, 1.0), f"{into.read:,} vectors read")
 
         if is_binary:
-            read_binary(file, into, report)
+            read_binary_rows(file, into, report)
         else:
-            read_text(file, into, first_line, report)
+            read_text_rows(file, into, first_line, report)
     if rows is None:
         return into.build_space("GloVe")
     _check_header(path, rows, into)

@@ -27,7 +27,7 @@ MAX_WORD = 10_000  # bytes
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
 # No word of a binary file contains these; the bytes of floats do.
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
-Report = Callable[[], None]
+ReportRows = Callable[[], None]
 
 
 def detect_dimension(head: bytes) -> int:
@@ -37,7 +37,9 @@ def detect_dimension(head: bytes) -> int:
     return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
 
 
-def read_text(file: IO[bytes], into: RowCollector, first_line: int, report: Report) -> None:
+def read_text_rows(
+    file: IO[bytes], into: RowCollector, first_line: int, report: ReportRows
+) -> None:
     """Read text rows until the end or the limit; `first_line` is the number of the next line.
 
     The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
@@ -144,7 +146,7 @@ def _quote(raw: bytes) -> str:
     return repr(raw[:40].decode("utf-8", "replace"))
 
 
-def read_binary(file: IO[bytes], into: RowCollector, report: Report) -> None:
+def read_binary_rows(file: IO[bytes], into: RowCollector, report: ReportRows) -> None:
     """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are skipped
     and counted.
 

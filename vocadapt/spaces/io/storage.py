@@ -14,7 +14,7 @@ from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.row_reader import ImportedSpace
 from vocadapt.spaces.io.tensors import index_tensors
-from vocadapt.spaces.io.word_files import encode_word_lines, read_lines
+from vocadapt.spaces.io.word_files import encode_word_lines, read_word_lines
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
@@ -98,7 +98,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
             )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
     return EmbeddingSpace(
-        tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
+        tuple(read_word_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
     )
 
 

@@ -18,7 +18,7 @@ SIZES = {name: np.dtype(code).itemsize for name, code in DTYPES.items()}
 
 
 @dataclass(frozen=True)
-class StoredTensor:
+class MappedTensor:
     """Location, dtype and shape of one tensor in a file."""
 
     path: Path
@@ -41,7 +41,7 @@ class StoredTensor:
         return stored
 
 
-def index_tensors(path: Path) -> dict[str, StoredTensor]:
+def index_tensors(path: Path) -> dict[str, MappedTensor]:
     """Return the tensors of a safetensors file by name, those of the dtypes in DTYPES.
 
     Raises InputError if the file is incomplete or its header does not match it.
@@ -59,7 +59,7 @@ def is_safetensors(head: bytes) -> bool:
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= MAX_HEADER
 
 
-def _parse_header(path: Path) -> dict[str, StoredTensor]:
+def _parse_header(path: Path) -> dict[str, MappedTensor]:
     """Parse the header of a safetensors file; a wrong one raises one of the built-in errors."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -77,5 +77,5 @@ def _parse_header(path: Path) -> dict[str, StoredTensor]:
         fits = 0 <= first <= last <= size - start and min(shape, default=0) >= 0
         if not fits or last - first != prod(shape) * SIZES[entry["dtype"]]:
             raise ValueError(f"tensor {name!r} of shape {shape} is not where the header says")
-        tensors[name] = StoredTensor(path, name, entry["dtype"], shape, start + first)
+        tensors[name] = MappedTensor(path, name, entry["dtype"], shape, start + first)
     return tensors

@@ -40,7 +40,7 @@ def encode_word_lines(words: Iterable[str], name: str) -> bytes:
         ) from None
 
 
-def read_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
+def read_word_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
     """Read the lines of a UTF-8 file; raise InputError if it is larger than `max_bytes` or not
     UTF-8.
     """
@@ -57,7 +57,7 @@ def read_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
 
 def read_words(path: Path) -> WordList:
     """Read a words file of any tool: one word per line, or word, tab and count on every line."""
-    lines = [line.removesuffix("\r") for line in read_lines(path)]
+    lines = [line.removesuffix("\r") for line in read_word_lines(path)]
     pairs = [COUNTED_WORD.fullmatch(line) for line in lines]
     counted = [(pair[1], int(pair[2])) for pair in pairs if pair]
     if not counted or len(counted) < len(lines):

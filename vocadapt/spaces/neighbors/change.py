@@ -223,7 +223,7 @@ def find_zero_words(space: EmbeddingSpace) -> frozenset[str]:
     return frozenset(space.words[row] for row in np.flatnonzero(~space.matrix.any(axis=1)))
 
 
-def estimate_seconds(
+def estimate_change_seconds(
     before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings()
 ) -> float:
     """Estimate the seconds of a comparison on two cores."""

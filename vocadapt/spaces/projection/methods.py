@@ -12,7 +12,7 @@ from vocadapt.spaces.projection.settings import (
     METHODS,
     METRICS,
     Layout,
-    Method,
+    ProjectionMethod,
     ProjectionSettings,
 )
 from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
@@ -140,16 +140,18 @@ def _umap(
 
 
 METHODS |= {
-    "pca": Method(
+    "pca": ProjectionMethod(
         _pca,
         "the plane of the largest variance: fast, and distances are interpretable",
         "Pearson 1901",
         True,
     ),
-    "tsne": Method(
+    "tsne": ProjectionMethod(
         _tsne,
         "keeps neighbors together; distances between clusters mean little",
         "van der Maaten and Hinton 2008",
     ),
-    "umap": Method(_umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"),
+    "umap": ProjectionMethod(
+        _umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"
+    ),
 }

@@ -17,7 +17,7 @@ __all__ = [
     "Projection",
     "ProjectionSettings",
     "align_layout",
-    "estimate_seconds",
+    "estimate_projection_seconds",
     "interpolate",
     "measure_movement",
     "project",
@@ -106,7 +106,7 @@ def interpolate(a: Projection, b: Projection, fraction: float) -> Matrix:
     return np.asarray((1 - fraction) * a.xy + fraction * b.xy, dtype=np.float32)
 
 
-def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
+def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """Estimate the seconds of a projection of n rows on two idle cores.
 
     Interpolates measurements on one machine, dimension 768: t-SNE by FFT, 750 iterations: 5.7, 6.8,

@@ -64,7 +64,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Method:
+class ProjectionMethod:
     """A projection method: its function, a sentence about it and its source.
 
     quick: it takes no more than a second, so it needs no background job.
@@ -76,4 +76,4 @@ class Method:
     quick: bool = False
 
 
-METHODS: dict[str, Method] = {}
+METHODS: dict[str, ProjectionMethod] = {}

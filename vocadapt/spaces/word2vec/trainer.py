@@ -84,7 +84,7 @@ class Word2VecSettings:
 
 
 @dataclass(frozen=True)
-class Slice:
+class TextSlice:
     """Whole lines of the words file: where they start (byte) and how many words they hold."""
 
     offset: int
@@ -125,7 +125,7 @@ def train_word2vec(
     )
 
 
-def estimate_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
+def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
     """Estimate the seconds of `train_word2vec` from dimension, window, negatives and threads.
 
     Calibrated on a 2.5 GHz core; another machine may be twice as fast or slow.
@@ -149,9 +149,9 @@ def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float
     return float(kept.sum())
 
 
-def split_into_slices(sentences: Path) -> list[Slice]:
+def split_into_slices(sentences: Path) -> list[TextSlice]:
     """Split a words file into slices of just over 50 000 words, where gensim ends a batch."""
-    slices: list[Slice] = []
+    slices: list[TextSlice] = []
     start = offset = words = batch = 0
     with sentences.open("rb") as file:
         for line in file:
@@ -160,12 +160,12 @@ def split_into_slices(sentences: Path) -> list[Slice]:
             if batch > BATCH:
                 batch = 0
                 if words > SLICE:
-                    slices.append(Slice(start, words))
+                    slices.append(TextSlice(start, words))
                     start, words = offset, 0
-    return [*slices, Slice(start, words)] if words else slices
+    return [*slices, TextSlice(start, words)] if words else slices
 
 
-def interleave_slices(slices: list[Slice], threads: int) -> list[Slice]:
+def interleave_slices(slices: list[TextSlice], threads: int) -> list[TextSlice]:
     """Order the slices so that threads work in different parts of the text at any time.
 
     Neighboring slices contain the same words, and threads that update the same vectors at once lose
@@ -215,7 +215,7 @@ def _untrained(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
 def _train(
     model: "Word2Vec",
     sentences: Path,
-    slices: list[Slice],
+    slices: list[TextSlice],
     settings: Word2VecSettings,
     progress: Progress,
 ) -> None:
@@ -228,7 +228,7 @@ def _train(
         len(slices) * settings.epochs
     )  # what gensim takes for an epoch is one slice here: so alpha falls evenly
 
-    def train_slice(number: int, part: Slice) -> int:
+    def train_slice(number: int, part: TextSlice) -> int:
         """One call of the compiled trainer; it reads batches until it has seen more than `expected`
         words.
         """
@@ -256,8 +256,8 @@ def _train(
 
 
 def _each(
-    train: Callable[[int, Slice], int],
-    slices: list[Slice],
+    train: Callable[[int, TextSlice], int],
+    slices: list[TextSlice],
     threads: int,
     report: Callable[[int], None],
 ) -> None:
@@ -309,7 +309,7 @@ def _result(done: "SimpleQueue[int | BaseException]") -> int:
     return found
 
 
-def _words(slices: list[Slice]) -> int:
+def _words(slices: list[TextSlice]) -> int:
     return sum(part.words for part in slices)
 
 

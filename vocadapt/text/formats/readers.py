@@ -58,7 +58,7 @@ class Block(NamedTuple):
 Reader = Callable[[Path, str, int], Iterator[Block]]
 
 
-def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+def read_plain_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Yield the lines of a plain text file."""
     with open_text_file(path, max_line) as source:
         for text in source.blocks():
@@ -81,7 +81,7 @@ def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
             yield Block(join_lines(texts), source.position())
 
 
-def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+def read_text_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Yield the lines in one column of a .csv or .tsv file with a header row.
 
     The separator is the most frequent of comma, semicolon and tab in the header.

@@ -31,7 +31,7 @@ from vocadapt.training.tasks.examples import Question
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class ContextWords:
     """A context under one tokenizer: the ids of its wordpieces and the word of each, both
     (wordpieces,) int32.
     """
@@ -145,16 +145,16 @@ def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
 
 def _contexts(
     questions: Sequence[Question], tokenizer: ModelTokenizer
-) -> dict[tuple[str, str], Context]:
+) -> dict[tuple[str, str], ContextWords]:
     """Tokenize every distinct context once per word rule."""
-    found: dict[tuple[str, str], Context] = {}
+    found: dict[tuple[str, str], ContextWords] = {}
     for text, rule in dict.fromkeys(map(_read, questions)):
         encoding = encode(tokenizer.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
         ends = find_word_bounds(text, rule)[:, 1]
         words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
-        found[text, rule] = Context(
+        found[text, rule] = ContextWords(
             ids if tokenizer.rows is None else tokenizer.rows[ids], words.astype(np.int32)
         )
     return found
@@ -191,7 +191,12 @@ def _windowed(
 
 
 def _part(
-    tokenizer: ModelTokenizer, owner: int, question_ids: Ids, context: Context, first: int, end: int
+    tokenizer: ModelTokenizer,
+    owner: int,
+    question_ids: Ids,
+    context: ContextWords,
+    first: int,
+    end: int,
 ) -> View:
     """The words `first` to `end` of a context under a question."""
     left, right = np.searchsorted(context.words, [first, end])

@@ -136,7 +136,7 @@ class MaskedBlockDataset:
         }
 
 
-def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
+def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     """Tokenize a file of space-separated words and pack it into blocks of `length` wordpieces.
 
     The ids are written to a memory-mapped file next to the input, so memory use does not grow with

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.models.contextual.masked_loss import (
-    Window,
+    MaskedWindow,
     WindowSettings,
+    build_loss_windows,
     compute_masked_loss,
     compute_unigram_loss,
     get_masked_head,
-    windows,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
@@ -31,7 +31,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
-from vocadapt.training.masked.blocks import Blocks, pack
+from vocadapt.training.masked.blocks import Blocks, pack_blocks
 from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.held_out_loss import Losses
@@ -163,7 +163,9 @@ def continue_pretraining(
     progress(0.05, "packing the text into blocks")
     blocks = _pack(text.sentences, model, settings, part(progress, 0.05, 0.07))
     window_settings = WindowSettings().within(how.length)
-    held_out = tuple(windows(text.held_out, model.splitter, model.vocabulary, window_settings))
+    held_out = tuple(
+        build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
+    )
 
     # 3. Train.
     before = compute_masked_loss(network, model.vocabulary, held_out)
@@ -201,7 +203,7 @@ def _pack(
     """Pack a words file into blocks, or into pairs of sentences for next-sentence prediction."""
     length = settings.training.length
     if not settings.nsp:
-        return pack(sentences, model.vocabulary, length)
+        return pack_blocks(sentences, model.vocabulary, length)
     return pack_pairs(sentences, model.vocabulary, length, settings.training.seed, progress)
 
 
@@ -221,7 +223,7 @@ def _train(
     loaded: Loaded,
     dtype: "torch.dtype",
     blocks: Blocks,
-    held_out: tuple[Window, ...],
+    held_out: tuple[MaskedWindow, ...],
     settings: ContinuedSettings,
     folder: Path,
     progress: Progress,

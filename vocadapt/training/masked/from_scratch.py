@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
+    build_loss_windows,
     compute_masked_loss,
     compute_unigram_loss,
-    windows,
 )
 from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
@@ -27,7 +27,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import check_finite, find_checkpoint
-from vocadapt.training.masked.blocks import Blocks, pack
+from vocadapt.training.masked.blocks import Blocks, pack_blocks
 from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.settings import MaskedSettings
@@ -135,9 +135,11 @@ def pretrain_from_scratch(
         tokens = _load_or_train_vocabulary(text, settings, folder, part(progress, 0.05, 0.06))
         vocabulary = vocabulary_of(find_trainer(settings.trainer).build(tokens, not settings.cased))
         progress(0.06, "packing the text into blocks")
-        blocks = pack(text.sentences, vocabulary, how.length)
+        blocks = pack_blocks(text.sentences, vocabulary, how.length)
         window_settings = WindowSettings().within(how.length)
-        held_out = tuple(windows(text.held_out, text.splitter, vocabulary, window_settings))
+        held_out = tuple(
+            build_loss_windows(text.held_out, text.splitter, vocabulary, window_settings)
+        )
 
         # 2. A network with random weights, and word vectors as its embeddings.
         network = build_network(vocabulary.role_ids["pad"], len(vocabulary), settings)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vocadapt.models.contextual.masked_loss import Window, compute_masked_loss
+from vocadapt.models.contextual.masked_loss import MaskedWindow, compute_masked_loss
 from vocadapt.training.callbacks import find_checkpoint, write_atomically
 from vocadapt.vocabulary.families import Vocabulary
 
@@ -96,7 +96,9 @@ def read_curve(folder: Path) -> HeldOutCurve:
     return HeldOutCurve()
 
 
-def select_evenly(windows: Sequence[Window], most: int = MAX_WINDOWS) -> tuple[Window, ...]:
+def select_evenly(
+    windows: Sequence[MaskedWindow], most: int = MAX_WINDOWS
+) -> tuple[MaskedWindow, ...]:
     """Return at most `most` evenly spaced windows; all windows if the selected ones have no masked
     word.
     """
@@ -123,7 +125,7 @@ class HeldOutValidator:
         self,
         network: "transformers.PreTrainedModel",
         vocabulary: Vocabulary,
-        windows: Sequence[Window],
+        windows: Sequence[MaskedWindow],
         folder: Path,
         tokens_per_step: int,
         count_steps: Callable[[], int],

@@ -25,7 +25,7 @@ TIMEOUT = 60  # seconds without an answer
 MAX_FILE_BYTES = 1 << 30  # bytes of one file in a zip
 
 
-def download(
+def download_benchmark(
     card: Card,
     folder: Path,
     source: str = "",

@@ -307,7 +307,9 @@ def details(report: AdviceReport, corpus: Artifact, model: str, task: Path | Non
             f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
             f" {duration(report.seconds)}."
         )
-        answer = strict_json.dumps(lab.build_answer(report, [corpus.folder], model), indent=1)
+        answer = strict_json.dumps(
+            lab.build_advice_answer(report, [corpus.folder], model), indent=1
+        )
         words = tsv(
             ("word", "occurrences", "pieces"),
             [(w.word, w.count, " ".join(w.pieces)) for w in report.advice.split_words],

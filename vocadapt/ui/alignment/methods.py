@@ -9,7 +9,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.comparison import find_infeasible_methods, list_alignments
+from vocadapt.spaces.alignment.comparison import find_infeasible_methods, list_alignment_settings
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
@@ -84,7 +84,7 @@ def list_methods(
     cannot = find_infeasible_methods(source, target, anchors)
     known = {
         label(settings): settings
-        for settings in list_alignments(source, target)
+        for settings in list_alignment_settings(source, target)
         if settings.method not in cannot
     }
     return known | {name: row.settings for name, row in judged.items() if name not in known}
@@ -137,7 +137,7 @@ def list_feasible(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSetti
     cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
     return [
         settings
-        for settings in list_alignments(spaces.words, spaces.pieces)
+        for settings in list_alignment_settings(spaces.words, spaces.pieces)
         if settings.method not in cannot
     ]
 

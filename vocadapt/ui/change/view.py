@@ -17,7 +17,7 @@ from vocadapt.spaces.neighbors.change import (
     NeighborhoodChange,
     WordChange,
     count_by_overlap,
-    estimate_seconds,
+    estimate_change_seconds,
 )
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components import word_query
@@ -94,7 +94,7 @@ def compare(
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
     """Return the comparison, after a click if it is slow; None until then."""
     first, second = cache.opened(before), cache.opened(after)
-    seconds = estimate_seconds(first.space, second.space, settings)
+    seconds = estimate_change_seconds(first.space, second.space, settings)
     if baseline:
         seconds *= 2
     stamps = tuple(one.stamp for one in baseline or ())

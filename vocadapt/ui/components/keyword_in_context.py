@@ -8,7 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
+from vocadapt.text.keyword_in_context import ContextSettings, Hit, KeywordContext
 from vocadapt.ui.components import export, markup
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate
@@ -101,7 +101,7 @@ def estimate_seconds(text: Corpus) -> float:
     return size / SPEED
 
 
-def table(found: Context, settings: ContextSettings) -> str:
+def table(found: KeywordContext, settings: ContextSettings) -> str:
     """Format the lines as TSV; the first line states how many of how many they are."""
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
@@ -109,7 +109,7 @@ def table(found: Context, settings: ContextSettings) -> str:
     return f"# {found.word}: {found.describe(settings)}\n" + export.tsv(COLUMNS, rows)
 
 
-def _draw(found: Context) -> None:
+def _draw(found: KeywordContext) -> None:
     """Draw the number of lines and the lines."""
     word = plain(found.word[:MAX_SHOWN_LENGTH])
     if not found.of:

@@ -18,7 +18,7 @@ from vocadapt.lab.workspace.notes import Note, notes_of, save_note, tags_in
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import Context, ContextSettings
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate
@@ -259,7 +259,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
 
 
-def _concordance(where: str, found: Context) -> None:
+def _concordance(where: str, found: KeywordContext) -> None:
     st.markdown(
         f"**{plain(found.word[:60])}** in the {where} :small[:gray[{found.describe(LINES)}]]"
     )

@@ -35,7 +35,7 @@ from vocadapt.spaces.neighbors.noise_baseline import (
 )
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import Context, ContextSettings
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.serving.paths import check_model
 
 FILES = (
@@ -200,6 +200,6 @@ def _text(vectors: Artifact, text_stamp: str) -> Corpus | None:
 @st.cache_data(max_entries=64, show_spinner="Looking through the text …", hash_funcs=STAMPS)
 def context_of(
     corpus: Corpus, word: str, model: LanguageModel, settings: ContextSettings, root: Path
-) -> Context:
+) -> KeywordContext:
     """Return the lines of a word or wordpiece in a text; raise InputError if it is neither."""
     return look_up(corpus, word, model.splitter, model.vocabulary, settings, root=root)

@@ -8,7 +8,10 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, estimate_seconds
+from vocadapt.analysis.leaderboard.leaderboard import (
+    LeaderboardSettings,
+    estimate_leaderboard_seconds,
+)
 from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
@@ -141,7 +144,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         help=HELP["masked loss"],
     )
     inputs = dict(transfer.inputs)
-    time = format_estimate(estimate_seconds(transfer.materials, settings))
+    time = format_estimate(estimate_leaderboard_seconds(transfer.materials, settings))
     about = f"{len(settings.named)} initializers take about {time}"
     if text in corpora:
         inputs["held_out"] = corpora[text]

@@ -14,7 +14,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.blocks import draw_note
@@ -166,7 +166,7 @@ def _choose_training_text(
         settings = Word2VecSettings(dim=base.dim, workers=1)
         about = "a few minutes"
         if counts:
-            seconds = estimate_seconds(WordCounts(counts, 0, 0), settings)
+            seconds = estimate_word2vec_seconds(WordCounts(counts, 0, 0), settings)
             about = f"about {format_estimate(seconds)}"
         st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
         if not st.button(

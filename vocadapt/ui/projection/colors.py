@@ -62,7 +62,7 @@ def upload_table(workspace: Workspace) -> None:
         (saved,) = intake.save_uploads([given], workspace, TABLES)
         st.session_state["projection_table_turn"] = turn + 1
         try:
-            token_columns.read_table(saved)
+            token_columns.read_token_table(saved)
         except BaseException:
             saved.unlink()
             raise
@@ -138,7 +138,7 @@ def _table(shown: Shown, path: Path) -> Column:
 
 @st.cache_data(max_entries=4, show_spinner="Reading the table …")
 def _read_table(path: str, stamp: str) -> dict[str, str]:
-    return token_columns.read_table(Path(path))
+    return token_columns.read_token_table(Path(path))
 
 
 def _plan(model: Artifact) -> dict[str, object]:

@@ -14,7 +14,11 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import limits
 from vocadapt.spaces.projection.methods import METRICS
-from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings, estimate_seconds
+from vocadapt.spaces.projection.projection import (
+    METHODS,
+    ProjectionSettings,
+    estimate_projection_seconds,
+)
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
@@ -46,7 +50,7 @@ def draw_form(
     settings = _parameters(method, tokens)
     width = spaces[0].opened.space.dim
     seconds = job_seconds(
-        workspace, "projection", len(spaces) * estimate_seconds(tokens, width, settings)
+        workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
     )
     about = f"**{count(tokens)}** tokens"
     if len(spaces) > 1:

@@ -7,12 +7,17 @@ from vocadapt.lab.jobs.estimates import job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings, Targets, find_targets
+from vocadapt.models.contextual.occurrences import (
+    UNITS,
+    ContextualSettings,
+    VectorTargets,
+    find_targets,
+)
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
     count_layers,
     count_most_tokens,
-    estimate_seconds,
+    estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import limits
@@ -137,7 +142,9 @@ def _preview(
     targets, tokens = _find_targets(corpus, model, settings, counts)
     if targets is None:
         return "No word of this text would get a vector: lower *Min count*."
-    seconds = job_seconds(workspace, "contextual", estimate_seconds(tokens, model, settings))
+    seconds = job_seconds(
+        workspace, "contextual", estimate_contextual_seconds(tokens, model, settings)
+    )
     return (
         f"**{count(len(targets.names))}** {settings.unit} ·"
         f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
@@ -149,7 +156,7 @@ def _preview(
 @st.cache_data(max_entries=16, show_spinner="Looking up the words …", hash_funcs=cache.STAMPS)
 def _find_targets(
     corpus: Artifact, model: LanguageModel, settings: ContextualSettings, _counts: Counts
-) -> tuple[Targets | None, int]:
+) -> tuple[VectorTargets | None, int]:
     try:
         targets = find_targets(_counts, model.vocabulary, settings)
     except InputError:

@@ -15,7 +15,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.settings import limits
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import intake, pickers
@@ -131,7 +131,7 @@ def training_settings() -> Word2VecSettings:
 
 def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
     """Describe the vocabulary, duration and size of a training in a sentence."""
-    seconds = job_seconds(workspace, "vectors", estimate_seconds(counts, settings))
+    seconds = job_seconds(workspace, "vectors", estimate_word2vec_seconds(counts, settings))
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
     return (

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.advice import measure_model
+from vocadapt.lab.reports.advice import measure_model_size
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
@@ -141,7 +141,7 @@ def _metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None
 
 def _parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
     """Draw the parameters of the removed embeddings."""
-    size = measure_model(seen.model) if _has_embeddings(seen) else ModelSize()
+    size = measure_model_size(seen.model) if _has_embeddings(seen) else ModelSize()
     if size.width is None:
         place.metric("Parameters saved", "–", help="A bare vocabulary has no embeddings.")
         return
