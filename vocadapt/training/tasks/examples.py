@@ -140,8 +140,8 @@ class Text(Example):
 
     @property
     def identity(self) -> dict[str, str]:
-        """The text with its pair."""
-        return {"text": f"{self.text}\n{self.pair}"}
+        """The text with its pair, divided by a mark that whitespace cannot hide."""
+        return {"text": f"{self.text} \0 {self.pair}"}
 
 
 @dataclass(frozen=True)
