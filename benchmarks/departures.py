@@ -34,7 +34,7 @@ def main() -> None:
             added = [
                 word
                 for word, n in counts.items()
-                if n >= 5 and word not in vocabulary and splitter.keeps(word)
+                if n >= 5 and word not in vocabulary and splitter.leaves_unchanged(word)
             ]
             found = measure_departures(
                 vocabulary, WORDPIECE.add_exact_words(old, added), splitter, pieces

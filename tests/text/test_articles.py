@@ -333,7 +333,7 @@ def test_what_is_left_out_is_counted_and_kept(tmp_path):
         open_corpus([tmp_path]), Splitter.bert(), lambda fraction, message: said.append(message)
     )
     assert said[-1] == "4 lines from 5 articles, of which 2 are not in English and 1 without text"
-    assert counts.left_out() == {
+    assert counts.article_counts() == {
         "articles": 5,
         "articles_not_english": 2,
         "articles_without_text": 1,
@@ -346,7 +346,7 @@ def test_what_is_left_out_is_counted_and_kept(tmp_path):
 def test_parts_know_where_their_lines_stand(tmp_path):
     write(tmp_path / "a.txt", "one\n\nthree\nfour five\n")
     write(tmp_path / "b.xml", PUBMED)
-    parts = list(open_corpus([tmp_path], CorpusSettings(min_length=5)).parts())
+    parts = list(open_corpus([tmp_path], CorpusSettings(min_length=5)).file_blocks())
     assert [(part.file.name, list(part.numbers), part.text.count("\n")) for part in parts] == [
         ("a.txt", [3, 4], 2),
         ("b.xml", [1, 2, 3, 4], 4),

@@ -216,9 +216,9 @@ def test_other_languages_are_dropped_on_demand(tmp_path: Path):
 
 def test_language_profile_by_hand():
     profile = build_language_profile(["the drug eases the pain of the patients now"] * 5 + ["rare"])
-    assert profile.share("the pain of the patients, wxyzwxyzwxyzwxyz!") == 20 / 36
-    assert profile.share("too short") is None and profile.fits("too short")
-    assert profile.least == 0.25
+    assert profile.common_fraction("the pain of the patients, wxyzwxyzwxyzwxyz!") == 20 / 36
+    assert profile.common_fraction("too short") is None and profile.fits("too short")
+    assert profile.min_fraction == 0.25
     assert build_language_profile([]).fits("anything goes where there is nothing to compare with")
 
 

@@ -175,14 +175,14 @@ def test_splitter_of_a_saved_tokenizer(tiny_bert: Path):
             tokenizer.normalizer.normalize_str(line)
         )
     ]
-    assert splitter.lowercase and splitter.never_crosses_blanks
+    assert splitter.lowercase and splitter.never_crosses_whitespace
 
 
 def test_splitter_is_a_value():
     assert Splitter.bert() == Splitter.bert() and hash(Splitter.bert()) == hash(Splitter.bert())
     assert Splitter.bert() != Splitter.bert(lowercase=False)
     assert [splitter.lowercase for splitter in ALL] == [True, False, True, True]
-    assert [splitter.never_crosses_blanks for splitter in ALL] == [True, True, True, False]
+    assert [splitter.never_crosses_whitespace for splitter in ALL] == [True, True, True, False]
 
 
 def test_splitter_without_parts_and_with_nonsense():
@@ -214,7 +214,7 @@ def test_folding_changes_nothing(limit: int, tmp_path: Path, monkeypatch: pytest
     text = "".join(f"é{i % 7}, word{i % 11} x{i}\n" for i in range(500))
     corpus = corpus_of(tmp_path, text)
     expected = whole_lines(Splitter.bert(), text.split("\n"))
-    monkeypatch.setattr(counting, "MAX_PIECES", limit)
+    monkeypatch.setattr(counting, "MAX_CHUNKS", limit)
     assert dict(count_words(corpus, Splitter.bert()).counts) == dict(expected)
     assert dict(write_sentences(corpus, Splitter.bert(), tmp_path / "s").counts) == dict(expected)
 

@@ -110,7 +110,7 @@ def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> 
     old = build_tokenizer(read_tokens(shared / f"data/vocab/bert-base-{casing}.txt"))
     splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
     words = Counter(word for piece in pieces for word in splitter.words(piece))
-    added = [word for word in words if word not in vocabulary and splitter.keeps(word)]
+    added = [word for word in words if word not in vocabulary and splitter.leaves_unchanged(word)]
     found = measure_departures(vocabulary, WORDPIECE.add_exact_words(old, added), splitter, pieces)
     assert found.added_words > 10_000
     assert found.share < 0.005

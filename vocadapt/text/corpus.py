@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
-from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats import text_file
 from vocadapt.text.formats.articles import (
     SUFFIXES,
     is_article_xml,
@@ -54,7 +55,7 @@ NOT_PLAIN = {
     ".tar",
 }  # words and markup together
 READABLE = f"{', '.join(READERS)} (articles of PubMed, PMC and CORD-19), and .gz of all but parquet"
-MAX_FILES = 1000  # small files read as one passage
+MAX_FILES = 1000  # file blocks joined to one passage, at most: small files
 PROFILE_FILES = 16
 
 
@@ -181,16 +182,16 @@ class Corpus:
         """
         waiting: list[FileBlock] = []
         size = 0
-        for part in self.parts():
+        for part in self.file_blocks():
             waiting.append(part)
             size += part.size
-            if size >= sources.BLOCK // 2 or len(waiting) == MAX_FILES:
-                yield _join_parts(waiting)
+            if size >= text_file.BLOCK // 2 or len(waiting) == MAX_FILES:
+                yield _join_blocks(waiting)
                 waiting, size = [], 0
         if waiting:
-            yield _join_parts(waiting)
+            yield _join_blocks(waiting)
 
-    def parts(self) -> Iterator[FileBlock]:
+    def file_blocks(self) -> Iterator[FileBlock]:
         """Yield the lines file by file, in blocks of at most about a megabyte, with line numbers.
 
         Raises what `passages` raises.
@@ -232,7 +233,7 @@ class Corpus:
         """
         if not self.settings.language:
             return None
-        step = -(-len(self.files) // PROFILE_FILES)
+        step = math.ceil(len(self.files) / PROFILE_FILES)
         lines: list[str] = []
         for path in self.files[::step]:
             lines += split_lines(next(_read_blocks(path, self.settings), Block("", 0)).text)
@@ -307,7 +308,7 @@ def _expand(path: Path) -> tuple[list[Path], int]:
 
 def _is_readable(path: Path) -> bool:
     """Return whether a file is text: by its suffix and, if that is ambiguous, its first bytes."""
-    reader = _known_reader(path)
+    reader = _reader_by_suffix(path)
     return (
         reader is not None
         and path.stat().st_size > 0
@@ -325,7 +326,7 @@ def _check(path: Path, settings: CorpusSettings) -> None:
         )
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
-    reader = _reader(path)
+    reader = _choose_reader(path)
     if reader is not read_parquet:
         with open_text_file(path) as source:
             refuse_binary(source.read(SNIFF), path)
@@ -345,7 +346,7 @@ def _suffixes(path: Path) -> tuple[str, str]:
     return Path(path.stem).suffix.lower() or ".txt", ".gz"
 
 
-def _known_reader(path: Path) -> Reader | None:
+def _reader_by_suffix(path: Path) -> Reader | None:
     """Return the reader for a file's suffix; None if there is none."""
     suffix, packed = _suffixes(path)
     if packed and suffix == ".parquet":
@@ -353,8 +354,8 @@ def _known_reader(path: Path) -> Reader | None:
     return READERS.get(suffix)
 
 
-def _join_parts(parts: Sequence[FileBlock]) -> Passage:
-    """Join parts to one passage."""
+def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
+    """Join blocks of consecutive files to one passage."""
     where = parts[0].where
     if len(parts) > 1:
         where += f", and up to {parts[-1].where}"
@@ -367,9 +368,9 @@ def _join_parts(parts: Sequence[FileBlock]) -> Passage:
     )
 
 
-def _reader(path: Path) -> Reader:
+def _choose_reader(path: Path) -> Reader:
     """Return the reader of a file: by its suffix, else by whether it begins as an article."""
-    reader = _known_reader(path) or read_plain_text
+    reader = _reader_by_suffix(path) or read_plain_text
     if reader is read_plain_text and is_article_xml(path):
         return read_articles
     return reader
@@ -377,4 +378,4 @@ def _reader(path: Path) -> Reader:
 
 def _read_blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:
     """Yield the blocks of a file whose format was checked."""
-    return _reader(path)(path, settings.field, settings.max_line)
+    return _choose_reader(path)(path, settings.field, settings.max_line)

@@ -1,11 +1,11 @@
 """Word counting: line by line for any splitter, by distinct chunks for BERT's own.
 
-Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across white
+Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across whitespace
 space, delete control characters and always split at ASCII punctuation:
 
 1. Delete control characters, put spaces around ASCII punctuation, lowercase ASCII letters if the
    splitter does: "Don't" -> "don ' t".
-2. Count the chunks between blanks. An ASCII chunk is a word already.
+2. Count the chunks between whitespace. An ASCII chunk is a word already.
 3. Split each distinct other chunk once, and count its words as often as the chunk.
 
 `tests/text/test_words.py` compares this with the tokenizer's own result for every code point.
@@ -20,10 +20,10 @@ import numpy as np
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
 
-MAX_PIECES = 500_000  # distinct pieces held before they are folded into words: bounds the memory
+MAX_CHUNKS = 500_000  # distinct chunks held before they are split into words: bounds the memory
 PUNCTUATION = [mark.encode() for mark in string.punctuation]
 CONTROL = bytes(code for code in [*range(32), 127] if code not in b"\t\n\r")
-NEXT_LINE = "\x85".encode()  # a control character too; str.split() would cut here
+NEXT_LINE = "\x85".encode()  # a control character too; str.split() would split here
 LOWER = bytes(range(256)).lower()
 
 
@@ -40,60 +40,64 @@ class LineCounter:
             pass
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and yield each line's words joined by blanks."""
+        """Count the words of some lines, and yield each line's words joined by spaces."""
         for line in split_lines(text):
             words = self.splitter.words(line)
             self.words.update(words)
             yield " ".join(words)
 
-    def fold(self) -> Counter[str]:
+    def word_counts(self) -> Counter[str]:
         """Return the word counts so far."""
         return self.words
 
 
 class ChunkCounter(LineCounter):
-    """Counts distinct chunks between blanks first, for a splitter that never looks across blanks."""
+    """Counts distinct chunks between whitespace first, for a splitter that never looks across whitespace."""
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
-        self.pieces: Counter[str] = Counter()
+        self.chunks: Counter[str] = Counter()
         self.joined: dict[str, str] = {}
 
     def count(self, text: str) -> None:
         """Count the words of some lines."""
-        self._count_pieces(isolate_punctuation(text, self.splitter.lowercase))
+        self._count_chunks(isolate_punctuation(text, self.splitter.lowercase))
 
     def sentences(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, and yield each line's words joined by blanks."""
+        """Count the words of some lines, and yield each line's words joined by spaces."""
         spaced = isolate_punctuation(text, self.splitter.lowercase)
-        self._count_pieces(spaced)
+        self._count_chunks(spaced)
         for line in split_lines(spaced.decode()):
-            pieces = line.split()
+            chunks = line.split()
             if not line.isascii():
-                pieces = [words for words in map(self._split_piece, pieces) if words]
-            yield " ".join(pieces)
+                chunks = [words for words in map(self._split_chunk, chunks) if words]
+            yield " ".join(chunks)
 
-    def fold(self) -> Counter[str]:
+    def word_counts(self) -> Counter[str]:
         """Split the distinct chunks so far, and return the word counts."""
-        for piece, count in self.pieces.items():
-            for word in self.splitter.words(piece):
-                self.words[word] += count
-        self.pieces.clear()
+        self._split_chunks()
         return self.words
 
-    def _split_piece(self, piece: str) -> str:
-        """Return the words of a piece, joined by blanks; "" if it has none."""
-        if piece.isascii():
-            return piece
-        if piece not in self.joined:
-            self.joined[piece] = " ".join(self.splitter.words(piece))
-        return self.joined[piece]
+    def _split_chunks(self) -> None:
+        """Add the words of the chunks counted so far to the word counts, and forget the chunks."""
+        for chunk, count in self.chunks.items():
+            for word in self.splitter.words(chunk):
+                self.words[word] += count
+        self.chunks.clear()
 
-    def _count_pieces(self, spaced: bytes) -> None:
-        """Count the chunks between ASCII blanks; fold the table if it grows too large.
+    def _split_chunk(self, chunk: str) -> str:
+        """Return the words of a chunk, joined by spaces; "" if it has none."""
+        if chunk.isascii():
+            return chunk
+        if chunk not in self.joined:
+            self.joined[chunk] = " ".join(self.splitter.words(chunk))
+        return self.joined[chunk]
+
+    def _count_chunks(self, spaced: bytes) -> None:
+        """Count the chunks between ASCII whitespace; split those counted so far if the table grows too large.
 
         Arrow splits and counts a block in a third of the time of str.split and Counter; only its
-        distinct pieces become str.
+        distinct chunks become str.
         """
         import pyarrow
         from pyarrow import compute
@@ -101,20 +105,20 @@ class ChunkCounter(LineCounter):
         # The block is one string of an Arrow array, which shares its memory.
         ends = pyarrow.py_buffer(np.array([0, len(spaced)], dtype=np.int64))
         block = pyarrow.LargeStringArray.from_buffers(1, ends, pyarrow.py_buffer(spaced))
-        chunks = compute.ascii_split_whitespace(block).flatten()
-        pieces, counts = compute.value_counts(chunks).flatten()
-        for piece, count in zip(pieces.to_pylist(), counts.to_pylist(), strict=True):
-            self.pieces[piece] += count
+        occurrences = compute.ascii_split_whitespace(block).flatten()
+        chunks, counts = compute.value_counts(occurrences).flatten()
+        for chunk, count in zip(chunks.to_pylist(), counts.to_pylist(), strict=True):
+            self.chunks[chunk] += count
         # Both tables stay bounded, whatever the text holds.
-        if len(self.pieces) > MAX_PIECES:
-            self.fold()
-        if len(self.joined) > MAX_PIECES:
+        if len(self.chunks) > MAX_CHUNKS:
+            self._split_chunks()
+        if len(self.joined) > MAX_CHUNKS:
             self.joined.clear()
 
 
 def build_word_counter(splitter: Splitter) -> LineCounter:
     """Return the fastest exact counter for a splitter."""
-    if splitter.never_crosses_blanks:
+    if splitter.never_crosses_whitespace:
         return ChunkCounter(splitter)
     return LineCounter(splitter)
 

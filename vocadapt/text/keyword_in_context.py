@@ -1,7 +1,7 @@
 """Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
 An occurrence is where the model's splitter outputs exactly this word. BERT's own splitter never
-looks across blanks and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the
+looks across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the
 bytes of a block are searched, and only runs with other than plain ASCII characters are given to
 the splitter, each distinct one once. Any other splitter is called line by line.
 """
@@ -20,7 +20,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.text.corpus import Corpus, FileBlock
-from vocadapt.text.counting import LOWER, MAX_PIECES
+from vocadapt.text.counting import LOWER, MAX_CHUNKS
 from vocadapt.text.splitter import Splitter
 
 MAX_SHOWN = 100_000  # maximum number of occurrences to show, and of characters on either side
@@ -129,7 +129,7 @@ def find_any_in_context(
     """
     find_spans = _build_finder(splitter, frozenset(words), core)
     sample = _HitSample(settings)
-    for part in corpus.parts():
+    for part in corpus.file_blocks():
         raw = part.text.encode()
         with report_block(part.where):
             found = find_spans(raw)
@@ -149,7 +149,7 @@ def find_each_in_context(
     find_spans = _build_finder(splitter, frozenset(words), "")
     normalized: dict[bytes, str] = {}  # spelling in the text -> word
     samples = {word: _HitSample(settings) for word in words}
-    for part in corpus.parts():
+    for part in corpus.file_blocks():
         raw = part.text.encode()
         with report_block(part.where):
             found = find_spans(raw)
@@ -233,7 +233,7 @@ def _build_hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
 
 def _build_finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
     """Return a function from the bytes of a block to the byte spans of `words`, in order."""
-    if not splitter.never_crosses_blanks:
+    if not splitter.never_crosses_whitespace:
         return partial(_find_in_lines, splitter, words)
     return _RunFinder(splitter, words, core)
 
@@ -265,7 +265,7 @@ def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[S
 
 
 class _RunFinder:
-    """Finds words in runs of characters between blanks and ASCII punctuation.
+    """Finds words in runs of characters between whitespace and ASCII punctuation.
 
     BERT's splitter splits each run independently of its surroundings, so a run of ASCII letters and
     digits is a word as it is, and only other runs are given to the splitter.
@@ -313,7 +313,7 @@ class _RunFinder:
                 start -= 1
             run = raw[start:end]
             if run not in self.known:
-                if len(self.known) > MAX_PIECES:
+                if len(self.known) > MAX_CHUNKS:
                     self.known.clear()
                 self.known[run] = _find_spans(self.splitter, self.words, run)
             spans += [(start + first, start + last) for first, last in self.known[run]]

@@ -24,9 +24,9 @@ class LanguageProfile:
     """The most frequent words of a corpus, and the minimum fraction of a line's letters in them."""
 
     common: frozenset[str]
-    least: float
+    min_fraction: float
 
-    def share(self, line: str) -> float | None:
+    def common_fraction(self, line: str) -> float | None:
         """Return the fraction of the line's letters that are in common words; None if it is too
         short.
         """
@@ -38,8 +38,8 @@ class LanguageProfile:
 
     def fits(self, line: str) -> bool:
         """Return whether the line looks like the main language or is too short to judge."""
-        share = self.share(line)
-        return share is None or share >= self.least
+        fraction = self.common_fraction(line)
+        return fraction is None or fraction >= self.min_fraction
 
 
 def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
@@ -47,7 +47,7 @@ def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
 
     1. Take the most frequent words of the lines as the common words.
     2. Compute the fraction of each line's letters in them; short lines have none.
-    3. The minimum is a quarter of the median: a line in another language shares few words.
+    3. The minimum is a quarter of the median: a line in another language has few common words.
     """
     lines = list(lines)
     counts: Counter[str] = Counter()
@@ -56,7 +56,9 @@ def build_language_profile(lines: Iterable[str]) -> LanguageProfile:
     frequent = counts.most_common(COMMON_WORDS)
     common = frozenset(word for word, count in frequent if count >= MIN_COUNT)
     profile = LanguageProfile(common, 0.0)
-    shares = sorted(share for share in map(profile.share, lines) if share is not None)
-    if not shares:
+    fractions = sorted(
+        fraction for fraction in map(profile.common_fraction, lines) if fraction is not None
+    )
+    if not fractions:
         return profile
-    return LanguageProfile(common, MIN_FRACTION * shares[len(shares) // 2])
+    return LanguageProfile(common, MIN_FRACTION * fractions[len(fractions) // 2])

@@ -1,4 +1,4 @@
-"""Splitter: how a model cuts a text into words, before it cuts words into wordpieces."""
+"""Splitter: pre-tokenization, the step before WordPiece: a text becomes normalized words."""
 
 import json
 import re
@@ -35,7 +35,7 @@ class Splitter:
     pre_tokenizer: str
 
     def __post_init__(self) -> None:
-        self._tokenizer  # noqa: B018 - built now, so that a mistake shows now
+        self._tokenizer  # noqa: B018 - built now, so that a broken specification is found now
 
     @classmethod
     def bert(cls, lowercase: bool = True) -> "Splitter":
@@ -66,9 +66,9 @@ class Splitter:
         return '"lowercase": true' in self.normalizer or '"type": "Lowercase"' in self.normalizer
 
     @cached_property
-    def never_crosses_blanks(self) -> bool:
-        """Whether a text may be split at blanks first: known of BERT's own pair with `clean_text`,
-        not assumed of any other.
+    def never_crosses_whitespace(self) -> bool:
+        """Whether a text may be split at whitespace first: true of BERT's normalizer with
+        `clean_text` and BERT's pre-tokenizer, assumed of no others.
         """
         normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
         return (
@@ -80,7 +80,7 @@ class Splitter:
 
     def words(self, text: str) -> list[str]:
         """Split one line into normalized words, in order."""
-        if not self.never_crosses_blanks:
+        if not self.never_crosses_whitespace:
             with report_block(f"the line that begins with {text[:40]!r}"):
                 return self._split(text)
         if not (text.isascii() and text.isprintable()):
@@ -103,7 +103,7 @@ class Splitter:
             splits = pieces.get_splits("original", "char")
             return [(word, *span) for word, span, _ in splits if word]
 
-    def yields(self, word: str) -> bool:
+    def can_output(self, word: str) -> bool:
         """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither
         change nor split it.
 
@@ -112,7 +112,7 @@ class Splitter:
         """
         return self.words(word) == [word]
 
-    def keeps(self, word: str) -> bool:
+    def leaves_unchanged(self, word: str) -> bool:
         """Return whether `word` is not changed at all: not split, and no spaces put around it (as
         around 与).
 
@@ -120,7 +120,7 @@ class Splitter:
         spaces included.
         """
         normalizer = self._tokenizer.normalizer
-        if not self.yields(word):
+        if not self.can_output(word):
             return False
         return normalizer is None or normalizer.normalize_str(word) == word
 

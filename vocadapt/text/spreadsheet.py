@@ -27,14 +27,14 @@ def escape_cell(cell: object) -> object:
     """Put an apostrophe before text that a spreadsheet would evaluate as a formula; other values
     are unchanged.
     """
-    if isinstance(cell, str) and _is_like_formula(cell):
+    if isinstance(cell, str) and _looks_like_formula(cell):
         return QUOTE + cell
     return cell
 
 
 def unescape_cell(text: str) -> str:
     """Undo `escape_cell`; other text is unchanged."""
-    if _is_like_formula(text):
+    if _looks_like_formula(text):
         return text.removeprefix(QUOTE)
     return text
 
@@ -68,7 +68,7 @@ def format_frame_as_csv(frame: "pd.DataFrame") -> str:
     return str(safe.rename(columns=escape_cell).to_csv(index=False, lineterminator="\n"))
 
 
-def _is_like_formula(text: str) -> bool:
+def _looks_like_formula(text: str) -> bool:
     """Return whether text begins like a formula, after any spaces and apostrophes."""
     return text.lstrip(QUOTE).lstrip().startswith(FORMULA)
 

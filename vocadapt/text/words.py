@@ -48,7 +48,7 @@ class WordCounts:
         """Number of different words."""
         return len(self.counts)
 
-    def left_out(self) -> dict[str, int]:
+    def article_counts(self) -> dict[str, int]:
         """Count the articles that were read, and those left out by reason; {} for other texts."""
         found = self.articles
         if not found.read:
@@ -68,7 +68,7 @@ class WordCounts:
                 "lines_read": self.lines_read,
                 "distinct": self.distinct,
             }
-            totals |= self.left_out()
+            totals |= self.article_counts()
             file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
             file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
 
@@ -102,13 +102,13 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
             tally.count(passage.text)
         totals.add(passage)
         progress(passage.fraction, totals.message)
-    return totals.with_counts(tally.fold())
+    return totals.with_counts(tally.word_counts())
 
 
 def write_sentences(
     corpus: Corpus, splitter: Splitter, path: Path, progress: Progress = silent
 ) -> WordCounts:
-    """Write one line of words, joined by blanks, per line of the corpus (gensim's LineSentence),
+    """Write one line of words, joined by spaces, per line of the corpus (gensim's LineSentence),
     and count them, in one pass.
 
     A line of more than 10 000 words becomes several; an empty one is left out. Nothing stays at
@@ -126,7 +126,7 @@ def write_sentences(
                 file.writelines(map(_break_sentence, tally.sentences(passage.text)))
             totals.add(passage)
             progress(passage.fraction, totals.message)
-        return totals.with_counts(tally.fold())
+        return totals.with_counts(tally.word_counts())
 
 
 class _Totals:

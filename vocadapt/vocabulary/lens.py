@@ -225,7 +225,7 @@ def count_text(text: str, splitter: Splitter) -> dict[str, int]:
     _check(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
-    return dict(tally.fold())
+    return dict(tally.word_counts())
 
 
 def count_for_each_splitter(
@@ -269,7 +269,7 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
     """
     if finer == coarser:
         return True
-    if not (finer.never_crosses_blanks and coarser.never_crosses_blanks):
+    if not (finer.never_crosses_whitespace and coarser.never_crosses_whitespace):
         return False
     fine, coarse = json.loads(finer.normalizer), json.loads(coarser.normalizer)
     same = fine["handle_chinese_chars"] == coarse["handle_chinese_chars"]

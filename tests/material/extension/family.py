@@ -60,7 +60,7 @@ class CharacterVocabulary(Vocabulary):
     def explain_unreachable(self, token, splitter, exact=False):
         if token in self.special:
             return SPECIAL
-        return None if splitter.yields(self.body(token)) else NEVER_ONE_WORD
+        return None if splitter.can_output(self.body(token)) else NEVER_ONE_WORD
 
     def find_unreachable(self, splitter, tokens=None):
         examined = self.tokens if tokens is None else tokens

@@ -39,7 +39,7 @@ def _count(options: Namespace, progress: Progress) -> Answer:
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
-        **counts.left_out(),
+        **counts.article_counts(),
         **({"files_left_out": text.left_out} if text.left_out else {}),
         "megabytes": counts.bytes / 1e6,
         "seconds": time.perf_counter() - start,

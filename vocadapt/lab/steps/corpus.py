@@ -36,7 +36,7 @@ def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
             "words": counts.words,
             "distinct": counts.distinct,
             "lines": counts.lines,
-            **counts.left_out(),
+            **counts.article_counts(),
         }
     return numbers
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
-from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats import text_file
 from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error
 
@@ -41,7 +41,9 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
     try:
         with (
             open_file(path) as file,
-            pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=sources.BLOCK) as table,
+            pyarrow.parquet.ParquetFile(
+                file, pre_buffer=False, buffer_size=text_file.BLOCK
+            ) as table,
         ):
             column = choose_field(
                 _text_columns(table.schema_arrow), field, f"{path} (text columns)"
@@ -81,14 +83,14 @@ def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[li
     sizes = _measure_cells(column)
     if len(sizes) and sizes.max() > max_line:
         raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
-    if sizes.sum() <= sources.BLOCK:
+    if sizes.sum() <= text_file.BLOCK:
         yield [text or "" for text in column.to_pylist()]
         return
     texts, held = [], 0
     for cell, size in zip(column, sizes.tolist(), strict=True):
         texts.append(cell.as_py() or "")
         held += size
-        if held > sources.BLOCK:
+        if held > text_file.BLOCK:
             yield texts
             texts, held = [], 0
     if texts:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
-from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats import text_file
 from vocadapt.text.formats.text_file import Source, build_line_error, open_text_file, split_lines
 
 RECORDS = 1000  # rows of a table held at a time
@@ -153,7 +153,7 @@ class _Rows:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.taken = 0  # characters taken from the file since the batch began
+        self.taken = 0  # characters read for the current batch
         lines = self._lines()
         header = next(lines, "")
         self.reader = csv.reader(
@@ -172,7 +172,7 @@ class _Rows:
         try:
             for row in islice(self.reader, size):
                 batch.append(row)
-                if self.taken > sources.BLOCK:
+                if self.taken > text_file.BLOCK:
                     break
         except csv.Error as error:
             line = self.reader.line_num
@@ -190,8 +190,8 @@ class _Rows:
         limit.
         """
         for block in self.source.blocks():
-            # So much is a single row: otherwise the batch would have ended.
-            if self.taken > self.source.max_line + sources.BLOCK:
+            # A batch ends after BLOCK characters, so all of this is one unfinished row.
+            if self.taken > self.source.max_line + text_file.BLOCK:
                 raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)
             yield from (f"{line}\n" for line in split_lines(block))

@@ -95,7 +95,7 @@ def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Pa
         yield from corpus.passages()
         return
     previous: Path | None = None
-    for block in corpus.parts():
+    for block in corpus.file_blocks():
         if previous not in (None, block.file):
             out.write("\n")
         previous = block.file
@@ -117,7 +117,7 @@ def _has_separators(corpus: Corpus, progress: Progress) -> bool:
     """
     file: Path | None = None
     has_text = gap = False
-    for passage in corpus.parts():
+    for passage in corpus.file_blocks():
         if passage.file != file:
             file, has_text, gap = passage.file, False, False
         for line in split_lines(passage.text):

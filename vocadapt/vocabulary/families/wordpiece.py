@@ -206,9 +206,9 @@ class WordPieceVocabulary(Vocabulary):
             return NEVER_ONE_WORD
         if len(body) + len(stems[0]) > self.longest_word:
             return TOO_LONG
-        if not any(splitter.yields(stem + body) for stem in stems):
+        if not any(splitter.can_output(stem + body) for stem in stems):
             return NEVER_ONE_WORD
-        return SPACED if exact and not splitter.keeps(token) else None
+        return SPACED if exact and not splitter.leaves_unchanged(token) else None
 
     def find_unreachable(
         self, splitter: Splitter, tokens: Iterable[str] | None = None
@@ -237,11 +237,11 @@ class WordPieceVocabulary(Vocabulary):
         if place == "special":
             return True
         if place == "whole word":
-            return splitter.keeps(token)
+            return splitter.leaves_unchanged(token)
         words = [token]
         if place == "continuation":
             words = [carrier + self.body(token) for carrier in carriers]
-        return any(len(word) <= self.longest_word and splitter.yields(word) for word in words)
+        return any(len(word) <= self.longest_word and splitter.can_output(word) for word in words)
 
     def _find_carriers(self, splitter: Splitter) -> tuple[str, ...]:
         """Return up to CARRIERS word starts of letters and digits that no longer word start begins
@@ -253,7 +253,7 @@ class WordPieceVocabulary(Vocabulary):
             for one, following in zip(starts, [*starts[1:], ""], strict=False)
             if not following.startswith(one)
         )
-        kept = (token for token in ends if token.isalnum() and splitter.yields(token))
+        kept = (token for token in ends if token.isalnum() and splitter.can_output(token))
         return tuple(
             sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS]
         )

@@ -139,9 +139,9 @@ def split_addable_words(
             continue
         if len(word) > vocabulary.longest_word:
             cannot[TOO_LONG].append(word)
-        elif not splitter.yields(word):
+        elif not splitter.can_output(word):
             cannot[NEVER_ONE_WORD].append(word)
-        elif exact and not splitter.keeps(word):
+        elif exact and not splitter.leaves_unchanged(word):
             cannot[SPACED].append(word)
         else:
             reachable.append(word)
