@@ -32,11 +32,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.material.word_tables import token_mask  # noqa: E402
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.splitter import Splitter  # noqa: E402
 from vocadapt.text.words import count_words  # noqa: E402
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of  # noqa: E402
-from vocadapt.vocabulary.families.vocabulary import token_mask  # noqa: E402
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer  # noqa: E402
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402

@@ -83,7 +83,8 @@ def test_without_hubness(ask, tiny_bert):
 def test_which_tokens_count(ask, tiny_bert):
     model = open_space(tiny_bert)
     tokens = model.space.words
-    specials = sum(token in model.special or token.startswith("[unused") for token in tokens)
+    special = model.space.kinds.special
+    specials = sum(token in special or token.startswith("[unused") for token in tokens)
     continuations = sum(token.startswith("##") for token in tokens)
     counted = {}
     for choice in TOKENS:

@@ -7,7 +7,7 @@ from vocadapt.lab.artifacts.open_space import open_space
 def test_word_vectors_and_models_open_alike(vectors, tiny_bert):
     words, model = open_space(vectors), open_space(tiny_bert)
     assert (words.kind, model.kind) == ("word vectors", "wordpieces")
-    assert words.special == frozenset() and "[CLS]" in model.special
+    assert words.space.kinds.special == frozenset() and "[CLS]" in model.space.kinds.special
     assert words.space.dim == model.space.dim == 16 and "##ing" in model.space
 
 

@@ -13,7 +13,6 @@ from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.overlap import (
     count_lengths,
-    length_of,
     list_common_tokens,
     measure_overlap,
     profile,
@@ -67,8 +66,8 @@ def test_positions_and_lengths() -> None:
         "continuation",
         "whole word",
     ]
-    assert length_of("##tension", own) == 7
-    assert length_of("##", own) == 2
+    assert own.lengths[own.ids["##tension"]] == 7
+    assert own.lengths[own.ids["##"]] == 2
     assert count_lengths(own, own.tokens) == {1: 1, 2: 1, 5: 1, 7: 2}
     found = profile(own, BERT)
     assert found.single == frozenset() and found.single_more == {"s"}

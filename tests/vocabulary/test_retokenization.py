@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.material.word_tables import group_tokens_by_word, token_mask
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.longest_match import build_word_table
-from vocadapt.vocabulary.families.vocabulary import group_tokens_by_word, token_mask
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 SPECIAL = ("[PAD]", "[UNK]")

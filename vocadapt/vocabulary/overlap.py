@@ -12,11 +12,6 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.vocabulary import POSITIONS, Vocabulary
 
 
-def length_of(token: str, vocabulary: Vocabulary) -> int:
-    """Return the number of characters of a token without its continuation mark."""
-    return len(vocabulary.body(token))
-
-
 @dataclass(frozen=True, eq=False)
 class Overlap:
     """Numbers of tokens that vocabularies have in common.
@@ -99,4 +94,4 @@ def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
 def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
     """Count tokens by length, shortest first, without special and unused tokens."""
     written = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
-    return dict(sorted(Counter(length_of(token, vocabulary) for token in written).items()))
+    return dict(sorted(Counter(len(vocabulary.body(token)) for token in written).items()))

@@ -12,7 +12,6 @@ from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
-from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
@@ -29,7 +28,8 @@ def choose_hidden_tokens(
     Only tokens of two characters or more are hidden: the others can then still be spelled. Raises
     InputError if less than half would remain.
     """
-    pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
+    base = materials.plan.base
+    pool = [token for token in materials.donors if len(base.body(token)) > 1]
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         problem = (

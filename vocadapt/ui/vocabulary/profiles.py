@@ -14,7 +14,6 @@ from vocadapt.ui.frame import count_cache
 from vocadapt.ui.lens.view import Seen
 from vocadapt.vocabulary.overlap import (
     count_lengths,
-    length_of,
     list_common_tokens,
     measure_overlap,
 )
@@ -104,8 +103,7 @@ def _statistics(models: Sequence[Seen]) -> None:
 
 
 def _lengths_by_id(seen: Seen) -> figures.Dots:
-    vocabulary = seen.model.vocabulary
-    values = np.array([length_of(token, vocabulary) for token in vocabulary.tokens])
+    values = seen.model.vocabulary.lengths
     return figures.Dots(_short(seen.label), values, np.zeros(len(values), dtype=bool))
 
 

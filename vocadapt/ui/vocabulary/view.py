@@ -31,7 +31,6 @@ from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.word_table import Mask
 from vocadapt.vocabulary.growth.gains import ModelSize
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
-from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, min_keep_fraction
 
 FLOAT32 = 4  # bytes
@@ -235,7 +234,7 @@ def _token_table(
                 "token": [vocabulary.tokens[i] for i in order],
                 "": np.where(removed[order], "removed", "kept"),
                 # Small types: the table is sent to the browser at each move of the slider.
-                "length": reducer.lengths[order].astype(np.int16),
+                "length": reducer.vocabulary.lengths[order].astype(np.int16),
                 "id": order.astype(np.int32),
                 "occurrences": reducer.token_counts[order],
             },
@@ -311,7 +310,7 @@ def _has_embeddings(seen: Seen) -> bool:
 def _tokens_file(reducer: Reducer) -> str:
     vocabulary, counts = reducer.vocabulary, reducer.token_counts
     rows: list[tuple[object, ...]] = [
-        (i, token, length_of(token, vocabulary), int(counts[i]))
+        (i, token, int(vocabulary.lengths[i]), int(counts[i]))
         for i, token in enumerate(vocabulary.tokens)
     ]
     return export.tsv(("id", "token", "length", "occurrences"), rows)

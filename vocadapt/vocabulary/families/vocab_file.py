@@ -12,6 +12,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
 
+# In the order of ROLES.
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MAX_WORD_LENGTH = 100  # characters; a longer word is [UNK] in BERT
 MAX_NAMED = 3  # faulty lines that a message names

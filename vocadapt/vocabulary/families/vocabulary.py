@@ -22,7 +22,7 @@ import numpy as np
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.token_kinds import TokenKinds
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
+from vocadapt.vocabulary.families.word_table import Ints, Mask, WordTable
 
 # Roles of special tokens, named as in transformers.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
@@ -132,6 +132,11 @@ class Vocabulary(ABC):
     def is_special(self) -> Mask:
         """Whether each token is special, by id, (V,) bool."""
         return np.array([token in self.special for token in self.tokens], dtype=np.bool_)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Characters of each token without its mark, by id, (V,) int64."""
+        return np.array([len(self.body(token)) for token in self.tokens], dtype=np.int64)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -279,25 +284,3 @@ class Vocabulary(ABC):
         if whole is not None:
             kept_whole = whole
         return replace(self, tokens=changed, special=special, whole=kept_whole)
-
-
-def token_mask(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
-    """Return a mask over the ids of a vocabulary, (V,) bool, that is True for `tokens`."""
-    mask = np.zeros(len(vocabulary), dtype=np.bool_)
-    mask[[vocabulary.ids[token] for token in tokens]] = True
-    return mask
-
-
-def group_tokens_by_word(
-    words: Sequence[str], tokenization: Tokenization, vocabulary: Vocabulary
-) -> dict[str, tuple[str, ...]]:
-    """Return the tokens of each word as text, for display and for tests."""
-    order = np.lexsort((tokenization.places, tokenization.words))
-    by_word: dict[str, list[str]] = {word: [] for word in words}
-    word_of_piece = tokenization.words[order].tolist()
-    token_of_piece = tokenization.tokens[order].tolist()
-    for word, token in zip(word_of_piece, token_of_piece, strict=True):
-        by_word[words[word]].append(vocabulary.tokens[token])
-    for word in np.flatnonzero(tokenization.unknown).tolist():
-        by_word[words[word]] = [vocabulary.unknown]
-    return {word: tuple(pieces) for word, pieces in by_word.items()}

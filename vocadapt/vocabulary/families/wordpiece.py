@@ -49,6 +49,7 @@ from vocadapt.vocabulary.families.vocab_file import (
 )
 from vocadapt.vocabulary.families.vocabulary import (
     NEVER_ONE_WORD,
+    ROLES,
     SPACED,
     SPECIAL,
     TOO_LONG,
@@ -130,13 +131,7 @@ class WordPieceVocabulary(Vocabulary):
     @property
     def roles(self) -> Mapping[str, str]:
         """BERT's special tokens by role; the unknown token is that of the model."""
-        return {
-            "pad": "[PAD]",
-            "unk": self.unknown,
-            "cls": "[CLS]",
-            "sep": "[SEP]",
-            "mask": "[MASK]",
-        }
+        return {**dict(zip(ROLES, SPECIAL_TOKENS, strict=True)), "unk": self.unknown}
 
     @cached_property
     def _wordpiece(self) -> models.WordPiece:

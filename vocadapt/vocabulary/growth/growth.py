@@ -14,7 +14,6 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
-from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, count_removed, rank_removable
 
 KEEPS = (0.75, 0.5, 0.25)
@@ -74,12 +73,6 @@ class Reducer:
         if unknown_words:
             counts[self.vocabulary.ids[self.vocabulary.unknown]] += unknown_words
         return counts
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Characters of each token without its continuation mark, by id, (V,) int64."""
-        lengths = [length_of(token, self.vocabulary) for token in self.vocabulary.tokens]
-        return np.array(lengths, dtype=np.int64)
 
     def rank(self, settings: ReductionSettings) -> Ints:
         """Return the ids that may be removed, (n,) int64, in the order of removal."""
