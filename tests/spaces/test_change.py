@@ -183,12 +183,12 @@ def test_the_null_by_hand():
     assert null is not None and null.overlap.tolist() == same.tolist() and null.bands == 1
     threshold = np.sort(same)[1]  # of 40 values the 5 % quantile is the second
     assert set(null.threshold) == {threshold}
-    assert null.share_below == (change.overlap < threshold).mean()
+    assert null.fraction_below == (change.overlap < threshold).mean()
     row = change.index["w000"]
     x = change.overlap[row]
     assert null.quantile[row] == pytest.approx(((same < x).sum() + (same == x).sum() / 2) / 40)
     assert null.z[row] == pytest.approx((x - same.mean()) / same.std())
-    assert null.own_share_below <= 0.05 and not null.same
+    assert null.baseline_fraction_below <= 0.05 and not null.same
     assert null.names == ("r", "again")
 
 
@@ -198,11 +198,11 @@ def test_a_null_of_two_equal_spaces_varies_not_at_all():
         space, random_space(50, seed=2), ChangeSettings(k=5), BaselinePair("equal", space, space)
     )
     assert null is not None and null.same and null.mean == 1 and np.isnan(null.z).all()
-    assert null.share_below == (change.overlap < 1).mean() and null.own_share_below == 0
+    assert null.fraction_below == (change.overlap < 1).mean() and null.baseline_fraction_below == 0
     _, still = measure_change_with_baseline(
         space, space, ChangeSettings(k=5), BaselinePair("equal", space, space)
     )
-    assert still is not None and still.share_below == 0 and set(still.quantile) == {0.5}
+    assert still is not None and still.fraction_below == 0 and set(still.quantile) == {0.5}
 
 
 def test_words_that_the_null_lacks_are_not_compared():

@@ -68,8 +68,8 @@ def test_ranks_by_hand():
     queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
     plain = _rank_own_pieces(queries, pieces, np.zeros(4, np.float32), own, among)
     assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) lies nearer, and is no anchor
-    hubs = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
-    assert _rank_own_pieces(queries, pieces, hubs, own, among)["csls pieces"] == 0
+    hubness = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
+    assert _rank_own_pieces(queries, pieces, hubness, own, among)["csls pieces"] == 0
 
 
 def test_results_stand_in_the_order_of_the_anchors():

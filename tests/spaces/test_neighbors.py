@@ -77,12 +77,15 @@ def test_csls_takes_a_hub_down():
     candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
     queries = space([[1, 0.62], [0.62, 1]])
     assert find_nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
-    hubs = compute_hubness(candidates.unit, queries.unit, k=2)
-    assert find_nearest(queries.matrix, candidates, 1, hubs=hubs).rows.ravel().tolist() == [1, 2]
-    scores = find_nearest(queries.matrix, candidates, 3, hubs=hubs).scores
+    hubness = compute_hubness(candidates.unit, queries.unit, k=2)
+    assert find_nearest(queries.matrix, candidates, 1, hubness=hubness).rows.ravel().tolist() == [
+        1,
+        2,
+    ]
+    scores = find_nearest(queries.matrix, candidates, 3, hubness=hubness).scores
     cosines = queries.unit @ candidates.unit.T
     np.testing.assert_allclose(
-        scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6
+        scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubness)[::-1], atol=1e-6
     )
 
 
@@ -91,14 +94,14 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
     rng = np.random.default_rng(2)
     queries = rng.normal(size=(23, 6)).astype(np.float32)
     candidates = space(rng.normal(size=(1000, 6)))
-    hubs = rng.uniform(0, 0.5, 1000).astype(np.float32)
+    hubness = rng.uniform(0, 0.5, 1000).astype(np.float32)
     leave_out = rng.integers(-1, 1000, 23)
     # The hubness of a query comes from the product that finds its neighbors: a second one made it
     # twice as slow.
     monkeypatch.setattr(nearest_module, "compute_hubness", None)
-    found = find_nearest(queries, candidates, 7, leave_out=leave_out, hubs=hubs)
+    found = find_nearest(queries, candidates, 7, leave_out=leave_out, hubness=hubness)
     cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
-    csls = 2 * cosines - hubs - np.sort(cosines, axis=1)[:, -10:].mean(axis=1, keepdims=True)
+    csls = 2 * cosines - hubness - np.sort(cosines, axis=1)[:, -10:].mean(axis=1, keepdims=True)
     own = leave_out >= 0
     csls[own, leave_out[own]] = -np.inf
     np.testing.assert_array_equal(found.rows, np.argsort(-csls, axis=1)[:, :7])
@@ -113,7 +116,7 @@ def test_hubness_is_the_mean_of_the_k_nearest():
 
 @pytest.mark.parametrize(
     "options",
-    [{"metric": "taxicab"}, {"k": 0}, {"metric": "euclidean", "hubs": np.zeros(5, np.float32)}],
+    [{"metric": "taxicab"}, {"k": 0}, {"metric": "euclidean", "hubness": np.zeros(5, np.float32)}],
 )
 def test_bad_choices_are_input_errors(options):
     with pytest.raises(InputError):

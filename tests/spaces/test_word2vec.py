@@ -350,5 +350,5 @@ def test_what_ends_a_thread_ends_the_training():
 
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="slice 0"):
-        trainer._each(broken, [TextSlice(0, 5)] * 3, 1, lambda words: None)
+        trainer._train_in_threads(broken, [TextSlice(0, 5)] * 3, 1, lambda words: None)
     assert threading.active_count() == before

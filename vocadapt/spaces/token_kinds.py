@@ -1,6 +1,6 @@
 """TokenKinds: which words of a space are special tokens, continuations of a word, or placeholders.
 
-A space does not know how tokens are marked: the tokenizer family of its model tells.
+A space does not know how tokens are marked; the tokenizer family of its model computes the kinds.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ class TokenKinds:
 
     continuations: tokens that continue a word; placeholders: tokens that no text contains.
     bodies: texts of the continuations without their mark.
-    continuation_name: how continuations are called in a message.
+    continuation_name: name of the continuations in messages.
     """
 
     special: frozenset[str] = frozenset()

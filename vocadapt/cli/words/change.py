@@ -182,8 +182,8 @@ def _baseline_to_json(baseline: NoiseBaseline, change: NeighborhoodChange) -> di
         "histogram": histogram.tolist(),
         "bands": baseline.bands,
         "quantile": LOW,
-        "share_below": baseline.share_below,
-        "own_share_below": baseline.own_share_below,
+        "share_below": baseline.fraction_below,
+        "own_share_below": baseline.baseline_fraction_below,
     }
 
 
@@ -209,8 +209,8 @@ def _describe_baseline(baseline: NoiseBaseline | None) -> str:
     if baseline.same:
         return "the two spaces of the noise baseline are identical, so it has no noise"
     return (
-        f"{baseline.share_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
-        f" frequency do in the noise baseline; in the baseline itself it is {baseline.own_share_below:.1%}"
+        f"{baseline.fraction_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
+        f" frequency do in the noise baseline; in the baseline itself it is {baseline.baseline_fraction_below:.1%}"
     )
 
 

@@ -1,5 +1,6 @@
-"""Comparison of all alignments on the same folds, and whether a difference is significant."""
+"""Comparison of alignments on the same folds, with a test of their difference."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 ALL = AnchorFilter()  # leaves no anchor out
 # P@5 by CSLS selects the best alignment: it varies less than P@1, and hubs do not dominate.
-READING = "csls anchors"
+RANKING = "csls anchors"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def find_infeasible_methods(
     """
     fitted, given = anchors, f"{anchors:,} anchors"
     if folds > 0:
-        fitted -= -(-anchors // folds)
+        fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
     reasons: dict[str, str] = {}
     if fitted < source.dim:
@@ -79,29 +80,29 @@ def list_feasible_alignments(
 def compare_alignments(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
-    maps: Sequence[AlignmentSettings] = (),
+    alignments: Sequence[AlignmentSettings] = (),
     folds: int = 10,
     seed: int = 1,
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
-    """Cross-validate each of `maps` (default: all feasible ones) on the same folds."""
-    maps = maps or list_feasible_alignments(source, target, folds)
+    """Cross-validate each of `alignments` (default: all feasible ones) on the same folds."""
+    alignments = alignments or list_feasible_alignments(source, target, folds)
     results = []
-    for i, settings in enumerate(maps):
-        share = part(progress, i / len(maps), (i + 1) / len(maps))
+    for i, settings in enumerate(alignments):
+        share = part(progress, i / len(alignments), (i + 1) / len(alignments))
         results.append(cross_validate(source, target, settings, folds, seed, share))
     return tuple(results)
 
 
 def select_best_alignment(
-    judged: Sequence[HeldOutQuality], k: int = 5, reading: str = READING
+    evaluated: Sequence[HeldOutQuality], k: int = 5, ranking: str = RANKING
 ) -> HeldOutQuality:
     """Return the alignment with the highest held-out P@k."""
-    return max(judged, key=lambda result: result.precision(k, reading))
+    return max(evaluated, key=lambda result: result.precision(k, ranking))
 
 
 def compare_fold_by_fold(
-    one: HeldOutQuality, other: HeldOutQuality, k: int = 5, reading: str = READING
+    one: HeldOutQuality, other: HeldOutQuality, k: int = 5, ranking: str = RANKING
 ) -> FoldComparison:
     """Compare two alignments fold by fold; raises InputError if their folds differ.
 
@@ -114,7 +115,7 @@ def compare_fold_by_fold(
         raise InputError(
             "A paired comparison needs two alignments evaluated on the same anchors and folds."
         )
-    difference = one.hits(k, reading) - other.hits(k, reading)
+    difference = one.hits(k, ranking) - other.hits(k, ranking)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
     p = float(mean == 0)

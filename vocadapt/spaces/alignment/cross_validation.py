@@ -29,7 +29,7 @@ from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
 
 HITS = (1, 5, 10)
-READINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
+RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 Ranks = NDArray[np.int64]
@@ -40,9 +40,9 @@ class HeldOutQuality:
     """The held-out results of one alignment, per anchor.
 
     fold: (n,) int64, the fold that held the anchor out. cosine: (n,) float32, of the mapped word to
-    its own wordpiece; random_cosine: (n,) to another anchor's. ranks: by reading ("anchors",
+    its own wordpiece; random_cosine: (n,) to another anchor's. ranks: for each ranking ("anchors",
     "pieces", "csls anchors", "csls pieces") an (n,) int64 array: the number of candidates nearer
-    than the own wordpiece. candidates: the number of candidates by reading.
+    than the own wordpiece. candidates: the number of candidates of each ranking.
     """
 
     settings: AlignmentSettings
@@ -59,17 +59,17 @@ class HeldOutQuality:
         """Number of folds."""
         return int(self.fold.max()) + 1
 
-    def hits(self, k: int, reading: str = "anchors") -> NDArray[np.float64]:
+    def hits(self, k: int, ranking: str = "anchors") -> NDArray[np.float64]:
         """P@k of each fold (folds,)."""
-        return self._by_fold(self.ranks[reading] < k)
+        return self._by_fold(self.ranks[ranking] < k)
 
-    def precision(self, k: int, reading: str = "anchors") -> float:
+    def precision(self, k: int, ranking: str = "anchors") -> float:
         """P@k: the mean over the folds."""
-        return float(self.hits(k, reading).mean())
+        return float(self.hits(k, ranking).mean())
 
-    def chance(self, k: int, reading: str = "anchors") -> float:
+    def chance(self, k: int, ranking: str = "anchors") -> float:
         """P@k of a random guess."""
-        return min(1.0, k / self.candidates[reading])
+        return min(1.0, k / self.candidates[ranking])
 
     @property
     def cosines(self) -> NDArray[np.float64]:
@@ -112,12 +112,12 @@ class HeldOutQuality:
             "seconds": self.seconds,
         }
 
-    def _summarize(self, reading: str) -> dict[str, float]:
-        """Return P@k, its chance level and the number of candidates of one reading."""
+    def _summarize(self, ranking: str) -> dict[str, float]:
+        """Return P@k, its chance level and the number of candidates of one ranking."""
         return {
-            **{f"p@{k}": self.precision(k, reading) for k in HITS},
-            "chance@5": self.chance(5, reading),
-            "candidates": self.candidates[reading],
+            **{f"p@{k}": self.precision(k, ranking) for k in HITS},
+            "chance@5": self.chance(5, ranking),
+            "candidates": self.candidates[ranking],
         }
 
     def _by_fold(self, values: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -147,16 +147,16 @@ def cross_validate(
 
     # The results of a fold go to the positions of its held-out anchors.
     cosine, random_cosine = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
-    sizes = dict(zip(READINGS, 2 * (n, len(target)), strict=True))
-    ranks = {reading: np.empty(n, dtype=np.int64) for reading in READINGS}
+    sizes = dict(zip(RANKINGS, 2 * (n, len(target)), strict=True))
+    ranks = {ranking: np.empty(n, dtype=np.int64) for ranking in RANKINGS}
     for i in range(folds):
         label = f"{settings.method}, fold {i + 1} of {folds}"
         share = part(progress, i / folds, (i + 1) / folds, label)
         test = fold == i
         found = _evaluate_fold(anchors, test, source, target, settings, share)
         cosine[test], random_cosine[test], ranks_of_fold = found
-        for reading, values in ranks_of_fold.items():
-            ranks[reading][test] = values
+        for ranking, values in ranks_of_fold.items():
+            ranks[ranking][test] = values
     progress(1.0, "evaluated")
     seconds = time.perf_counter() - start
     return HeldOutQuality(settings, anchors, fold, cosine, random_cosine, ranks, sizes, seconds)
@@ -192,30 +192,30 @@ def _evaluate_fold(
     progress(0.2, "comparing with every wordpiece")
     mapped = normalize_rows(alignment.map_source(source.matrix[anchors.source_rows]))
     pieces = normalize_rows(alignment.prepare_target(target.matrix))
-    hubs = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
+    hubness = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
 
     # 3. Compare the held-out words with their own wordpiece, with another's, and with all.
     own = anchors.target_rows[test]
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
-    ranks = _rank_own_pieces(mapped[test], pieces, hubs, own, anchors.target_rows)
+    ranks = _rank_own_pieces(mapped[test], pieces, hubness, own, anchors.target_rows)
     return cosine, random_cosine, ranks
 
 
 def _rank_own_pieces(
-    queries: Matrix, pieces: Matrix, hubs: Matrix, own: Ranks, among: Ranks
+    queries: Matrix, pieces: Matrix, hubness: Matrix, own: Ranks, among: Ranks
 ) -> dict[str, Ranks]:
-    """Count the candidates nearer to each query than its own wordpiece, by reading (n,) int64.
+    """Count the candidates nearer to each query than its own wordpiece, by ranking (n,) int64.
 
-    queries: (n, dim), pieces: (m, dim), unit vectors. hubs: (m,), hubness of the pieces. own: (n,),
+    queries: (n, dim), pieces: (m, dim), unit vectors. hubness: (m,), hubness of the pieces. own: (n,),
     row of each query's piece. among: rows of the anchors' pieces.
 
     Example: similarities [.3 .9 .5], own piece 2 -> one candidate (.9) is nearer -> rank 1.
     """
-    ranks = {reading: np.empty(len(queries), dtype=np.int64) for reading in READINGS}
+    ranks = {ranking: np.empty(len(queries), dtype=np.int64) for ranking in RANKINGS}
     for rows in iterate_blocks(len(queries), len(pieces)):
         similarity = queries[rows] @ pieces.T
-        for prefix, values in (("", similarity), ("csls ", similarity - hubs / 2)):
+        for prefix, values in (("", similarity), ("csls ", similarity - hubness / 2)):
             nearer = values > values[np.arange(len(values)), own[rows]][:, None]
             ranks[f"{prefix}pieces"][rows] = nearer.sum(axis=1)
             ranks[f"{prefix}anchors"][rows] = nearer[:, among].sum(axis=1)

@@ -283,8 +283,8 @@ def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> Values:
     common = np.zeros(len(left), dtype=np.int64)
     for column in left.T:
         common += (right == column[:, None]).any(axis=1)
-    shares: Values = common / left.shape[1]
-    return shares
+    overlap: Values = common / left.shape[1]
+    return overlap
 
 
 def _get_counts(

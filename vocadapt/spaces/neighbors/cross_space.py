@@ -104,12 +104,12 @@ class CrossSpace:
         return self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
 
     @cached_property
-    def piece_hubs(self) -> Matrix:
+    def piece_hubness(self) -> Matrix:
         """Hubness of the wordpieces among the mapped anchors."""
         return compute_hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
 
     @cached_property
-    def word_hubs(self) -> Matrix:
+    def word_hubness(self) -> Matrix:
         """Hubness of the mapped words among the anchors' wordpieces."""
         return compute_hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
 
@@ -170,17 +170,17 @@ class CrossSpace:
 
     def _list_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
         """List the wordpieces nearest to a mapped word (dim,)."""
-        hubs = None
+        hubness = None
         if settings.csls:
-            hubs = self.piece_hubs
-        return _list_nearest(self.prepared_pieces, row, settings, hubs=hubs)
+            hubness = self.piece_hubness
+        return _list_nearest(self.prepared_pieces, row, settings, hubness=hubness)
 
     def _list_words(self, row: Matrix, settings: ListSettings) -> Listed:
         """List the mapped words nearest to a prepared wordpiece (dim,)."""
-        hubs = None
+        hubness = None
         if settings.csls:
-            hubs = self.word_hubs
-        return _list_nearest(self.mapped_words, row, settings, hubs=hubs)
+            hubness = self.word_hubness
+        return _list_nearest(self.mapped_words, row, settings, hubness=hubness)
 
     def _suggest_spellings(self, word: str) -> str:
         """Return a remedy that names known words of similar spelling."""
@@ -218,12 +218,12 @@ def _list_nearest(
     row: Matrix,
     settings: ListSettings,
     own: str | None = None,
-    hubs: Matrix | None = None,
+    hubness: Matrix | None = None,
 ) -> Listed:
     """Return the nearest words to a vector (dim,), without the word `own`."""
     leave_out = None
     if own is not None:
         leave_out = np.array([space.index[own]])
-    found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
+    found = find_nearest(row[None], space, settings.k, settings.metric, leave_out, hubness)
     names = [space.words[i] for i in found.rows[0]]
     return list(zip(names, map(float, found.scores[0]), strict=True))

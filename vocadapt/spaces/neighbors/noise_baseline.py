@@ -22,10 +22,8 @@ from vocadapt.spaces.neighbors.change import (
 from vocadapt.spaces.space import EmbeddingSpace
 
 NONE = "no noise baseline: overlap cannot be called change"
-BANDS, MIN_BAND_WORDS = (
-    10,
-    200,
-)  # maximum number of frequency bands, minimum number of words in each
+MAX_BANDS = 10  # frequency bands
+MIN_BAND_WORDS = 200  # words in each band
 LOW = 0.05  # quantile of the baseline below which a word is called changed
 
 
@@ -59,12 +57,12 @@ class NoiseBaseline:
         return int(self.band.max()) + 1
 
     @property
-    def share_below(self) -> float:
+    def fraction_below(self) -> float:
         """Fraction of words whose overlap is below the baseline's 5 % quantile."""
         return float(self.below.mean())
 
     @property
-    def own_share_below(self) -> float:
+    def baseline_fraction_below(self) -> float:
         """The same fraction for the baseline itself; overlaps are multiples of 1/k, so at most 5 %."""
         return float((self.overlap < self.threshold).mean())
 
@@ -139,7 +137,7 @@ def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDAr
     Bands are quantiles of the counts (words,); equal counts share a band. A band of fewer than 200
     words is merged with the smaller of its neighbors. Without counts there is one band.
     """
-    bands = min(BANDS, words // MIN_BAND_WORDS)
+    bands = min(MAX_BANDS, words // MIN_BAND_WORDS)
     if counts is None or bands < 2:
         return np.zeros(words, dtype=np.int64)
     edges = np.unique(np.quantile(counts, np.arange(1, bands) / bands))
@@ -169,9 +167,9 @@ def _compare_with_baseline(
     band = assign_frequency_bands(change.counts, len(change.words))
     quantile, z, threshold = np.empty(len(band)), np.empty(len(band)), np.empty(len(band))
     for number in range(int(band.max()) + 1):
-        here = band == number
-        found = _compare_with_band(change.overlap[here], baseline.overlap[here])
-        quantile[here], z[here], threshold[here] = found
+        in_band = band == number
+        found = _compare_with_band(change.overlap[in_band], baseline.overlap[in_band])
+        quantile[in_band], z[in_band], threshold[in_band] = found
     below = change.overlap < threshold
     names = pair.first.name, pair.second.name
     return NoiseBaseline(pair.about, names, baseline.overlap, band, quantile, z, threshold, below)

@@ -46,24 +46,24 @@ def find_nearest(
     k: int = 10,
     metric: str = "cosine",
     leave_out: NDArray[np.int64] | None = None,
-    hubs: Matrix | None = None,
+    hubness: Matrix | None = None,
 ) -> Neighbors:
     """Return the k nearest rows of `space` for each query; exact, with bounded memory.
 
     queries: (n, dim) float32. leave_out: (n,) int64, a row of the space to exclude for each query,
-    −1 for none. hubs: (words,) float32, the hubness of the space's rows (`compute_hubness`); if
+    −1 for none. hubness: (words,) float32, the hubness of the space's rows (`compute_hubness`); if
     given, the metric is CSLS instead of the cosine. Ties are ordered by row; among ties at the k-th
     place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
     """
-    _check(queries, space, k, metric, hubs)
+    _check(queries, space, k, metric, hubness)
     left, right = queries, space.matrix
     if metric == "cosine":
         left, right = normalize_rows(queries), space.unit
 
     # The offset of each candidate turns the dot product into the ranking of the metric.
     offset: Matrix | None = None
-    if hubs is not None:
-        offset = (hubs / 2).astype(np.float32, copy=False)
+    if hubness is not None:
+        offset = (hubness / 2).astype(np.float32, copy=False)
     elif metric == "euclidean":
         offset = space.half_squares
 
@@ -72,7 +72,7 @@ def find_nearest(
     query_hubness = np.empty(len(left), dtype=np.float32)
     for block in iterate_blocks(len(left), len(right)):
         similarity = left[block] @ right.T
-        if hubs is not None:
+        if hubness is not None:
             # The product is computed anyway, so the hubness of the queries costs little here.
             query_hubness[block] = _mean_of_top_k(similarity, HUB_K)
         if offset is not None:
@@ -82,8 +82,8 @@ def find_nearest(
             similarity[queries_with_own, leave_out[block][queries_with_own]] = -np.inf
         rows[block] = select_top_k(similarity, n_neighbors)
     scores = _compute_scores(left, right, rows, metric)
-    if hubs is not None:
-        scores = 2 * scores - hubs[rows] - query_hubness[:, None]
+    if hubness is not None:
+        scores = 2 * scores - hubness[rows] - query_hubness[:, None]
     return Neighbors(rows, scores)
 
 
@@ -175,11 +175,11 @@ def _compute_scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric
 
 
 def _check(
-    queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubs: Matrix | None
+    queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubness: Matrix | None
 ) -> None:
     if metric not in METRICS:
         raise InputError(f"Unknown metric {metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
-    if hubs is not None and metric != "cosine":
+    if hubness is not None and metric != "cosine":
         raise InputError(
             "CSLS is defined for cosines only.", "Turn CSLS off, or choose the metric cosine."
         )

@@ -67,7 +67,7 @@ def compute_principal_components(rows: Matrix, dimensions: int) -> tuple[Matrix,
     return components, float(pca.explained_variance_ratio_.sum())
 
 
-def _pca(
+def _project_by_pca(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
     xy, explained = compute_principal_components(rows, 2)
@@ -97,7 +97,7 @@ def _initialize(rows: Matrix, start: Matrix | None) -> Matrix:
     return np.asarray(start / start.std(axis=0).max(), dtype=np.float32)
 
 
-def _tsne(
+def _project_by_tsne(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
     largest = (len(rows) - 1) // 3
@@ -122,7 +122,7 @@ def _tsne(
     return Layout(xy, "openTSNE", ("openTSNE", "numpy"))
 
 
-def _umap(
+def _project_by_umap(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
     if settings.neighbors >= len(rows):
@@ -141,17 +141,17 @@ def _umap(
 
 METHODS |= {
     "pca": ProjectionMethod(
-        _pca,
+        _project_by_pca,
         "the plane of the largest variance: fast, and distances are interpretable",
         "Pearson 1901",
         True,
     ),
     "tsne": ProjectionMethod(
-        _tsne,
+        _project_by_tsne,
         "keeps neighbors together; distances between clusters mean little",
         "van der Maaten and Hinton 2008",
     ),
     "umap": ProjectionMethod(
-        _umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"
+        _project_by_umap, "keeps neighbors together, in denser clusters", "McInnes et al. 2018"
     ),
 }

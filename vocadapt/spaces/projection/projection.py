@@ -54,7 +54,7 @@ def project(
     Raises InputError for fewer than three words, vectors that are all equal, and a perplexity or a
     number of neighbors that needs more words.
     """
-    return _projection(space, settings, None, progress)
+    return _fit_projection(space, settings, None, progress)
 
 
 def project_pair(
@@ -72,8 +72,10 @@ def project_pair(
             f"{a.name} and {b.name} share {len(shared)} words: a projection of both needs at"
             " least 3."
         )
-    first = _projection(a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name))
-    second = _projection(
+    first = _fit_projection(
+        a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name)
+    )
+    second = _fit_projection(
         b.take(b.rows(shared)), settings, first.xy, part(progress, 0.5, 1.0, b.name)
     )
     return first, replace(second, xy=align_layout(first.xy, second.xy))
@@ -123,7 +125,7 @@ def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) 
     return 1 + (3.5 + 6.7e-4 * n) / 750 * count_iterations(settings)
 
 
-def _projection(
+def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
     layout: Layout = METHODS[settings.method].run(
@@ -137,14 +139,14 @@ def _projection(
         )
         raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
     progress(1.0, "laid out")
-    versions = {name: _version(name) for name in layout.libraries}
+    versions = {name: _find_version(name) for name in layout.libraries}
     xy = np.asarray(layout.xy, dtype=np.float32)
     return Projection(
         space.words, xy, settings, layout.engine, space.name, versions, layout.explained
     )
 
 
-def _version(library: str) -> str:
+def _find_version(library: str) -> str:
     try:
         return version(library)
     except PackageNotFoundError:

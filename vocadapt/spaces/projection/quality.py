@@ -59,7 +59,9 @@ def measure_projection_quality(
     queries = np.arange(n)
     if n > limit:
         queries = np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
-    ranks = _ranks(space, find_neighbors_in_plane(xy, queries, k), queries, metric, progress)
+    ranks = _rank_plane_neighbors(
+        space, find_neighbors_in_plane(xy, queries, k), queries, metric, progress
+    )
     penalty = np.maximum(ranks - k, 0).sum() * 2 / (len(queries) * k * (2 * n - 3 * k - 1))
     return ProjectionQuality(
         float(1 - penalty), float((ranks <= k).mean()), k, len(queries), n, metric
@@ -80,7 +82,7 @@ def find_neighbors_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> N
     return np.asarray(found[~own].reshape(len(queries), k), dtype=np.int64)
 
 
-def _ranks(
+def _rank_plane_neighbors(
     space: EmbeddingSpace,
     near: NDArray[np.int64],
     queries: NDArray[np.int64],

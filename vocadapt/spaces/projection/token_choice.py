@@ -81,9 +81,9 @@ def choose_tokens(
     counts in a space without counts.
     """
     reasons: list[str] = []
-    mask = _kept(space, choice, reasons)
+    mask = _filter_tokens(space, choice, reasons)
     if choice.around:
-        rows = _around(space, choice, mask)
+        rows = _find_around(space, choice, mask)
         reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
     else:
         rows = np.flatnonzero(mask)
@@ -104,7 +104,7 @@ def choose_tokens(
     )
 
 
-def _kept(
+def _filter_tokens(
     space: EmbeddingSpace,
     choice: TokenChoice,
     reasons: list[str],
@@ -125,20 +125,20 @@ def _kept(
         mask &= [word not in kinds.placeholders for word in words]
         reasons.append("no [unused]")
     if choice.low or choice.high:
-        mask &= _band(space, choice, reasons)
+        mask &= _filter_by_band(space, choice, reasons)
     if choice.search:
         mask &= [choice.search.casefold() in word.casefold() for word in words]
         reasons.append(f"holding {choice.search!r}")
-    zero = mask & ~space.matrix.any(axis=1)  # no direction, and so no place
+    zero = mask & ~space.matrix.any(axis=1)  # a zero vector has no direction
     reasons += ["no zero vectors"] if zero.any() else []
     return mask & ~zero
 
 
-def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
+def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
     if choice.band == "count" and space.counts is None:
         raise InputError(
-            f"{space.name} knows no counts, so no band of counts can be taken.",
-            "Take a band of ranks.",
+            f"{space.name} has no counts, so the frequency band cannot be one of counts.",
+            "Choose a band of ranks.",
         )
     values = space.counts if choice.band == "count" else compute_ranks(space)
     assert values is not None
@@ -151,8 +151,9 @@ def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mas
 
 
 def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
-    """The rank of each row by its count (words,), 1 the most frequent; without counts the place of
-    the row.
+    """Return the rank of each row by its count (words,) int64, 1 the most frequent.
+
+    Without counts the order of the rows is the rank.
     """
     if space.counts is None:
         return np.arange(1, len(space) + 1)
@@ -161,7 +162,7 @@ def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
     return rank
 
 
-def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
+def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
     """Return the rows of the word and of its nearest neighbors among the filtered tokens."""
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:

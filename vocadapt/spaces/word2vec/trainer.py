@@ -1,12 +1,13 @@
 """Training of word vectors by gensim's word2vec, slice by slice, with progress and cancellation.
 
 gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several
-threads its learning rate jumps at every epoch and the file is cut at arbitrary bytes. Here the file
-is cut into slices of whole lines; each slice is one call of gensim's compiled trainer with the
+threads its learning rate jumps at every epoch and the file is split at arbitrary bytes. Here the file
+is split into slices of whole lines; each slice is one call of gensim's compiled trainer with the
 learning rate that belongs to it, and all threads take slices from one queue.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ class Word2VecSettings:
 
     @property
     def threads(self) -> int:
-        """How many threads train: `workers`, or one for each core this process may use."""
+        """Number of threads: `workers`, or one for each core that this process may use."""
         return self.workers or count_cores()
 
 
@@ -96,24 +97,24 @@ def train_word2vec(
 ) -> EmbeddingSpace:
     """Train word vectors on a words file (`write_sentences`) whose words are counted in `counts`.
 
-    Gives one float32 row (dim,) for every word that occurs `min_count` times, most frequent first,
-    with the counts. Raises InputError when no word does, when the file is empty, and when
-    `settings.dim` is 0.
+    Returns a space of the words that occur at least `min_count` times, most frequent first, with
+    vectors (words, dim) float32 and counts. Raises InputError if there is no such word, if the file
+    is empty, and if `settings.dim` is 0.
     """
     if not settings.dim:
         raise InputError(
-            "The width of the word vectors is not known.",
+            "The dimension of the word vectors is unknown.",
             "Give dim, or the model that they are for.",
         )
-    words = _frequent(counts, settings.min_count)
+    words = _select_frequent_words(counts, settings.min_count)
     slices = split_into_slices(sentences)
     if not slices:
         raise InputError(
             f"{sentences}: the words file is empty.", "Write it from a text that holds words."
         )
     with _quiet_gensim():
-        model = _untrained(words, settings)
-        _train(model, sentences, slices, settings, progress)
+        model = _build_untrained_model(words, settings)
+        _train_epochs(model, sentences, slices, settings, progress)
     if not np.isfinite(model.wv.vectors).all():
         problem = "The training diverged: the word vectors are not finite."
         raise InputError(problem, f"Lower the learning rate (it is {settings.alpha:g}).")
@@ -144,8 +145,8 @@ def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float
         [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
     )
     if settings.sample:
-        share = kept / (settings.sample * kept.sum())
-        kept = kept * np.minimum(1, (np.sqrt(share) + 1) / share)
+        ratio = kept / (settings.sample * kept.sum())
+        kept = kept * np.minimum(1, (np.sqrt(ratio) + 1) / ratio)
     return float(kept.sum())
 
 
@@ -171,12 +172,15 @@ def interleave_slices(slices: list[TextSlice], threads: int) -> list[TextSlice]:
     Neighboring slices contain the same words, and threads that update the same vectors at once lose
     some of the updates. Example, 2 threads: slices [0 1 2 3] -> [0 2 1 3].
     """
-    stretch = -(-len(slices) // threads)
+    stretch = math.ceil(len(slices) / threads)
     return [part for first in range(stretch) for part in slices[first::stretch]]
 
 
-def _frequent(counts: WordCounts, min_count: int) -> dict[str, int]:
-    """The words to learn, most frequent first; raises InputError when there are none."""
+def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
+    """Return the words that get a vector, most frequent first, with their counts.
+
+    Raises InputError if there are none.
+    """
     kept = {word: count for word, count in counts.counts.items() if count >= min_count}
     if not kept:
         most = max(counts.counts.values(), default=0)
@@ -192,8 +196,8 @@ def _frequent(counts: WordCounts, min_count: int) -> dict[str, int]:
     return dict(sorted(kept.items(), key=lambda item: -item[1]))
 
 
-def _untrained(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
-    """A gensim model with its words and random first vectors, not yet trained."""
+def _build_untrained_model(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
+    """Build a gensim model with random initial vectors for the given words."""
     from gensim.models import Word2Vec
 
     model = Word2Vec(
@@ -212,7 +216,7 @@ def _untrained(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
     return model
 
 
-def _train(
+def _train_epochs(
     model: "Word2Vec",
     sentences: Path,
     slices: list[TextSlice],
@@ -224,14 +228,11 @@ def _train(
 
     train = train_epoch_sg if settings.skip_gram else train_epoch_cbow
     vocabulary = CythonVocab(model.wv)
-    model.epochs = (
-        len(slices) * settings.epochs
-    )  # what gensim takes for an epoch is one slice here: so alpha falls evenly
+    # gensim's epoch is one slice here, so that the learning rate falls evenly.
+    model.epochs = len(slices) * settings.epochs
 
     def train_slice(number: int, part: TextSlice) -> int:
-        """One call of the compiled trainer; it reads batches until it has seen more than `expected`
-        words.
-        """
+        """Train on one slice by a call of the compiled trainer; return the number of its words."""
         memory = model._get_thread_working_mem()
         train(
             model,
@@ -247,29 +248,27 @@ def _train(
         return part.words
 
     ordered = interleave_slices(slices, settings.threads) * settings.epochs
-    _each(
+    _train_in_threads(
         train_slice,
         ordered,
         settings.threads,
-        _Report(_words(slices), settings.epochs, progress).add,
+        _Report(_count_words(slices), settings.epochs, progress).add,
     )
 
 
-def _each(
+def _train_in_threads(
     train: Callable[[int, TextSlice], int],
     slices: list[TextSlice],
     threads: int,
     report: Callable[[int], None],
 ) -> None:
-    """Train the slices in so many threads, and report the words of each as it is done, 0 whenever
-    none was for a while.
+    """Train the slices in several threads, and report the number of words of each finished slice.
 
-    What is raised here, by a slice, by `report` or by a signal at any moment, ends the threads
-    after the slice they are at.
+    If no slice finishes for a while, 0 is reported, so that `report` can cancel. Any exception, by a
+    slice, by `report` or by a signal, stops the threads after their current slice.
     """
-    waiting = iter(
-        list(enumerate(slices))
-    )  # shared by the threads: one step of a list's iterator is atomic
+    # Shared by the threads: one step of a list's iterator is atomic.
+    waiting = iter(list(enumerate(slices)))
     done: SimpleQueue[int | BaseException] = SimpleQueue()
     stop = Event()
 
@@ -284,9 +283,9 @@ def _each(
     try:
         for worker in workers:
             worker.start()
-        left = _words(slices)
+        left = _count_words(slices)
         while left:
-            words = _result(done)
+            words = _wait_for_slice(done)
             left -= words
             report(words)
     finally:
@@ -296,9 +295,10 @@ def _each(
                 worker.join()
 
 
-def _result(done: "SimpleQueue[int | BaseException]") -> int:
-    """The words of the next slice that is done, 0 where none is for a while; raises what ended a
-    thread.
+def _wait_for_slice(done: "SimpleQueue[int | BaseException]") -> int:
+    """Return the number of words of the next finished slice, 0 if none finishes for a while.
+
+    Raises the exception that ended a thread.
     """
     try:
         found = done.get(timeout=REPORT)
@@ -309,7 +309,7 @@ def _result(done: "SimpleQueue[int | BaseException]") -> int:
     return found
 
 
-def _words(slices: list[TextSlice]) -> int:
+def _count_words(slices: list[TextSlice]) -> int:
     return sum(part.words for part in slices)
 
 

@@ -127,8 +127,8 @@ def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None
     if baseline is not None:
         difference = signed(change.mean - baseline.mean)
         against = f"{difference} to the noise baseline's {fraction(baseline.mean)}"
-        fraction_changed = fraction(baseline.share_below)
-        noise = f"noise alone: {fraction(baseline.own_share_below)}"
+        fraction_changed = fraction(baseline.fraction_below)
+        noise = f"noise alone: {fraction(baseline.baseline_fraction_below)}"
     label = f"Mean overlap@{change.settings.k}"
     draw_metric(overlap, label, fraction(change.mean), against, HELP["mean"])
     draw_metric(chance, "Chance", fraction(change.chance), None, HELP["chance"])
