@@ -548,3 +548,60 @@ def test_the_rule_names_every_kind_of_task_and_example():
 
     assert set(TASK_KINDS) == KIND_NAMES
     assert {one.__name__ for one in Example.__subclasses__()} == EXAMPLES - {"Example"}
+
+
+def imported_modules(source: str, path: str, modules: set[str]) -> set[str]:
+    """The modules of the house that a file imports, wherever it does: at its top, in functions,
+    under TYPE_CHECKING.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= named & modules or {str(node.module)}
+    return found & modules
+
+
+def find_circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that can be reached from themselves by imports, a list for each circle."""
+    reachable = {name: set(targets) for name, targets in imports.items()}
+    grows = True
+    while grows:
+        grows = False
+        for targets in reachable.values():
+            more = set().union(*(reachable[target] for target in targets)) - targets
+            targets |= more
+            grows = grows or bool(more)
+    circles = {
+        tuple(sorted(other for other in reachable[name] if name in reachable[other]))
+        for name in reachable
+        if name in reachable[name]
+    }
+    return [list(circle) for circle in sorted(circles)]
+
+
+def test_no_modules_import_each_other():
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sources()
+    }
+    imports = {
+        name: imported_modules(path.read_text(encoding="utf8"), str(path), set(paths)) - {name}
+        for name, path in paths.items()
+    }
+    assert sum(map(len, imports.values())) > len(paths)
+    assert find_circles(imports) == []
+
+
+def test_a_planted_circle_is_found():
+    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.b import C"
+    modules = {"a.b", "a.c", "a.d"}
+    imports = {
+        "a.b": imported_modules("def f():\n    from a import c", "", modules),
+        "a.c": imported_modules("import a.d", "", modules),
+        "a.d": imported_modules(source, "", modules),
+    }
+    assert find_circles(imports) == [["a.b", "a.c", "a.d"]]
+    assert find_circles(imports | {"a.d": set()}) == []

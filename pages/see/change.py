@@ -6,11 +6,11 @@ import streamlit as st
 
 from vocadapt.ui.change import noise_baseline, view
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import contextual
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Neighborhood change")
 st.markdown(
     "Find words whose :violet[**neighbors differ**] between two spaces: before and after"

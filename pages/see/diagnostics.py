@@ -6,9 +6,9 @@ import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.diagnostics import cached, relations, view
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Diagnostics")
 st.markdown(
     "Measure the geometry of embedding spaces: mean cosine of two tokens, isotropy, norms,"

@@ -5,12 +5,12 @@ regions, and what moved.
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import controls, form, sources
 from vocadapt.ui.projection import view as projection_view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Projection")
 st.markdown(
     "Every point is a token; similar tokens are close together, as far as two dimensions"

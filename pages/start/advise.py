@@ -6,9 +6,9 @@ import streamlit as st
 
 from vocadapt.ui.advise import view
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import count_cache, frame
+from vocadapt.ui.frame import count_cache, session
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Advise")
 st.markdown(
     "Recommends whether to add :green[**new words**] for your text, how many, and why. Uses"

@@ -4,11 +4,11 @@ import streamlit as st
 
 from vocadapt.lab.demo import is_demo_installed
 from vocadapt.ui.components import glossary
-from vocadapt.ui.frame import frame
+from vocadapt.ui.frame import session
 from vocadapt.ui.home import start, walk
 from vocadapt.ui.jobs import panel
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("vocadapt")
 st.markdown(
     "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from vocadapt.ui.components import glossary
-from vocadapt.ui.frame import frame
+from vocadapt.ui.frame import session
 from vocadapt.ui.jobs import step_form, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Jobs")
 st.markdown(
     "Long steps run in the background and continue when you leave the page. Check their"

@@ -6,10 +6,10 @@ import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.errors import comparable, notes, view
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 from vocadapt.ui.jobs import panel
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Error analysis")
 st.markdown(
     "Compare two runs on the same examples: where they disagree, and how the affected words"

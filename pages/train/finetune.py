@@ -4,9 +4,9 @@ import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.finetune import live, result, task_intake, view
-from vocadapt.ui.frame import frame, mistakes, run_cache
+from vocadapt.ui.frame import mistakes, run_cache, session
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Fine-tune")
 st.markdown(
     "Train models on a task with :blue[**base tokenization**], :green[**adapted"

@@ -4,10 +4,10 @@ import streamlit as st
 
 from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 from vocadapt.ui.pretraining import gates, live, result, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Pretraining")
 st.markdown(
     "Continue masked-language-model pretraining on your text: only the :green[**extension**],"

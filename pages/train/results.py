@@ -5,10 +5,10 @@ the difference.
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame, mistakes, run_cache
+from vocadapt.ui.frame import mistakes, run_cache, session
 from vocadapt.ui.results import confusion, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Results")
 st.markdown(
     "Compare models on a task: mean ± sd over seeds for each tokenization, and a paired test"

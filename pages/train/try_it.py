@@ -5,10 +5,10 @@ pooled.
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.frame import mistakes, session
 from vocadapt.ui.try_it import file, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Try it")
 st.markdown(
     "Type a text and see the predictions of a fine-tuned model: with base"

@@ -7,10 +7,10 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import adapted_models
 from vocadapt.ui.adapt import model, plan
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame
+from vocadapt.ui.frame import session
 from vocadapt.ui.jobs import panel
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Adapt")
 st.markdown(
     "Adapt the vocabulary of a model: add :green[**new tokens**], each with an initialized"

@@ -5,10 +5,10 @@ under each.
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame
+from vocadapt.ui.frame import session
 from vocadapt.ui.initializers import leaderboard, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Initializers")
 st.markdown(
     "How should the embedding of a :green[**new token**] be initialized? Compare the"

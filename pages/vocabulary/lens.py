@@ -5,11 +5,11 @@ corpus.
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import frame
+from vocadapt.ui.frame import session
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens import corpus, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Tokenizer lens")
 st.markdown(
     "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"

@@ -3,14 +3,14 @@
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import count_cache, frame, mistakes
+from vocadapt.ui.frame import count_cache, mistakes, session
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens import corpus as lens_corpus
 from vocadapt.ui.lens import view as lens_view
 from vocadapt.ui.vocabulary import profiles
 from vocadapt.ui.vocabulary import view as vocabulary_view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Vocabulary")
 st.markdown(
     "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"

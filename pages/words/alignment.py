@@ -9,10 +9,10 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import cache, frame
+from vocadapt.ui.frame import cache, session
 from vocadapt.ui.jobs import panel
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Alignment")
 st.markdown(
     "Fit an alignment that maps your :orange[**domain words**] to the model's"

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import cache, frame
+from vocadapt.ui.frame import cache, session
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.vectors import forms, view
 
-workspace = frame.workspace()
+workspace = session.workspace()
 st.title("Word vectors")
 st.markdown(
     "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."

@@ -9,7 +9,8 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.ui.frame import cache, frame
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.serving.server import list_allowed_hosts
@@ -18,7 +19,7 @@ from vocadapt.ui.serving.server import list_allowed_hosts
 @pytest.fixture
 def served(monkeypatch, tmp_path):
     """Serve the lab, as far as paths know, on an address."""
-    monkeypatch.setattr(frame, "workspace", lambda: frame.Workspace(tmp_path / "w"))
+    monkeypatch.setattr(paths, "workspace", lambda: Workspace(tmp_path / "w"))
 
     def serve(address: str | None, root: Path | None = None) -> None:
         monkeypatch.setattr(
@@ -112,7 +113,7 @@ def test_beyond_it_a_named_folder_is_open_too(served, tmp_path):
 
 def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(served, tmp_path):
     served("0.0.0.0")
-    workspace = frame.workspace()
+    workspace = paths.workspace()
     for path in ("/etc/passwd", "../x", "~/x"):
         with pytest.raises(InputError, match="do not open this path"):
             panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")

@@ -4,8 +4,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError

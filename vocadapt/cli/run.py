@@ -4,19 +4,16 @@ import logging
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
 
 from vocadapt import __doc__ as about
+from vocadapt.cli.command import Command
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.progress import ProgressLine
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
-from vocadapt.progress import Progress
 
 STEP = "step"  # instead of a module: the command is built from the declaration of a step
 # Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
@@ -202,23 +199,6 @@ HIDDEN = {
     "jobs": ("lab.jobs", "LIST", COMMANDS["jobs list"][2]),
     "tasks": ("training.tasks", "LIST", COMMANDS["tasks list"][2]),
 }
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Result of a command: JSON values, text for people, and the exit code."""
-
-    json: Any
-    text: str
-    exit: int = 0
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command: adds its options to a parser, and runs on what was parsed."""
-
-    options: Callable[[Parser], None]
-    run: Callable[[Namespace, Progress], Answer]
 
 
 def run(arguments: list[str]) -> int:

@@ -15,8 +15,8 @@ from vocadapt.analysis.errors.outcomes import OutcomeCounts, count_outcomes
 from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
 from vocadapt.analysis.results.tables import format_points
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError

@@ -18,8 +18,8 @@ from vocadapt.analysis.results.tables import (
     format_p_value,
     format_points,
 )
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.errors import InputError

@@ -8,8 +8,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import vocadapt
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs import queue

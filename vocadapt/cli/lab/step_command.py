@@ -3,6 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     M,
@@ -14,7 +15,6 @@ from vocadapt.cli.options import (
     write,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import Role, Step

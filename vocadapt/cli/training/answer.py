@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table, number
 from vocadapt.progress import Progress
 from vocadapt.text.formats.text_file import open_text_file

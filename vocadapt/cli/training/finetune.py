@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_given, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError

@@ -5,9 +5,9 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import TEXT, add_model, add_text, corpus_settings
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.artifacts.corpora import read_corpus

@@ -4,9 +4,9 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.writing import check_free_file, writing_file

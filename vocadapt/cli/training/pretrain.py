@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     add_checkpoints,
     add_offline,
@@ -12,7 +13,6 @@ from vocadapt.cli.options import (
     write,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError

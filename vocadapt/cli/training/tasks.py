@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_out, choose_destination
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark

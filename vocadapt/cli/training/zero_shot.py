@@ -4,9 +4,9 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_model
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_given
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.training.finetune import render_scores

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     add_casing,
     add_checkpoints,
@@ -19,7 +20,6 @@ from vocadapt.cli.options import (
     write,
 )
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, check_budget

@@ -12,9 +12,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, read_lowercase
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace

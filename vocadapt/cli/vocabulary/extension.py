@@ -5,6 +5,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     add_casing,
@@ -14,7 +15,6 @@ from vocadapt.cli.options import (
     read_lowercase,
 )
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.workspace.workspace import Workspace

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     M,
@@ -17,7 +18,6 @@ from vocadapt.cli.options import (
     choose_destination,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.initializer_options import (

@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_text, corpus_settings
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.tokenize import add_models, open_models, render_tokens, tokens_to_json
 from vocadapt.errors import InputError

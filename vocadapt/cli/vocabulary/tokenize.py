@@ -3,9 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import M, add_casing, add_offline, read_lowercase
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.vocabulary.lens import Piece, tokenize_text

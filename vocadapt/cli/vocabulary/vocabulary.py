@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     M,
@@ -22,7 +23,6 @@ from vocadapt.cli.options import (
     write,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import (
     add_setting,
     add_settings,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import add_offline
 from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError

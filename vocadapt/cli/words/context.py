@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     M,
@@ -12,7 +13,6 @@ from vocadapt.cli.options import (
     read_lowercase,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.word_lookup import look_up

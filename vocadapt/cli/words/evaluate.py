@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_table
 from vocadapt.progress import Progress
 from vocadapt.spaces.diagnostics.evaluation import (

@@ -4,6 +4,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.options import (
     TEXT,
     add_casing,
@@ -13,7 +14,6 @@ from vocadapt.cli.options import (
     read_lowercase,
 )
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import format_facts
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.models.language_model import open_model

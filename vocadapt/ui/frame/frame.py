@@ -1,26 +1,18 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
-import os
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.extensions import check_extensions
-from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace, check_name
+from vocadapt.lab.workspace.workspace import ARTIFACTS
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.address import WORKSPACE as HERE
+from vocadapt.ui.frame.session import find_start, workspace
 from vocadapt.ui.jobs import strip
 from vocadapt.ui.jobs.panel import running_jobs
 from vocadapt.ui.serving import paths, preload
-from vocadapt.ui.serving.server import WORKSPACE
-
-
-def workspace() -> Workspace:
-    """Return the current workspace."""
-    start = _start()
-    name = st.session_state.get(HERE) or start.name
-    return Workspace(start if name == start.name else start.parent / check_name(name))
 
 
 def draw(page: st.Page) -> None:
@@ -40,7 +32,7 @@ def draw(page: st.Page) -> None:
 
 def sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
-    start = _start()
+    start = find_start()
     going = st.session_state.pop(address.GOING, None)
     names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
     with st.sidebar:
@@ -60,10 +52,6 @@ def sidebar() -> None:
             st.switch_page(going[0], query_params=going[1])
         running_jobs(workspace())
         address.keep_history()
-
-
-def _start() -> Path:
-    return Path(os.environ.get(WORKSPACE, "workspace")).expanduser().resolve()
 
 
 def _siblings(start: Path) -> set[str]:

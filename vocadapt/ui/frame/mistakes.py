@@ -8,6 +8,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.uploads import as_uploaded
 from vocadapt.text.display import shorten_text
+from vocadapt.ui.frame.session import workspace
 
 MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
 
@@ -38,8 +39,6 @@ def named(message: str) -> str:
     Messages may quote input, files or the address. Long lines are shortened in the middle: the end
     often has the remedy.
     """
-    from vocadapt.ui.frame.frame import workspace  # the frame shows mistakes, too
-
     with suppress(InputError):  # the error may be about the workspace itself
         message = as_uploaded(message, workspace())
     return "\n".join(

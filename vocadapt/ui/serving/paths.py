@@ -18,6 +18,7 @@ from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
+from vocadapt.ui.frame.session import workspace
 
 # environment variable: the folder that is allowed on other addresses than the loopback
 FILES_ROOT = "VOCADAPT_FILES_ROOT"
@@ -128,9 +129,6 @@ def _resolved(typed: str | Path) -> Path:
 def _open_roots() -> Iterator[Path]:
     """Return the folders that are allowed on other addresses than the loopback."""
     from huggingface_hub.constants import HF_HUB_CACHE
-
-    # A late import: the frame draws jobs, whose paths are checked here.
-    from vocadapt.ui.frame.frame import workspace
 
     # Only the folders of artifacts: the workspace's name can be typed, and may be any folder's.
     root = workspace().root

@@ -20,10 +20,10 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import tidy
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.frame.session import WORKSPACE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
 
 ROOT = Path(vocadapt.__file__).parents[1]
-WORKSPACE = "VOCADAPT_WORKSPACE"
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
