@@ -27,10 +27,22 @@ ALL, REST = "all", "rest"
 class SliceSettings:
     """Settings of the slices; a word seen fewer than `seldom` times in training is rare."""
 
-    suffix: str = setting("ia", "word ending of the slice suffix")
-    pieces: int = setting(4, "minimum number of wordpieces for the slice pieces", low=2, high=100)
+    suffix: str = setting(
+        "ia", "word ending of the slice suffix, ignoring case; for example -ia", label="Word ending"
+    )
+    pieces: int = setting(
+        4,
+        "minimum number of wordpieces for the slice pieces",
+        label="Min wordpieces before",
+        low=2,
+        high=100,
+    )
     seldom: int = setting(
-        5, "maximum count in training for the slice seldom", low=2, high=1_000_000
+        5,
+        "count in training below which a word is in the slice seldom",
+        label="Rare in training below",
+        low=2,
+        high=1_000_000,
     )
 
     def __post_init__(self) -> None:

@@ -12,12 +12,13 @@ from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION
 from vocadapt.recipe import Recipe
-from vocadapt.settings import limits
 from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.address import here
 from vocadapt.vocabulary.growth.extension_size import SELDOM
+from vocadapt.vocabulary.plan.plan import PlanSettings
 
 PRETRAINING = "pages/train/pretraining.py"
 GATES = {
@@ -29,20 +30,19 @@ GATES = {
 def options(recipe: Recipe, model: str) -> Recipe:
     """Draw the extension size and initial gate if the recipe has them; return the changed recipe."""
     if recipe.vocabulary.kind == "extend":
-        size = int(
-            st.number_input(
-                "Extension size",
-                1,
-                limits(recipe.vocabulary, "max_added")[1],
-                EXTENSION,
-                1000,
-                key="adapt_extension",
-                bind="query-params",
-                help=(
-                    "Number of wordpieces to train on the text and add. Published (Tai et al."
-                    " 2020): 17 748."
-                ),
-            )
+        size = draw_setting(
+            st,
+            PlanSettings(max_added=EXTENSION),
+            "max_added",
+            "adapt_extension",
+            label="Extension size",
+            least=1,
+            step=1000,
+            bind="query-params",
+            help=(
+                "Number of wordpieces to train on the text and add. Published (Tai et al."
+                " 2020): 17 748."
+            ),
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:

@@ -8,7 +8,6 @@ from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_model
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import Recipe
-from vocadapt.settings import limits
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.adapt import extension
 from vocadapt.ui.alignment import methods
@@ -16,11 +15,11 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_metric, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, megabytes
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.pretraining import view
-from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 FLOAT32 = 4  # bytes
@@ -141,27 +140,13 @@ def _choose_vector_options(recipe: Recipe, vectors: Artifact, model: str) -> Rec
     """Draw the options for word vectors: maximum number of words, tokenizer mode and alignment;
     return the recipe.
     """
-    bounds = limits(recipe.vocabulary, "max_added")
-    help = (
-        "Maximum number of words to add, most frequent first. Empty: all words that the model"
-        " lacks."
-    )
-    cap = optional_number(
-        "Max added words",
-        bounds,
-        0,
-        "all",
-        step=1000,
-        key="adapt_cap",
-        bind="query-params",
-        help=help,
-    )
+    cap = draw_setting(st, PlanSettings, "max_added", "adapt_cap", step=1000, bind="query-params")
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
     mode = st.radio(
         "Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()]
     )
     recipe = replace(
-        recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode)
+        recipe, vocabulary=replace(recipe.vocabulary, max_added=cap), tokenizer=str(mode)
     )
     if recipe.needs_alignment:
         recipe = replace(recipe, alignment=_pick_alignment(vectors, model))

@@ -19,6 +19,7 @@ from vocadapt.ui.components import export, keyword_in_context, markup, word_quer
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.cache import judged_of
 
@@ -114,17 +115,18 @@ def neighbors(
             spaces.words,
         )
     with options, st.container(horizontal=True, vertical_alignment="center"):
-        k = st.number_input(
-            "Neighbors",
-            3,
-            50,
-            8,
-            key="alignment_k",
+        k = draw_setting(
+            st,
+            ListSettings(8),
+            "k",
+            "alignment_k",
+            least=3,
+            most=50,
             bind="query-params",
             label_visibility="collapsed",
             width=130,
         )
-        settings = _list_settings(int(k))
+        settings = _list_settings(k)
     if word:
         with mistakes.shown():
             answer = word_query.across(spaces, model, word, settings)
@@ -160,9 +162,12 @@ def _list_settings(k: int) -> ListSettings:
         label_visibility="collapsed",
     )
     cosine = metric == "cosine"
-    csls = st.toggle(
-        "CSLS",
-        key="alignment_csls",
+    csls = draw_setting(
+        st,
+        ListSettings,
+        "csls",
+        "alignment_csls",
+        toggle=True,
         bind="query-params",
         disabled=not cosine,
         help=HELP["lists by csls"],

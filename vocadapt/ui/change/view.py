@@ -12,7 +12,6 @@ from vocadapt.lab.workspace.slices import MAX_NAME_LENGTH, save_slice
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
     AMONG,
-    EXCLUDED_KINDS,
     ChangeSettings,
     NeighborhoodChange,
     WordChange,
@@ -32,6 +31,7 @@ from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, mistakes
 
 AT_ONCE = 3.0  # seconds that a page may take to open
@@ -51,10 +51,6 @@ HELP = {
         "Selects the candidate neighbors: words in both spaces, or all words of each space;"
         " then words in only one space count as changed neighbors."
     ),
-    "without": (
-        "Excludes kinds of tokens from queries and neighbors: special tokens,"
-        " continuations, [unusedN]."
-    ),
     "kept": "Filters words by the number of neighbors kept, in the bars and in the list below.",
 }
 
@@ -62,9 +58,8 @@ HELP = {
 def choose_settings(k: int = 10) -> ChangeSettings:
     """Draw the settings: number of neighbors, candidates, and excluded tokens."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        k = int(
-            st.number_input("Neighbors", 1, 100, k, key="change_k", bind="query-params", width=140)
-        )
+        initial = ChangeSettings(k, without=("special", "unused"))
+        k = draw_setting(st, initial, "k", "change_k", most=100, bind="query-params", width=140)
         among = st.segmented_control(
             "Among words",
             list(AMONG),
@@ -74,15 +69,10 @@ def choose_settings(k: int = 10) -> ChangeSettings:
             bind="query-params",
             help=HELP["among"],
         )
-        without = st.multiselect(
-            "Exclude",
-            list(EXCLUDED_KINDS),
-            ["special", "unused"],
-            key="change_without",
-            bind="query-params",
-            help=HELP["without"],
+        without = draw_setting(
+            st, initial, "without", "change_without", label="Exclude", bind="query-params"
         )
-    return ChangeSettings(k, str(among or "shared"), tuple(without))
+    return ChangeSettings(k, str(among or "shared"), without)
 
 
 def compare(

@@ -1,8 +1,11 @@
 """Inputs for declared settings: number, choice, checkbox or text, by the declaration."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, TypeVar
+
+import streamlit as st
 
 from vocadapt.settings import Setting, groups_of, settings_of
 from vocadapt.ui.components.optional_input import optional_number
@@ -19,19 +22,21 @@ def draw_setting(
     label: str = "",
     least: float | None = None,
     most: float | None = None,
+    toggle: bool = False,
     **options: Any,
 ) -> Any:
     """Draw the input of one setting and return its value.
 
     place: a container, or `st` itself. settings: the class, or an instance with the initial values.
-    least, most: narrower bounds of a number. options: further arguments of the widget.
+    least, most: narrower bounds of a number, which may then not be left empty. toggle: draw a
+    toggle instead of a checkbox. options: further arguments of the widget.
     """
-    made = settings() if isinstance(settings, type) else settings
-    declared, value = settings_of(made)[name], getattr(made, name)
+    declared, value = settings_of(settings)[name], getattr(settings, name)
     options = {"key": key, "help": describe(declared), **options}
     label = label or declared.label
     if declared.kind is bool:
-        return place.checkbox(label, value, **options)
+        draw = place.toggle if toggle else place.checkbox
+        return bool(draw(label, value, **options))
     if declared.is_number and not declared.several:
         return _draw_number(place, declared, label, value, least, most, options)
     choices = list(declared.choices)
@@ -41,7 +46,7 @@ def draw_setting(
         return str(place.text_input(label, value, **options)).strip()
     if declared.empty:
         choices = ["", *choices]
-        options["format_func"] = lambda name: name or declared.empty
+    options.setdefault("format_func", partial(_format_choice, declared))
     return place.selectbox(label, choices, choices.index(value), **options)
 
 
@@ -58,11 +63,35 @@ def _draw_number(
     bounds, kind = declared.bounds, declared.kind
     lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
     highest = bounds.highest if most is None else kind(min(bounds.highest, most))
-    value = min(value, highest)
-    if declared.empty:
+    value = max(lowest, min(value, highest))
+    step = 1 if kind is int else value / 10 or 0.01
+    options.setdefault("step", kind(step))
+    if declared.empty and least is None:
         limits = (lowest, highest)
         return kind(optional_number(label, limits, value, declared.empty, place, **options))
     return kind(place.number_input(label, lowest, highest, value, **options))
+
+
+def _format_choice(declared: Setting, name: str) -> str:
+    """Return a choice with its explanation."""
+    about = declared.explained_choices.get(name)
+    return f"{name}: {about}" if about else name or declared.empty
+
+
+def draw_in_columns(
+    settings: Any, names: Sequence[str], preset: str, options: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Draw the inputs of some settings in two columns and return their values by name.
+
+    preset: the inputs keep a value for each preset of this name. options: further arguments of
+    `draw_setting`, by setting.
+    """
+    columns, values = st.columns(2), {}
+    for place, name in enumerate(names):
+        more = options.get(name, {})
+        key = f"{name}_{preset}"
+        values[name] = draw_setting(columns[place % 2], settings, name, key, **more)
+    return values
 
 
 def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | None = None) -> T:

@@ -13,7 +13,7 @@ from vocadapt.analysis.errors.report import Report
 from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
-from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.notes import Note, notes_of, save_note, tags_in
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
@@ -207,10 +207,7 @@ def build_command(
     # A suffix alone would select its own slice.
     if name != ALL or settings.suffix != default.suffix:
         parts += ["--slice", name]
-    for flag in ("suffix", "pieces", "seldom"):
-        value = getattr(settings, flag)
-        if value != getattr(default, flag):
-            parts += [f"--{flag}", str(value)]
+    parts += setting_arguments(settings, default)
     # The command reads files without settings.
     if corpus and corpus.settings.reads_all and not corpus.settings.field:
         parts += ["--corpus", *map(str, corpus.files)]

@@ -20,13 +20,14 @@ from vocadapt.analysis.errors.report import (
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
-from vocadapt.settings import limits
+from vocadapt.settings import settings_of
 from vocadapt.training.finetune.mixture import label_tokenization
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.errors import comparable
 from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.frame import address
@@ -177,20 +178,9 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.plain_table(header, format_slices(scores), chosen)
     with st.popover("Slice settings", icon=":material/tune:"):
-        about = "Selects words with this ending, ignoring case; for example -ia."
-        st.text_input("Word ending", key="errors_suffix", bind="query-params", help=about)
-        st.number_input(
-            "Min wordpieces before",
-            *limits(SliceSettings, "pieces"),
-            key="errors_pieces",
-            bind="query-params",
-        )
-        st.number_input(
-            "Rare in training below",
-            *limits(SliceSettings, "seldom"),
-            key="errors_seldom",
-            bind="query-params",
-        )
+        draw_setting(st, SliceSettings, "suffix", "errors_suffix", bind="query-params")
+        draw_setting(st, SliceSettings, "pieces", "errors_pieces", bind="query-params")
+        draw_setting(st, SliceSettings, "seldom", "errors_seldom", bind="query-params")
     if shown.compared.train is None:
         draw_note("The training examples are unknown: no slice by occurrences in training.")
         return
@@ -270,14 +260,14 @@ def _errors_of(entry: Entry) -> tuple[str, str]:
 def _settings() -> SliceSettings:
     """Return the settings of the slices, which are kept in the address."""
     default = SliceSettings()
-    keys = {f"errors_{name}": getattr(default, name) for name in ("suffix", "pieces", "seldom")}
-    for key, usual in keys.items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = usual
-    values = [st.session_state.get(key, st.query_params.get(key)) for key in keys]
+    values = {}
+    for name in settings_of(default):
+        key = f"errors_{name}"
+        given = st.session_state.get(key, st.query_params.get(key))
+        values[name] = given or getattr(default, name)
     try:
         return SliceSettings(
-            str(values[0]).strip() or default.suffix, int(values[1] or 0), int(values[2] or 0)
+            str(values["suffix"]).strip(), int(values["pieces"]), int(values["seldom"])
         )
     except (InputError, ValueError):
         return default

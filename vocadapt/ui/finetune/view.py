@@ -16,7 +16,6 @@ from vocadapt.lab.jobs.queue import promised
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.settings import limits
 from vocadapt.training.finetune.estimates import (
     estimate,
     estimate_finetuning_pace,
@@ -24,7 +23,6 @@ from vocadapt.training.finetune.estimates import (
 )
 from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
-from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
@@ -34,8 +32,7 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
-from vocadapt.ui.components.optional_input import optional_number
-from vocadapt.ui.components.preset_inputs import PresetNumbers, pick_schedule
+from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes, run_cache
 from vocadapt.ui.frame.address import Choice
@@ -52,32 +49,24 @@ HELP = {
         "Seeds, one run each: such as 1 2 3, or 1-8. Three or more are needed for a"
         " significance verdict."
     ),
-    "limit": (
-        "Maximum number of examples per split, a random sample that is the same for every model and"
-        " seed. Empty: all."
-    ),
     "tokenization": (
         "Tokenization of the training examples. The run is scored with every tokenization of"
         " the model, and pooled."
     ),
-    "chunk": (
-        "Number of words per chunk of a tagged sentence; empty: as many as fit. Entities are"
-        " never split."
-    ),
-    "patience": (
-        "Number of epochs without a better dev score after which training stops. Empty: no early"
-        " stopping."
-    ),
-    "word_rule": (
-        "Defines the words over which logits are pooled. "
-        + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items())
-    ),
-    "with_dev": (
-        "Adds the dev split to the training examples: there is no dev score, and the"
-        " last epoch is used."
-    ),
 }
 NUMBERS = re.compile(r"\d{1,9}")
+IN_COLUMNS = (
+    "epochs",
+    "batch",
+    "lr",
+    "warm_up",
+    "length",
+    "chunk",
+    "patience",
+    "clip",
+    "weight_decay",
+    "save_minutes",
+)
 
 
 @dataclass(frozen=True)
@@ -128,15 +117,8 @@ def form(workspace: Workspace) -> Wanted | None:
             width=170,
             help=HELP["tokenization"],
         )
-        limit = optional_number(
-            "Limit",
-            limits(FinetuneStep, "limit"),
-            0,
-            "all",
-            key="finetune_limit",
-            bind="query-params",
-            help=HELP["limit"],
-            width=150,
+        limit = draw_setting(
+            st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
         )
         fold = _choose_fold(place)
         with st.popover("More settings", icon=":material/tune:"):
@@ -149,7 +131,7 @@ def form(workspace: Workspace) -> Wanted | None:
     if place is None or not models:
         return None
     tokenization = "" if picked == USUAL else str(picked)
-    step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=int(limit))
+    step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
     first_fold = 1 if fold == ALL_FOLDS else fold
     return Wanted(models, place, run_cache.task_of(place, first_fold), step)
 
@@ -224,19 +206,7 @@ def _has_word_rule(place: Path) -> bool:
 def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Show the inputs of all settings with the preset's values."""
     usual = FINETUNING_PRESETS[preset].settings
-    number = PresetNumbers(usual, preset, HELP)
-    changed = {
-        "epochs": number(0, "Epochs", "epochs"),
-        "batch": number(1, "Batch size", "batch"),
-        "lr": number(0, "Learning rate", "lr", "%.1e"),
-        "warm_up": number(1, "Warmup ratio", "warm_up"),
-        "length": number(0, "Max length", "length"),
-        "chunk": number(1, "Words per chunk", "chunk", empty="as many as fit"),
-        "patience": number(0, "Patience", "patience", empty="no early stopping"),
-        "clip": number(1, "Max gradient norm", "clip"),
-        "weight_decay": number(0, "Weight decay", "weight_decay"),
-        "save_minutes": number(1, "Checkpoint minutes", "save_minutes"),
-    }
+    changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
     names = [name for name in FREEZE if name != "top-K"]
     frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
     freeze = st.selectbox(
@@ -246,35 +216,13 @@ def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
         format_func=_describe_freezing,
         key=f"freeze_{preset}",
     )
-    schedule = pick_schedule(usual, preset)
-    with_dev = st.checkbox(
-        "Train on dev",
-        usual.with_dev,
-        key=f"with_dev_{preset}",
-        help=HELP["with_dev"],
-    )
-    ungrouped = st.checkbox(
-        "No length grouping",
-        usual.ungrouped,
-        key=f"ungrouped_{preset}",
-        help=("Forms batches without grouping examples by length; slower."),
-    )
+    for name in ("schedule", "with_dev", "ungrouped"):
+        changed[name] = draw_setting(st, usual, name, f"{name}_{preset}")
     if with_word_rule:
-        rule = st.selectbox(
-            "Word rule",
-            list(WORD_RULES),
-            key="finetune_word_rule",
-            help=HELP["word_rule"],
+        changed["word_rule"] = draw_setting(
+            st, usual, "word_rule", "finetune_word_rule", format_func=str
         )
-        usual = replace(usual, word_rule=rule)
-    return replace(
-        usual,
-        **changed,  # type: ignore[arg-type]
-        freeze=freeze,
-        schedule=schedule,
-        with_dev=with_dev,
-        ungrouped=ungrouped,
-    )
+    return replace(usual, **changed, freeze=freeze)
 
 
 def _describe_freezing(name: str) -> str:

@@ -17,14 +17,13 @@ from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note, draw_table
 from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
 from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.initializers.view import Transfer
@@ -99,38 +98,18 @@ def _inputs_of(board: Artifact, workspace: Workspace) -> dict[str, Path]:
     }
 
 
+def _draw(name: str, key: str, **options: Any) -> Any:
+    """Draw the input of a setting of the comparison, which is part of the address."""
+    key = f"initializers_{key}"
+    return draw_setting(st, LeaderboardSettings, name, key, bind="query-params", **options)
+
+
 def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     """Draw the settings of a comparison, its estimated duration, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = (
-            "Number of common tokens to hold out. Empty: 500, or a quarter of the common"
-            " tokens if that is less."
-        )
-        hidden = int(
-            optional_number(
-                "Held-out tokens",
-                limits(LeaderboardSettings, "held_out"),
-                0,
-                "500",
-                step=100,
-                key="initializers_hidden",
-                bind="query-params",
-                help=about,
-            )
-        )
-        seed = int(
-            st.number_input(
-                "Seed",
-                *limits(LeaderboardSettings, "seed"),
-                1,
-                key="initializers_seed",
-                bind="query-params",
-            )
-        )
-        about = "Also evaluates the embeddings scaled to the median norm of the old ones."
-        matched = st.toggle(
-            "Norm-matched", key="initializers_matched", bind="query-params", help=about
-        )
+        hidden = _draw("held_out", "hidden", step=100)
+        seed = _draw("seed", "seed")
+        matched = _draw("norm_matched", "matched", toggle=True)
     settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )

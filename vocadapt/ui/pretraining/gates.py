@@ -7,16 +7,16 @@ import streamlit as st
 from vocadapt.analysis.figures import pretraining
 from vocadapt.analysis.gates import KINDS
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.gates import LINES, GateReport, GateSettings, measure_gates_on_text
+from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import limits
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
 from vocadapt.ui.frame.cache import STAMPS
 
@@ -38,17 +38,8 @@ def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
         able.sort(key=lambda one: one.name != default)
         model = pickers.pick("exBERT", able, "pretraining_gates_model")
         corpus = pickers.pick("Text", corpora, "pretraining_gates_text")
-        lines = int(
-            st.number_input(
-                "Lines",
-                1,
-                limits(GateSettings, "lines")[1],
-                LINES,
-                20,
-                key="pretraining_gates_lines",
-                help="Number of lines to sample at random.",
-                width=150,
-            )
+        lines = draw_setting(
+            st, GateSettings, "lines", "pretraining_gates_lines", least=1, step=20, width=150
         )
         pressed = st.button("Measure gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +16,6 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
-from vocadapt.settings import limits
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.settings import MaskedSettings
@@ -25,31 +25,32 @@ from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
-from vocadapt.ui.components.optional_input import optional_number
-from vocadapt.ui.components.preset_inputs import PresetNumbers, pick_schedule
+from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of
 from vocadapt.ui.jobs import panel
 
 BYTES = 5  # of text per wordpiece: an estimate for a text that was not counted
-BUDGETS = ("epochs", "tokens", "hours")
+BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
+    "epochs": (0, {"least": 0.01, "step": 0.5}),
+    "tokens": (5_000_000, {"least": 1_000, "step": 1_000_000}),
+    "hours": (1.0, {"least": 0.01, "step": 0.5}),
+}
+IN_COLUMNS = (
+    "length",
+    "batch",
+    "lr",
+    "parts",
+    "warm_up",
+    "share",
+    "dropout",
+    "seed",
+    "save_minutes",
+)
 HELP = {
     "model": "Selects a model of this workspace, or type a folder or hub name.",
     "stage": ("Selects the parameters to train. Only stages that apply to this model are listed."),
-    "parts": "Number of gradient accumulation steps: less memory, the same gradient.",
     "budget": "Limits training by epochs, number of wordpieces, or hours.",
-    "hours": "Time limit, converted to a number of steps after measuring the first ones.",
-    "keep_minutes": (
-        "Minutes between models saved during training, each usable for fine-tuning. Empty: none."
-    ),
-    "train_heads": (
-        "Also trains the masked-language-model head, as in the authors' code; Tai et al. 2020"
-        " describe training only module, gates and new embeddings."
-    ),
-    "nsp": "Adds next-sentence prediction: blocks are pairs of sentences.",
-    "dropout": (
-        "Dropout probability. 0 for a short training, which cannot overfit; exBERT uses .1."
-    ),
 }
 
 
@@ -176,59 +177,32 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
             training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
-            bounds = limits(ContinuedSettings, "keep_minutes")
-            keep = float(
-                optional_number(
-                    "Save every (minutes)",
-                    bounds,
-                    0,
-                    "none saved",
-                    help=HELP["keep_minutes"],
-                )
-            )
-            heads = stage == "extension" and st.checkbox("Train MLM head", help=HELP["train_heads"])
-            pairs = nsp and st.checkbox("Next-sentence prediction", help=HELP["nsp"])
+            keep = draw_setting(st, ContinuedSettings, "keep_minutes")
+            heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
+            pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
     return ContinuedSettings(
         stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training
     )
 
 
-def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]:
+def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, Any]:
     """Draw the widget of a budget; return its value, which overrides the preset's."""
-    key, highest = f"{name}_{preset}", limits(MaskedSettings, name)[1]
-    if name == "tokens":
-        amount = st.number_input(
-            "Wordpieces", 1_000, highest, 5_000_000, 1_000_000, key=key, width=180
-        )
-        return {"tokens": int(amount)}
-    if name == "hours":
-        hours = st.number_input(
-            "Hours", 0.01, highest, 1.0, 0.5, key=key, width=180, help=HELP["hours"]
-        )
-        return {"hours": float(hours)}
-    return {
-        "epochs": float(
-            st.number_input("Epochs", 0.01, highest, usual.epochs, 0.5, key=key, width=180)
-        )
-    }
+    initial, options = BUDGETS[name]
+    start: dict[str, Any] = {name: initial or usual.epochs}
+    usual = replace(usual, **start)
+    value = draw_setting(st, usual, name, f"{name}_{preset}", width=180, **options)
+    return {name: value}
 
 
-def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float | str]:
+def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, Any]:
     """Widgets of the other settings."""
-    number = PresetNumbers(usual, preset, HELP)
-    return {
-        "length": number(0, "Block length", "length", most=positions),
-        "batch": number(1, "Batch size", "batch"),
-        "lr": number(0, "Learning rate", "lr", "%.1e"),
-        "parts": number(1, "Gradient accumulation steps", "parts"),
-        "warm_up": number(0, "Warmup ratio", "warm_up"),
-        "share": number(1, "Masking probability", "share"),
-        "dropout": number(0, "Dropout", "dropout"),
-        "seed": number(1, "Seed", "seed"),
-        "save_minutes": number(0, "Checkpoint minutes", "save_minutes"),
-        "schedule": pick_schedule(usual, preset),
+    options: dict[str, dict[str, Any]] = {
+        "length": {"most": positions},
+        "lr": {"format": "%.1e"},
     }
+    values = draw_in_columns(usual, IN_COLUMNS, preset, options)
+    return values | {"schedule": draw_setting(st, usual, "schedule", f"schedule_{preset}")}
 
 
 def cost(

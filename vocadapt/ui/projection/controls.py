@@ -3,16 +3,17 @@ address.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.settings import limits
-from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
+from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.projection import sources
@@ -117,62 +118,30 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
     values: dict[str, object] = {}
     if way == "around a word":
         left, right = st.columns(2)
-        values["around"] = left.text_input(
-            "Word", EXAMPLE, key="projection_around", bind="query-params"
-        ).strip()
-        values["nearest"] = int(
-            right.number_input(
-                "Neighbors",
-                *limits(PUBLISHED, "nearest"),
-                PUBLISHED.nearest,
-                key="projection_nearest",
-                bind="query-params",
-            )
-        )
+        word = replace(PUBLISHED, around=EXAMPLE)
+        values["around"] = _draw(left, "around", "around", word)
+        values["nearest"] = _draw(right, "nearest")
     else:
         if way == "search":
-            values["search"] = st.text_input(
-                "Token contains", key="projection_holding", bind="query-params"
-            )
+            values["search"] = _draw(st, "search", "holding")
         if way == "frequency":
             left, middle, right = st.columns(3)
-            values["band"] = left.selectbox(
-                "Band of", BANDS, key="projection_band", bind="query-params"
-            )
-            values["low"] = int(
-                middle.number_input(
-                    "from",
-                    *limits(PUBLISHED, "low"),
-                    0,
-                    key="projection_from",
-                    bind="query-params",
-                )
-            )
-            values["high"] = int(
-                optional_number(
-                    "to",
-                    limits(PUBLISHED, "high"),
-                    0,
-                    "the end",
-                    right,
-                    key="projection_to",
-                    bind="query-params",
-                )
-            )
+            values["band"] = _draw(left, "band")
+            values["low"] = _draw(middle, "low", "from")
+            values["high"] = _draw(right, "high", "to")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             every = st.toggle("All tokens", key="projection_all", bind="query-params")
-            highest = limits(PUBLISHED, "first")[1]
-            most = st.number_input(
-                "Max tokens",
-                1,
-                highest,
-                PUBLISHED.first,
-                1000,
-                key="projection_first",
+            most = draw_setting(
+                st,
+                PUBLISHED,
+                "first",
+                "projection_first",
+                least=1,
+                step=1000,
                 bind="query-params",
                 disabled=every,
             )
-        values["first"] = 0 if every else int(most)
+        values["first"] = 0 if every else most
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
 
 
@@ -189,22 +158,20 @@ def show_example() -> None:
     )
 
 
+def _draw(
+    place: Any, name: str, key: str = "", settings: TokenChoice = PUBLISHED, toggle: bool = False
+) -> Any:
+    """Draw the input of a setting of the token filter, which is part of the address."""
+    key = f"projection_{key or name}"
+    return draw_setting(place, settings, name, key, toggle=toggle, bind="query-params")
+
+
 def _filters() -> dict[str, object]:
-    bounds = limits(PUBLISHED, "min_length")
-    length = st.number_input(
-        "Min characters",
-        *bounds,
-        PUBLISHED.min_length,
-        key="projection_shortest",
-        bind="query-params",
-        help="Minimum token length, without the mark of a continuation. Default 4, as in Fast 2023.",
-    )
+    length = _draw(st, "min_length", "shortest")
     with st.container(horizontal=True):
         return {
-            "min_length": int(length),
-            "continuations": st.toggle(
-                "Continuations", key="projection_pieces", bind="query-params"
-            ),
-            "specials": st.toggle("Special tokens", key="projection_specials", bind="query-params"),
-            "unused": st.toggle("[unused]", key="projection_unused", bind="query-params"),
+            "min_length": length,
+            "continuations": _draw(st, "continuations", "pieces", toggle=True),
+            "specials": _draw(st, "specials", toggle=True),
+            "unused": _draw(st, "unused", toggle=True),
         }

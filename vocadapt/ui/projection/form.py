@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,8 +13,6 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.settings import limits
-from vocadapt.spaces.projection.methods import METRICS
 from vocadapt.spaces.projection.projection import (
     METHODS,
     ProjectionSettings,
@@ -23,7 +22,7 @@ from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection.sources import Named, Shown
 
@@ -94,53 +93,33 @@ def command(shown: Shown) -> str:
 def _parameters(method: str, tokens: int) -> ProjectionSettings:
     """Draw the parameters of a method; all but the main one are folded."""
     if method == "tsne":
-        least, highest = limits(STANDARD, "perplexity")
-        most = min(max(least, float((tokens - 1) // 3)), highest)
-        about = "Approximate number of effective neighbors."
-        perplexity = st.number_input(
-            "Perplexity", least, most, min(STANDARD.perplexity, most), help=about
-        )
+        most = float((tokens - 1) // 3)
+        perplexity = draw_setting(st, STANDARD, "perplexity", most=most, step=0.01)
         settings = replace(STANDARD, method=method, perplexity=perplexity)
     else:
-        fewest, highest = limits(STANDARD, "neighbors")
-        most_near = min(max(fewest, tokens - 1), highest)
-        neighbors = st.number_input(
-            "Neighbors", fewest, most_near, min(STANDARD.neighbors, most_near)
-        )
-        settings = replace(STANDARD, method=method, neighbors=int(neighbors))
+        neighbors = draw_setting(st, STANDARD, "neighbors", most=tokens - 1)
+        settings = replace(STANDARD, method=method, neighbors=neighbors)
     with st.expander("All parameters"):
         if method == "tsne":
             settings = replace(
                 settings,
-                exaggeration=float(_input("Early exaggeration", "exaggeration")),
-                learning_rate=float(
-                    _optional("Learning rate", "learning_rate", "by the number of tokens")
-                ),
+                exaggeration=draw_setting(st, STANDARD, "exaggeration"),
+                learning_rate=_draw("learning_rate"),
             )
         else:
-            settings = replace(settings, min_dist=float(_input("Min distance", "min_dist")))
+            settings = replace(settings, min_dist=draw_setting(st, STANDARD, "min_dist"))
         return replace(
             settings,
-            iterations=int(_optional("Iterations", "iterations", "method's default")),
-            metric=str(st.selectbox("Metric", METRICS, key="projection_metric")),
-            pca=int(_optional("PCA components first", "pca", "all dimensions")),
-            seed=int(_input("Seed", "seed", key="projection_seed")),
+            iterations=_draw("iterations"),
+            metric=_draw("metric"),
+            pca=_draw("pca"),
+            seed=_draw("seed"),
         )
 
 
-def _input(label: str, name: str, help: str | None = None, key: str | None = None) -> float:
-    """Show the number input of a setting, with its bounds and default; return its value."""
-    usual = getattr(STANDARD, name)
-    return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
-
-
-def _optional(label: str, name: str, empty: str) -> float:
-    """Show the number input of a setting that may be empty, which means 0; empty: the meaning of
-    0.
-    """
-    return optional_number(
-        label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}"
-    )
+def _draw(name: str) -> Any:
+    """Draw the input of a setting of projections that keeps its value across methods."""
+    return draw_setting(st, STANDARD, name, f"projection_{name}")
 
 
 def _stem(spaces: tuple[Named, ...]) -> str:

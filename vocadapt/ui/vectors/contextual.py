@@ -8,7 +8,6 @@ from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.occurrences import (
-    UNITS,
     ContextualSettings,
     VectorTargets,
     find_targets,
@@ -20,28 +19,14 @@ from vocadapt.models.contextual.word_vectors import (
     estimate_contextual_seconds,
 )
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import limits
+from vocadapt.settings import settings_of
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.lens import Counts
-
-HELP = {
-    "layer": (
-        "Selects the layer. 0: embedding output, positions included; 1: output of the first"
-        " layer; and so on."
-    ),
-    "occurrences": "Maximum number of occurrences per word to average, sampled with the seed.",
-    "min_count": "Minimum number of occurrences: rarer words get no vector.",
-    "first": "Number of most frequent words to use; empty: all.",
-    "unit": (
-        "Selects what gets a vector. Whole words: mean of their wordpieces. Wordpieces:"
-        " as tokenized by the model."
-    ),
-}
 
 
 def form(workspace: Workspace) -> None:
@@ -92,37 +77,23 @@ def _form(workspace: Workspace, corpora: list[Artifact]) -> None:
 
 def _settings(model: LanguageModel) -> ContextualSettings:
     default, layers = ContextualSettings(), count_layers(model)
-    least, highest = limits(default, "length")
-    positions = min(int(model.config.get("max_position_embeddings", 512)), highest)
+    positions = int(model.config.get("max_position_embeddings", 512))
     first, second = st.container(horizontal=True), st.container(horizontal=True)
     with first:
-        layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=HELP["layer"])
-        bounds = limits(default, "occurrences")
-        occurrences = st.number_input(
-            "Occurrences", *bounds, default.occurrences, help=HELP["occurrences"]
-        )
-        bounds = limits(default, "min_count")
-        min_count = st.number_input("Min count", *bounds, default.min_count, help=HELP["min_count"])
+        about = settings_of(default)["layer"].sentence
+        layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=about)
+        occurrences = draw_setting(st, default, "occurrences")
+        min_count = draw_setting(st, default, "min_count")
     with second:
-        most = optional_number(
-            "First words",
-            limits(default, "first"),
-            default.first,
-            "all",
-            step=1000,
-            help=HELP["first"],
-            key="contextual_first",
-        )
-        length = st.number_input("Window length", least, positions, min(default.length, positions))
-        unit = st.selectbox(
-            "Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"]
-        )
+        most = draw_setting(st, default, "first", "contextual_first", step=1000)
+        length = draw_setting(st, default, "length", most=positions)
+        unit = draw_setting(st, default, "unit", format_func=str.capitalize)
     return ContextualSettings(
         layer=int(layer),
-        occurrences=int(occurrences),
-        length=int(length),
-        min_count=int(min_count),
-        first=int(most),
+        occurrences=occurrences,
+        length=length,
+        min_count=min_count,
+        first=most,
         unit=unit,
     )
 

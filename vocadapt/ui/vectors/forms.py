@@ -14,14 +14,12 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.settings import limits
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.number_formats import count, megabytes
-from vocadapt.ui.components.optional_input import optional_number
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.jobs import panel
@@ -34,26 +32,10 @@ def import_text_form(workspace: Workspace, model: str) -> None:
     files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(
-            field=st.text_input(
-                "Text field",
-                help=(
-                    "Field or column that contains the text, for .jsonl, .csv and .parquet."
-                    " Empty: `text`."
-                ),
-            ),
-            min_length=int(
-                st.number_input("Min line length", *limits(CorpusSettings, "min_length"), 0)
-            ),
-            sample=float(
-                st.number_input(
-                    "Fraction of lines",
-                    *limits(CorpusSettings, "sample"),
-                    1.0,
-                    0.05,
-                    help="Draws a random sample of the lines, with a fixed seed.",
-                )
-            ),
-            language=st.checkbox("Drop other languages"),
+            field=draw_setting(st, CorpusSettings, "field"),
+            min_length=draw_setting(st, CorpusSettings, "min_length"),
+            sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
+            language=draw_setting(st, CorpusSettings, "language"),
         )
     name = pickers.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
     if st.button(
@@ -145,18 +127,13 @@ def import_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact
     """Draw the form that imports vectors of another program."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
-    limit = int(
-        optional_number("Max vectors", limits(ImportStep, "limit"), 0, "all", left, step=10_000)
-    )
+    limit = draw_setting(left, ImportStep, "limit", step=10_000)
     words = right.text_input(
         "Words file",
         help="File with one word per line; required for .npy and .safetensors.",
         key="words_file",
     ).strip()
-    fold = st.checkbox(
-        "Fold case",
-        help="Converts the words to this model's casing; of duplicates the first is kept.",
-    )
+    fold = draw_setting(st, ImportStep, "fold")
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     name = pickers.name_for(workspace, "vectors", intake.stem(files), "import_name")
