@@ -51,6 +51,18 @@ RENDERERS = {"vocadapt/ui/components/markup.py"}  # the one place that writes HT
 
 FAMILIES = "vocadapt/vocabulary/families/"  # the one place that knows how tokens are spelled
 SPELLED = re.compile(r"##|\[(CLS|SEP|MASK|UNK|PAD)\]|\bWordPiece$")
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+KNOW_FLAGS = (  # the command line and pages, steps (their inputs), and what builds command lines
+    "vocadapt/cli/",
+    "vocadapt/ui/",
+    "vocadapt/lab/steps/",
+    "vocadapt/lab/demo.py",
+    "vocadapt/lab/reports/advice.py",
+    "vocadapt/lab/artifacts/benchmarks.py",
+    "vocadapt/settings.py",
+    "vocadapt/extensions.py",
+    "pages/",
+)
 HEADING = re.compile(r"^#{2,} ", re.MULTILINE)
 
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
@@ -316,8 +328,33 @@ def spelled_tokens(source: str, path: str) -> list[str]:
     ]
 
 
+def flags_below_the_command_line(source: str, path: str) -> list[str]:
+    """Flags in strings below the command line: only the declaration of a setting or of an input has
+    one, and what builds a command line.
+    """
+    if path.startswith(KNOW_FLAGS):
+        return []
+    tree = ast.parse(source)
+    declared = {
+        keyword.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg in ("flag", "other_flag")
+    }
+    return [
+        f"{path}:{node.lineno} names a flag: {node.value!r}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node not in declared
+        and FLAG.search(node.value)
+    ]
+
+
 CHECKS = [
     spelled_tokens,
+    flags_below_the_command_line,
     floor_breaks,
     heavy_at_import,
     streamlit_outside,
@@ -420,6 +457,17 @@ def test_a_late_import_passes(source):
 def test_a_token_that_is_spelled_outside_the_families_is_caught(source):
     assert spelled_tokens(source, "vocadapt/spaces/space.py")
     assert not spelled_tokens(source, f"{FAMILIES}wordpiece.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['InputError("Give a task.", "Such as --task ner.")', 'def f():\n    "As --json has it."'],
+)
+def test_a_flag_below_the_command_line_is_caught(source):
+    assert flags_below_the_command_line(source, "vocadapt/spaces/space.py")
+    assert not flags_below_the_command_line(source, "vocadapt/cli/run.py")
+    declared = 'epochs: int = setting(5, "passes", flag="--num-epochs")'
+    assert not flags_below_the_command_line(declared, "vocadapt/spaces/space.py")
 
 
 def test_examples_in_docstrings_and_headings_pass():

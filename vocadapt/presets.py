@@ -90,7 +90,7 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
     """
     about = (
         f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
-        " (--stage continued)"
+        " (stage continued)"
     )
     return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=ContinuedSettings(stage))
 

@@ -325,22 +325,3 @@ def show_value(value: object) -> str:
     except ValueError:  # it contains an integer that Python does not print
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-
-
-# Of the old declarations, until all are converted.
-
-
-def bounded(default: T, lowest: float, highest: float, label: str) -> T:
-    """Declare a numeric setting by its label alone."""
-    return setting(default, label[:1].lower() + label[1:], low=lowest, high=highest, label=label)
-
-
-def bounds_of(settings: Any, name: str) -> Bounds:
-    """Return the bounds of a setting."""
-    return settings_of(settings)[name].bounds
-
-
-def limits(settings: Any, name: str) -> tuple[Any, Any]:
-    """Return the lowest and highest value of a field, for an input widget."""
-    bounds = bounds_of(settings, name)
-    return bounds.lowest, bounds.highest

@@ -108,7 +108,7 @@ def test_the_card_says_what_to_import(exbert):
         "import vocadapt.models.exbert\nfrom transformers import" in card
         and "vocadapt is not needed" not in card
     )
-    assert "pretrain --stage extension" in card and "34.3%" in card
+    assert "pretrain`, stage extension" in card and "34.3%" in card
 
 
 @pytest.mark.parametrize("name", EXBERT)

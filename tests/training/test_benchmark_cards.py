@@ -277,7 +277,7 @@ def test_a_zip_that_is_none_or_lacks_the_file(known, source, tmp_path):
 def test_what_is_not_free_says_where_it_is(tmp_path):
     with pytest.raises(
         InputError,
-        match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.*--from",
+        match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.* in a folder, and give it",
     ):
         fetch_benchmark("mednli", tmp_path / "out")
     with pytest.raises(InputError, match=r"a task.toml of your own"):

@@ -72,7 +72,7 @@ ROWS_ONLY = (
 WITH_MODULE = (
     "Beside every layer stands an extension module of {hidden} and {intermediate} units"
     " ({share:.1%} of the layer), mixed in by\n  a gate. It begins as random weights: train it"
-    " (`python -m vocadapt pretrain --stage extension`), and compare with the"
+    " (`python -m vocadapt pretrain`, stage extension), and compare with the"
 )
 TRAINED = (
     "Its weights were trained further on text, as told above, and are no longer the original's:"
@@ -318,12 +318,12 @@ def _quality(quality: Mapping[str, Any] | None) -> str:
 
 
 def _settings(recipe: Mapping[str, Any] | None) -> str:
-    """Return the recipe as TOML, as `--recipe` reads it."""
+    """Return the recipe as TOML."""
     if recipe is None:
         return ""
     import tomli_w
 
-    return f"Settings, as `--recipe` reads them:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
+    return f"Settings, as a recipe file has them:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
 
 
 def _departures(mode: str, found: Mapping[str, Any] | None) -> str:

@@ -42,7 +42,7 @@ def weight_files(folder: Path) -> list[Path]:
     if any(folder.glob("*.bin")):
         raise InputError(
             f"{folder}: its weights are a pickled .bin, which vocadapt does not load.",
-            f"Convert it once: python -m vocadapt convert {folder} --out DIR",
+            f"Convert it once (python -m vocadapt convert {folder}), and give the result.",
         )
     raise InputError(
         f"{folder}: expected model.safetensors, found no weights.",

@@ -206,7 +206,7 @@ class Leaderboard:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The answer of `vocadapt initializers --json`."""
+        """The comparison as JSON values."""
         return {
             "rows": [row.to_dict() for row in self.rows],
             "floors": {row.initializer: row.to_dict() for row in self.rows if row.floor},

@@ -59,7 +59,7 @@ class InitializerComparison:
     why_not: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer of `vocadapt initializers --json`."""
+        """The comparison as JSON values."""
         return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
 
 
@@ -165,7 +165,7 @@ def load_materials(
         got = "both" if "target" in given else "neither"
         raise InputError(
             f"Initializers need a target model or word vectors, and got {got}.",
-            "Give --target B or --vectors DIR.",
+            "Give one of them.",
         )
     if task.target is None:
         _check_text_unused(task, settings, "there are word vectors")

@@ -49,7 +49,7 @@ from vocadapt.training.tasks.task_file import (
     task_of_files,
 )
 
-DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
+DRAWN = 0  # seed of the limited examples: the same examples for every seed of the training
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
 
@@ -177,7 +177,8 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
     if settings.unit:
         raise InputError(
             f"{file} says what an example of it is.",
-            'Put unit = "document" there, and leave --example-unit out.',
+            'Put unit = "document" there, and give no unit here.',
+            "unit",
         )
     found = read_task(Path(file), settings.fold)
     return replace(found, score=settings.scorer or found.score)

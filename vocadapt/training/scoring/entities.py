@@ -95,7 +95,8 @@ def _check_types(gold: Tagged, predicted: Tagged, rules: Rules) -> None:
         kind = ("bare", "typed") if bare[0] == {True} else ("typed", "bare")
         raise InputError(
             f"Gold tags are {kind[0]}, predicted ones {kind[1]}.",
-            "Ask for untyped scoring (--untyped).",
+            "Ask for untyped scoring.",
+            "untyped",
         )
 
 

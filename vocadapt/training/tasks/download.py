@@ -68,13 +68,12 @@ def _own_place(card: Card) -> str:
         return card.base
     names = ", ".join(file.path for file in card.files.values())
     remedy = (
-        f"Put {names} in a folder, and give it: --from FOLDER."
+        f"Put {names} in a folder, and give it."
         if names
         else "Name its files in a task.toml of your own."
     )
-    raise InputError(
-        f"{card.name}: {ACCESS[card.access]}{f' ({card.where})' if card.where else ''}.", remedy
-    )
+    where = f" ({card.where})" if card.where else ""
+    raise InputError(f"{card.name}: {ACCESS[card.access]}{where}.", remedy, "source")
 
 
 def _placed(split: str, file: CardFile) -> str:
@@ -170,8 +169,9 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
             url, known_hash=known, fname=target.name, path=target.parent, downloader=fetch
         )
     except (requests.RequestException, OSError) as error:
-        remedy = "Try again, or give the files with --from FOLDER."
-        raise InputError(f"{url}: cannot be fetched ({_reason(error)}).", remedy) from None
+        remedy = "Try again, or give a folder with the files."
+        problem = f"{url}: cannot be fetched ({_reason(error)})."
+        raise InputError(problem, remedy, "source") from None
     except ValueError as error:
         if "hash" not in str(error):
             raise InputError(

@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.settings import Setting, groups_of, settings_of
 from vocadapt.ui.components.optional_input import optional_number
 
 T = TypeVar("T")
+
+LABELS = "setting_labels"  # in the session: labels of the drawn inputs, which errors name
 
 
 def draw_setting(
@@ -34,6 +37,7 @@ def draw_setting(
     declared, value = settings_of(settings)[name], getattr(settings, name)
     options = {"key": key, "help": describe(declared), **options}
     label = label or declared.label
+    st.session_state.setdefault(LABELS, {})[name] = label
     if declared.kind is bool:
         draw = place.toggle if toggle else place.checkbox
         return bool(draw(label, value, **options))
@@ -110,6 +114,14 @@ def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | No
         elif one.name in groups:
             changes[one.name] = draw_settings(place, value, own_key, groups[one.name][1])
     return replace(settings, **changes)  # type: ignore[type-var]
+
+
+def add_label(error: InputError) -> InputError:
+    """Return the error with the label of its setting, if that is drawn and not named."""
+    label = st.session_state.get(LABELS, {}).get(error.setting, "")
+    if not label or label in str(error):
+        return error
+    return InputError(f"{error.problem.rstrip('.')} ({label}).", error.remedy)
 
 
 def describe(declared: Setting) -> str:

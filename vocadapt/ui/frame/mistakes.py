@@ -8,6 +8,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.uploads import as_uploaded
 from vocadapt.text.display import shorten_text
+from vocadapt.ui.components.setting_inputs import add_label
 from vocadapt.ui.frame.session import workspace
 
 MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
@@ -20,7 +21,8 @@ def shown() -> Iterator[None]:
     """
     try:
         yield
-    except InputError as error:
+    except InputError as found:
+        error = add_label(found)
         with st.container(border=True):
             st.error("This did not work.", icon=":material/error:")
             for line in filter(None, (error.problem, error.remedy)):
@@ -29,6 +31,7 @@ def shown() -> Iterator[None]:
 
 def format_in_one_line(error: InputError) -> str:
     """Format problem and remedy for a page, in one line."""
+    error = add_label(error)
     return named(f"{error.problem} {error.remedy}".strip())
 
 

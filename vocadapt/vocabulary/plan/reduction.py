@@ -20,8 +20,7 @@ Comparison with table 6.10 of Fast 2023, more tokens in % (here on the shared bi
 - longest, 75 %: not reproduced either way: BERT 56.3 without ##, 63.7 with (published 49.2);
   PubMedBERT 92.2 with (80.9).
 - random, 75 %: BERT 64.0 without ##, 109.6 with (published 58.4); PubMedBERT 161.2 with (84.4).
-Command: vocabulary study --model VOCAB.txt --corpus biomedical-abstracts.txt.gz --heuristics last
-longest random --count-marks.
+The command vocabulary study measures it, on biomedical-abstracts.txt.gz with marks counted.
 
 A token is also kept if it is the only way to write one of its characters in that position: without
 it, a word that could be read would become [UNK].
