@@ -7,7 +7,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.settings import settings_from
+from vocadapt.settings import check_settings, setting, settings_from
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -30,16 +30,17 @@ class Recipe:
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: InitializerSettings = field(default_factory=InitializerSettings)
-    tokenizer: str = "exact-word"
+    tokenizer: str = setting(
+        "exact-word",
+        "how the tokenizer uses new tokens",
+        choices=TOKENIZER_MODES,
+        label="Tokenizer mode",
+    )
     module: ModuleSettings = field(default_factory=ModuleSettings)
     further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
 
     def __post_init__(self) -> None:
-        if self.tokenizer not in TOKENIZER_MODES:
-            raise InputError(
-                f"Unknown tokenizer mode {self.tokenizer!r}.",
-                f"Choose one of: {', '.join(TOKENIZER_MODES)}.",
-            )
+        check_settings(self)
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
                 f"A plan of the kind {self.vocabulary.kind} removes or moves tokens, which"

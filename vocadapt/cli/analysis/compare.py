@@ -28,6 +28,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES
+from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -56,14 +57,7 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
     )
-    negative = "negative classes, which the -positive scores exclude (default: the run's)"
-    parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
-    parser.add_argument(
-        "--positive",
-        metavar="LABEL",
-        default="",
-        help="positive class of binary-f1 (default: the run's)",
-    )
+    add_settings(parser, Rules, "negative", "positive", default="the run's")
     slices = f"slice to list: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     add_settings(parser, SliceSettings)
@@ -139,8 +133,8 @@ def _read_pair(options: Namespace) -> PairSpec:
         options.kind,
         options.scorer,
         draws,
-        tuple(options.negative),
-        options.positive,
+        tuple(options.negative or ()),
+        options.positive or "",
     )
 
 

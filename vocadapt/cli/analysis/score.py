@@ -12,7 +12,7 @@ from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
-from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
+from vocadapt.training.scoring.counts import Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
@@ -43,20 +43,7 @@ def _add_options(parser: Parser) -> None:
         metavar="F",
         help="other predictions for a paired test against --predicted",
     )
-    parser.add_argument(
-        "--negative",
-        nargs="+",
-        metavar="LABEL",
-        default=DEFAULT_RULES.negative,
-        help="negative classes, which the -positive scores exclude",
-    )
-    parser.add_argument(
-        "--positive",
-        metavar="LABEL",
-        default=DEFAULT_RULES.positive,
-        help="positive class of binary-f1 (default 1)",
-    )
-    parser.add_argument("--untyped", action="store_true", help="ignore entity types")
+    add_settings(parser, Rules)
     unit = (
         "unit of resampling and of example-f1 (default example; for example-f1 document, if known)"
     )
@@ -68,7 +55,7 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     draws = _read_draws(options)
     kind = TASK_KINDS[options.kind]
     scorers = [kind.scorer(name) for name in options.scorer or [""]]
-    rules = Rules(tuple(options.negative), options.positive, options.untyped)
+    rules = read_settings(options, Rules)
     gold = _read_gold(Path(options.gold), kind)
     said = kind.read_predictions(Path(options.predicted), gold)
     against = None

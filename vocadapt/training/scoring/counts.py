@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import setting
 
 MAX_CELLS = 50_000_000  # units × labels: three columns of 8 bytes each, 1.2 GB
 Array = NDArray[np.float64]
@@ -24,15 +25,13 @@ TAGS, LABEL, LABELS, ANSWERS = "tags", "label", "labels", "answers"
 
 @dataclass(frozen=True)
 class Rules:
-    """Conventions of scores.
+    """Conventions of scores."""
 
-    negative: classes of "no relation", which -positive scores leave out. positive: the class of
-    binary F1. untyped: treat all entity types as one.
-    """
-
-    negative: tuple[str, ...] = ("false", "DDI-false")
-    positive: str = "1"
-    untyped: bool = False
+    negative: tuple[str, ...] = setting(
+        ("false", "DDI-false"), "negative classes, which the -positive scores exclude"
+    )
+    positive: str = setting("1", "positive class of binary-f1")
+    untyped: bool = setting(False, "ignore entity types")
 
 
 DEFAULT_RULES = Rules()
