@@ -3,7 +3,7 @@ starts.
 
     VOCADAPT_EXTENSIONS=my_initializer.py vocadapt adapt --initializer mine …
 
-A file imports the `register_…` function beside a registry and calls it:
+A file imports the `register_…` function of a registry and calls it:
 
     from vocadapt.vocabulary.initializers.initialize import register_initializer
 

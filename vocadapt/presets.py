@@ -1,6 +1,6 @@
 """Presets: recipes of published methods, by name.
 
-Beside those in PRESETS there are `reduced-HEURISTIC-PERCENT` and `combined-HEURISTIC-PERCENT` with any
+In addition to those in PRESETS there are `reduced-HEURISTIC-PERCENT` and `combined-HEURISTIC-PERCENT` with any
 removal heuristic and percentage.
 """
 
@@ -147,13 +147,13 @@ PRESETS: dict[str, Recipe] = {
         ),
         Recipe(
             "reinit-normal",
-            "the same vocabulary, every row drawn anew from a normal distribution (Fast 2023, section 4.4.3)",
+            "the same vocabulary, every embedding drawn from a normal distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-normal"),
         ),
         Recipe(
             "reinit-uniform",
-            "the same vocabulary, every row drawn anew from a uniform distribution (Fast 2023, section 4.4.3)",
+            "the same vocabulary, every embedding drawn from a uniform distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             rows=InitializerSettings("random-uniform"),
         ),
@@ -188,7 +188,7 @@ PRESETS: dict[str, Recipe] = {
         *(
             _build_exbert(
                 name,
-                "wordpieces of the domain behind the old ones; a module beside every layer,"
+                "wordpieces of the domain behind the old ones; a module for every layer,"
                 f" {size.about}",
                 size=name,
             )

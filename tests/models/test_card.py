@@ -48,13 +48,13 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     before = card(folder)
     assert (
         "3 more words" in before
-        and "No certificate was made" in before
+        and "There is no certificate" in before
         and "From: not recorded" in before
     )
-    assert "how often was not counted (no text was at hand)" in before
+    assert "how often was not counted (no text was available)" in before
     assert (
         "## Limits" in before
-        and "follows the base model's" in before
+        and "The license of the base model applies" in before
         and "base_model:" not in before
     )
     add_to_record(
@@ -112,17 +112,17 @@ def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(
         "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)},
     }
     assert (
-        "The new rows: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
+        "The new embeddings: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
         in render_model_card(record)
     )
     record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
     record["provenance"]["how"] = ["a", "b"]
-    assert "The new rows: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
+    assert "The new embeddings: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
 
 
 OTHERS = {
     "reduced-last-5": "with 143 tokens instead of 151",
-    "reinit-normal": "with 151 rows made anew",
+    "reinit-normal": "with 151 embeddings replaced",
     "transfer-syntactic": "with 2 new tokens among 153",
     "combined-random-5": "with 2 new tokens among 151",
 }
@@ -143,8 +143,8 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
     text = card(folder)
     assert (
         OTHERS[name] in text
-        and "behind the" not in text
-        and "The new rows: ." not in text
+        and "original tokens" not in text
+        and "The new embeddings: ." not in text
         and "Examples: ." not in text
     )
     found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
@@ -161,9 +161,9 @@ def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(
         adapt(get_preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
     )
     assert (
-        "cut otherwise than before" in text
+        "tokenized differently from before" in text
         and "A new word" not in text
-        and "No row was made anew." in text
+        and "No embedding was replaced." in text
     )
 
 

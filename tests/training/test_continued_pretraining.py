@@ -304,7 +304,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     ] is None
     card = (out / "README.md").read_text(encoding="utf-8")
     assert (
-        "trained further: stage `extension`, 1,536 wordpieces; loss per character" in card
+        "pretrained: stage `extension`, 1,536 wordpieces; loss per character" in card
         and "No certificate" in card
     )
     kept = first.to_dict()["checkpoints"]

@@ -40,7 +40,7 @@ def format_facts(values: Mapping[str, Any]) -> str:
 
 
 def describe_kind(name: str, text: str) -> str:
-    """Format what a help text says on a kind of task: its name, and a wrapped text beside it."""
+    """Format a kind of task for a help text: its name, followed by a wrapped text."""
     return fill(
         text,
         width=120,

@@ -1,6 +1,4 @@
-"""Write the model card of an adapted folder from its record: what it is, its use, how it was made,
-its limits.
-"""
+"""Write the model card of an adapted folder from its record: description, use, method, limits."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,9 +9,7 @@ from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_
 from vocadapt.vocabulary.plan.plan import KINDS
 
 MAX_EXAMPLES = 12  # added words named on the card
-# letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of
-# what was added
-WORDLIKE = 7
+WORDLIKE = 7  # letters of a new token that is probably a word, not a symbol or a word beginning
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
@@ -37,23 +33,23 @@ Run it in this folder, or put the folder's path in its line `folder = …`. {nee
 
 ## How it was made
 
-- {rows}
+- {embeddings}
 - Tokenizer: {mode}.
 - From: {data}.
-{quality}{trained}- The plan word by word, what each row is made of, and every check: `vocadapt.json`.
+{quality}{trained}- The plan for each word, the source of each embedding, and every check: `vocadapt.json`.
 
 {settings}
 ## Limits
 
 - {changed}
-  original model on your own task, before you rely on it.
+  original model on your own task before you rely on it.
 {limits}
-- Whatever holds for {model} (languages, bias, what it must not be used for) holds here.
+- The limits of {model} (languages, bias, prohibited uses) also apply to this model.
 
 ## License
 
-It follows the base model's: this folder is derived from {model}, and vocadapt adds no terms. Look too at the terms of the text
-that the words came from.
+The license of the base model applies: this folder is derived from {model}, and vocadapt adds no terms. The terms of the text
+that the words come from may also apply.
 """
 SNIPPET = """{first}from transformers import AutoModel, AutoTokenizer
 folder = {folder!r}
@@ -62,35 +58,32 @@ print(tokenizer.tokenize({text!r}))
 print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
 ALONE = "vocadapt is not needed."
 KNOWN = (
-    f"transformers knows this kind of network (exBERT) once `{MODULE}` is imported, as in the first"
+    f"transformers can load this architecture (exBERT) after `{MODULE}` is imported, as in the first"
     " line: install vocadapt."
 )
-ROWS_ONLY = (
-    "Only the vocabulary and its rows changed. The rest of the network was not trained further:"
+EMBEDDINGS_ONLY = (
+    "Only the vocabulary and its embeddings changed. The rest of the network was not trained:"
     " fine-tune it, and compare with the"
 )
 WITH_MODULE = (
-    "Beside every layer stands an extension module of {hidden} and {intermediate} units"
-    " ({share:.1%} of the layer), mixed in by\n  a gate. It begins as random weights: train it"
+    "Each layer has an extension module with {hidden} and {intermediate} units"
+    " ({share:.1%} of the layer), combined by\n  a gate. Its initial weights are random: train it"
     " (`python -m vocadapt pretrain`, stage extension), and compare with the"
 )
 TRAINED = (
-    "Its weights were trained further on text, as told above, and are no longer the original's:"
+    "Its weights were trained on more text, as described above, and differ from the original's:"
     " compare it with the"
 )
-UNMATCHABLE = (
-    NEVER_ONE_WORD,
-    SPACED,
-    TOO_LONG,
-)  # why a candidate was left out that the tokenizer could not produce
-# in figures and records: why the departures from the exact-word rule were not counted
+# Reasons why the tokenizer could not produce a candidate:
+UNMATCHABLE = (NEVER_ONE_WORD, SPACED, TOO_LONG)
+# in figures and records: why the deviations from the exact-word rule were not counted
 NOT_COUNTED = "departures_not_counted"
-WAYS = 3  # in which new rows were made, that are told
-SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
+MAX_WAYS = 3  # ways to compute new embeddings listed on the card
+SENTENCE = "The patient was treated with a new drug."  # the example if there is no new word
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
-VERDICTS = {  # of the map behind the rows, by held-out words
+VERDICTS = {  # of the alignment behind the embeddings, on held-out words
     "chance": (
-        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new rows mean nothing yet"
+        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new embeddings mean nothing yet"
     ),
 }
 
@@ -99,7 +92,7 @@ def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     """Return five lines of Python that load an adapted folder without vocadapt and use its first
     new words, or a sentence if there are none.
 
-    With extension modules it takes a line more: the import that makes transformers know them.
+    With extension modules there is one more line: the import that registers them with transformers.
     """
     first = f"import {MODULE}\n" if record.get("module") else ""
     return SNIPPET.format(
@@ -123,7 +116,7 @@ def render_model_card(record: Mapping[str, Any]) -> str:
         "needed": KNOWN if record.get("module") else ALONE,
         "changed": _changed(record),
         "trained": "".join(map(_trained, record.get("pretraining", ()))),
-        "rows": _rows(record["provenance"]),
+        "embeddings": _embeddings(record["provenance"]),
         "mode": record["tokenizer_mode"],
         "data": _data(record.get("data")),
         "quality": _quality(record.get("quality")),
@@ -151,34 +144,36 @@ def _changed(record: Mapping[str, Any]) -> str:
     """Describe what changed in the network."""
     if record.get("pretraining"):
         return TRAINED
-    return WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY
+    if record.get("module"):
+        return WITH_MODULE.format(**record["module"])
+    return EMBEDDINGS_ONLY
 
 
-def _rows(provenance: Mapping[str, Any]) -> str:
-    """Describe how the new embeddings were made; if in many ways, the most frequent ones with their
-    numbers.
+def _embeddings(provenance: Mapping[str, Any]) -> str:
+    """Describe how the new embeddings were computed; if in many ways, the most frequent ones with
+    their numbers.
     """
     ways, tokens = provenance["how"], provenance["tokens"]
-    if len(ways) < 2:
-        return f"The new rows: {ways[0]}." if ways else "No row was made anew."
-    made = Counter(place for place, _ in tokens.values()).most_common()
-    told = [f"{ways[place]} ({rows:,} of {len(tokens):,})" for place, rows in made[:WAYS]]
-    if rest := sum(rows for _, rows in made[WAYS:]):
-        told.append(f"in {len(made) - WAYS} other ways ({rest:,})")
-    return f"The new rows: {'; '.join(told)}."
+    if not ways:
+        return "No embedding was replaced."
+    if len(ways) == 1:
+        return f"The new embeddings: {ways[0]}."
+    counts = Counter(place for place, _ in tokens.values()).most_common()
+    parts = [f"{ways[place]} ({n:,} of {len(tokens):,})" for place, n in counts[:MAX_WAYS]]
+    others = counts[MAX_WAYS:]
+    if others:
+        parts.append(f"in {len(others)} other ways ({sum(n for _, n in others):,})")
+    return f"The new embeddings: {'; '.join(parts)}."
 
 
-def _trained(told: Mapping[str, Any]) -> str:
+def _trained(training: Mapping[str, Any]) -> str:
     """Describe one continued pretraining in a line."""
-    loss = told.get("loss_per_character")
-    became = (
-        f"; loss per character on held-out lines {loss['before']:.3f}, then {loss['after']:.3f}"
-        if loss
-        else ""
-    )
-    return (
-        f"- Then trained further: stage `{told['stage']}`, {told['tokens']:,} wordpieces{became}.\n"
-    )
+    line = f"- Then pretrained: stage `{training['stage']}`, {training['tokens']:,} wordpieces"
+    loss = training.get("loss_per_character")
+    if loss:
+        before, after = f"{loss['before']:.3f}", f"{loss['after']:.3f}"
+        line += f"; loss per character on held-out lines {before} before, {after} after"
+    return f"{line}.\n"
 
 
 def _appends(plan: Mapping[str, Any]) -> bool:
@@ -188,41 +183,35 @@ def _appends(plan: Mapping[str, Any]) -> bool:
 
 def _title(plan: Mapping[str, Any]) -> str:
     if _appends(plan):
-        return (
-            f"with {plan['added']:,} more"
-            f" {'words' if 'vectors' in KINDS[plan['kind']].needs else 'tokens'}"
-        )
-    if (
-        not plan["added"]
-        and plan["tokens_after"] == plan["tokens_before"]
-        and plan["kind"] != "same"
-    ):
-        return "with its tokens in another order"
+        unit = "words" if "vectors" in KINDS[plan["kind"]].needs else "tokens"
+        return f"with {plan['added']:,} more {unit}"
     if plan["kind"] == "same":
-        return f"with {plan['replaced']:,} rows made anew"
-    return (
-        f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
-        if not plan["added"]
-        else (f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}")
-    )
+        return f"with {plan['replaced']:,} embeddings replaced"
+    if plan["added"]:
+        return f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
+    if plan["tokens_after"] == plan["tokens_before"]:
+        return "with its tokens in another order"
+    return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
 
 
 def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
     """Describe the change of the vocabulary in a sentence or two."""
-    renewed = f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else ""
-    examples = ", ".join(map(code, new_words(plan, MAX_EXAMPLES)))
-    shown = f" Examples: {examples}." if examples else ""
+    replaced = examples = ""
+    if plan["replaced"]:
+        replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
+    words = ", ".join(map(code, new_words(plan, MAX_EXAMPLES)))
+    if words:
+        examples = f" Examples: {words}."
     if _appends(plan):
-        said = (
-            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}:"
-            f" each is one token with a row of its own, behind the\n{plan['tokens_before']:,}"
-            f" tokens it had{renewed}."
+        return (
+            f"{code(name)} with {plan['added']:,} words of a new domain, added by vocadapt"
+            f" {version}: each is one token with its own embedding, after the\n"
+            f"{plan['tokens_before']:,} original tokens{replaced}.{examples}"
         )
-        return said + shown
     return (
         f"{code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its"
-        f" {plan['tokens_before']:,} tokens {plan.get('dropped', 0):,} went, {plan['added']:,} came"
-        f" in, and {plan['tokens_after']:,} are there now{renewed}.{shown}"
+        f" {plan['tokens_before']:,} tokens {plan.get('dropped', 0):,} were removed;"
+        f" {plan['added']:,} were added, which gives {plan['tokens_after']:,}{replaced}.{examples}"
     )
 
 
@@ -230,26 +219,19 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
     """List the limits that apply to this plan."""
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
-        limits += [
-            (
-                "A new word knows what its row was made of, and nothing of how the network uses it"
-                " in a sentence."
-            ),
-            _departures(record["tokenizer_mode"], record.get("departures")),
-        ]
-    if never := {
-        reason: plan["left_out"][reason]
-        for reason in UNMATCHABLE
-        if reason in plan.get("left_out", {})
-    }:
         limits.append(
-            "Candidates left out:"
-            f" {'; '.join(f'{count:,} ({reason})' for reason, count in never.items())}."
+            "The embedding of a new word reflects only what it was computed from, not how the"
+            " network uses it in a sentence."
         )
+        limits.append(_departures(record["tokenizer_mode"], record.get("departures")))
+    excluded = plan.get("left_out", {})
+    never = [f"{excluded[reason]:,} ({reason})" for reason in UNMATCHABLE if reason in excluded]
+    if never:
+        limits.append(f"Excluded candidates: {'; '.join(never)}.")
     if plan.get("dropped", 0):
         limits.append(
-            f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut"
-            " otherwise than before."
+            f"Words that contained one of the {plan['dropped']:,} removed tokens are tokenized"
+            " differently from before."
         )
     return limits
 
@@ -271,7 +253,7 @@ def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
     """
     if found is None:
         return (
-            "\nNo certificate was made: `python -m vocadapt certify` checks that everything else"
+            "\nThere is no certificate: `python -m vocadapt certify` checks that everything else"
             " was kept."
         )
     checks = found["checks"]
@@ -295,14 +277,11 @@ def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
 def _data(data: Mapping[str, Any] | None) -> str:
     if not data:
         return "not recorded"
-    counted = [
-        f"{data[key]:,} {said}"
-        for key, said in (("words", "words"), ("occurrences", "occurrences"))
-        if key in data
-    ]
-    return f"the {data['role']} {code(str(data['name']))}" + (
-        f" ({', '.join(counted)})" if counted else ""
-    )
+    source = f"the {data['role']} {code(str(data['name']))}"
+    sizes = [f"{data[key]:,} {key}" for key in ("words", "occurrences") if key in data]
+    if sizes:
+        source += f" ({', '.join(sizes)})"
+    return source
 
 
 def _quality(quality: Mapping[str, Any] | None) -> str:
@@ -310,11 +289,10 @@ def _quality(quality: Mapping[str, Any] | None) -> str:
     if not quality:
         return ""
     if "p@5" not in quality:
-        return f"- The map behind the rows: {quality['verdict']}.\n"
-    said = VERDICTS.get(quality["verdict"], BETTER).format(
-        p=quality["p@5"], chance=quality["chance@5"]
-    )
-    return f"- The map behind the rows: {said}.\n"
+        return f"- Alignment behind the embeddings: {quality['verdict']}.\n"
+    verdict = VERDICTS.get(quality["verdict"], BETTER)
+    sentence = verdict.format(p=quality["p@5"], chance=quality["chance@5"])
+    return f"- Alignment behind the embeddings: {sentence}.\n"
 
 
 def _settings(recipe: Mapping[str, Any] | None) -> str:
@@ -327,16 +305,18 @@ def _settings(recipe: Mapping[str, Any] | None) -> str:
 
 
 def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
-    """Describe when the tokenizer departs from its mode."""
+    """Describe when the tokenizer deviates from its mode."""
     if mode != "exact-word":
         return (
-            "A new word also fires as the beginning of longer words, which are then cut otherwise"
-            " than before."
+            "A new word is also produced as the beginning of longer words, which are then tokenized"
+            " differently from before."
         )
-    said = "Beside symbols and `_` a new word may fire where it should not, or not fire"
-    if found and "departures" in found:
-        return (
-            f"{said}: {found['departures']:,} times in {found['added_occurrences']:,} on the text."
-        )
-    why = found[NOT_COUNTED] if found else "no text was at hand"
-    return f"{said}: how often was not counted ({why})."
+    sentence = (
+        "Next to symbols and `_` a new word may be produced inside another word, or not be produced"
+    )
+    if found is None:
+        return f"{sentence}: how often was not counted (no text was available)."
+    if "departures" not in found:
+        return f"{sentence}: how often was not counted ({found[NOT_COUNTED]})."
+    times = f"{found['departures']:,} times in {found['added_occurrences']:,}"
+    return f"{sentence}: {times} occurrences in the text."

@@ -316,7 +316,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
         "corrected",
         "sd",
         "cosine",
-        "re-paired",
+        "random",
         "z",
         "p",
         "pairs",
@@ -348,7 +348,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
     )
     parts.append(
         f"Corrected: minus the space's own mean cosine ({means}; {answer['tokens']['meaning']}).\n"
-        f"Re-paired: the same words paired at random, mean of {answer['null']['draws']} draws."
+        f"random: the same words paired at random, mean of {answer['null']['draws']} draws."
     )
     return "\n\n".join(parts)
 

@@ -1,6 +1,6 @@
 """Slices: named selections of tokens, one small file each in `<workspace>/slices/`.
 
-Tokens are kept by name, so that a slice drawn on the map of one space can be looked at in another.
+Tokens are kept by name, so that a slice selected in the projection of one space can be shown in another.
 """
 
 import os

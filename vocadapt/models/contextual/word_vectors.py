@@ -103,13 +103,13 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
     if settings.layer > layers:
         raise InputError(
-            f"{model.name} has {layers} layers, and layer {settings.layer} was asked for.",
+            f"{model.name} has {layers} layers, and layer {settings.layer} was requested.",
             f"Give 0 (the embedding output) to {layers}, or last.",
         )
     if 0 < positions < settings.length:
         raise InputError(
             f"{model.name} reads {positions} wordpieces at most, and windows of {settings.length}"
-            " were asked for.",
+            " were requested.",
             f"Give a length of {positions} or less.",
         )
     if settings.layer == LAST:

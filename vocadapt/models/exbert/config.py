@@ -6,7 +6,7 @@ from vocadapt.models.extension_size import MODEL_TYPE
 
 
 class ExBertConfig(BertConfig):
-    """BERT's config with the module's units beside each layer (0: no module), the added tokens, and
+    """BERT's config with the units of each layer's module (0: no module), the added tokens, and
     the gate at the start.
 
     The added tokens are the last `extension_vocab_size` of the `vocab_size` rows. Raises ValueError

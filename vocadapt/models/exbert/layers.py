@@ -68,7 +68,7 @@ class ExtensionAttention(nn.Module):
 
 
 class ExtensionModule(nn.Module):
-    """The layer beside BERT's: attention and feed-forward in its own units, each ending at the
+    """The extension module of a layer: attention and feed-forward in its own units, each ending at the
     model's width with a residual.
     """
 
@@ -120,9 +120,9 @@ class ExBertLayer(BertLayer):
             kwargs.pop("encoder_attention_mask", None),
             kwargs.pop("past_key_values", None),
         )  # a decoder's
-        beside = self.extension(hidden_states, attention_mask, **kwargs)
+        extension = self.extension(hidden_states, attention_mask, **kwargs)
         return torch.lerp(
-            beside, own, self.gate(hidden_states)
+            extension, own, self.gate(hidden_states)
         )  # at a gate of 1 it gives `own`, bit for bit
 
     def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:

@@ -237,5 +237,5 @@ def _find_words_file(path: Path) -> Path:
     names = ", ".join(dict.fromkeys(place.name for place in places))
     raise InputError(
         f"{path}: the words of its rows are missing.",
-        f"Give a words file, or put one beside it ({names}).",
+        f"Give a words file, or put one in the same folder ({names}).",
     )

@@ -3,7 +3,7 @@ in the published code of exBERT, Tai et al. 2020).
 
 Consecutive sentences of a document fill a block, which is divided in the middle into segments A and
 B. In half of the pairs B is replaced by a segment of another document. Masked positions are drawn
-anew in each pass, as for other blocks.
+again in each pass, as for other blocks.
 """
 
 from collections.abc import Iterator, Sequence

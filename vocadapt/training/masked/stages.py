@@ -99,7 +99,7 @@ def new_ids(model: LanguageModel) -> list[int]:
     if before is None:
         return []
     plan = read_json_object(model.path / RECORD).get("plan", {})
-    # Tokens of the original vocabulary whose embeddings were computed anew count as new.
+    # Tokens of the original vocabulary whose embeddings were replaced count as new.
     renewed = frozenset(plan.get("replaced_tokens", ()))
     return [
         i

@@ -54,10 +54,10 @@ TERMS = {
     ),
     "embedding": "The vector that a model's first layer looks up for a token.",
     "exBERT": (
-        "A BERT with a second vocabulary and a gated extension module beside each layer (Tai "
+        "A BERT with a second vocabulary and a gated extension module for each layer (Tai "
         "et al. 2020)."
     ),
-    "extension module": "The small transformer layer that exBERT adds beside each layer of BERT.",
+    "extension module": "The small transformer layer that exBERT adds to each layer of BERT.",
     "fertility": "The mean number of wordpieces per word of a text.",
     "gate": (
         "The weight, computed for each token, that mixes the outputs of BERT's layer and of "

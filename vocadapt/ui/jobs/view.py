@@ -31,9 +31,7 @@ LINES, HEIGHT = 200, 300  # of the log; pixels
 
 
 def board(workspace: Workspace) -> None:
-    """Draw the jobs, newest first, and beside them the one that the address names, else the
-    newest.
-    """
+    """Draw the list of jobs, newest first, and the one in the address, else the newest."""
     found = queue.list_jobs(workspace)
     if not found:
         pickers.nothing_yet(

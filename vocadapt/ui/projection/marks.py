@@ -1,7 +1,7 @@
 """Overlay of the charts: the searched word, its neighbors, the selection, region names; and clicks
 on points.
 
-They are no part of plotly's figure, which takes a browser half a second and more to draw anew: see
+They are no part of plotly's figure, which takes a browser half a second or more to redraw: see
 marks.js.
 """
 

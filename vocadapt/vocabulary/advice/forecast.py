@@ -6,7 +6,7 @@ fitted on 20 runs of `benchmarks/advise.py` (November 2026): lines of five Engli
 papers and their abstracts, contracts, encyclopedia, film reviews) drawn with seed 1, 78 000 to 9.7
 million words, CBOW with the defaults, MiniLM (width 384, uncased), least squares over 1 646 to 18
 668 anchors, P@5 held out over ten folds. Root-mean-square error of the logit: .192 leaving one run
-out, .202 leaving one text out. Anchors, beside the words, took .018 off the second; their counts
+out, .202 leaving one text out. Adding the anchors to the words took .018 off the second; their counts
 nothing. Four samples of 20 000 to 27 000 words were all at chance. Two runs with vectors of width
 768 into the same model (.022 and .059, at .28 and .93 million words) lie within the interval; no
 other model and no other language was measured: outside of all this the forecast says so.

@@ -143,7 +143,7 @@ RULES: tuple[Rule, ...] = (
             f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
             f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
         ),
-        f"Below {format_fraction(USABLE)} new words did not land beside their kind: about"
+        f"Below {format_fraction(USABLE)} new words were not near words of their kind: about"
         f" {words_needed_for(USABLE):,} words that get a vector are expected to reach it. Get more text.",
     ),
     Rule(

@@ -30,7 +30,7 @@ REMEDY = "Choose a BERT-type model, such as bert-base-uncased."
 
 
 class Trainer(Protocol):
-    """What is told about a way to train a vocabulary."""
+    """A way to train a vocabulary, as described in menus and help."""
 
     @property
     def about(self) -> str:

@@ -214,7 +214,7 @@ class Initializer:
 
     make: computes the embeddings of `plan.new_embeddings`, (tokens, dim) float32.
     needs_alignment: whether it needs a fitted alignment.
-    needs: input beside the model: "" none, "words" word vectors, "target" a target model,
+    needs: input in addition to the model: "" none, "words" word vectors, "target" a target model,
         "similar" one of these, "text" a text.
     settings: frozen dataclass of the settings that only it has, each declared by `setting`.
     """
