@@ -12,8 +12,8 @@ from tests.training.test_finetune_questions import questions, squad
 from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.examples import Answer, Question, Sentence
-from vocadapt.training.tasks.kinds.ner import EMPTY, INSIDE
-from vocadapt.training.tasks.kinds.qa import NOT_IN_CONTEXT
+from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE
+from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT
 from vocadapt.ui.components.markup import plain
 
 FINETUNE, TRY = "pages/train/finetune.py", "pages/train/try_it.py"

@@ -19,8 +19,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.finetune.finetune import prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.formats.squad import read_questions
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.kinds.qa import read_questions
 from vocadapt.training.tasks.seen_examples import (
     count_seen,
     fingerprint_examples,

@@ -18,7 +18,7 @@ from vocadapt.training.tasks.context_windows import (
     find_word_bounds,
 )
 from vocadapt.training.tasks.examples import Answer
-from vocadapt.training.tasks.kinds.qa import (
+from vocadapt.training.tasks.formats.squad import (
     NOT_IN_CONTEXT,
     REPAIRED,
     find_nearest_occurrence,

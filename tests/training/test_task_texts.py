@@ -6,12 +6,12 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import Text
+from vocadapt.training.tasks.formats.conll import read_sentences
+from vocadapt.training.tasks.formats.table_rows import PREDICTIONS, read_table_rows
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import NO_AGREEMENT, NO_TEXT
 from vocadapt.training.tasks.kinds.multilabel import merge_documents
-from vocadapt.training.tasks.kinds.ner import read_sentences
 from vocadapt.training.tasks.kinds.relations import NO_PAIR, find_marks, has_pair
-from vocadapt.training.tasks.table_rows import PREDICTIONS, read_table_rows
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 
 from vocadapt.training.tasks.benchmark_card import cards
 from vocadapt.training.tasks.download import checksum
+from vocadapt.training.tasks.formats.conll import read_sentences
+from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT, REPAIRED, read_questions
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.multilabel import merge_documents
-from vocadapt.training.tasks.kinds.ner import read_sentences
-from vocadapt.training.tasks.kinds.qa import NOT_IN_CONTEXT, REPAIRED, read_questions
 from vocadapt.training.tasks.word_endings import suffix_slice
 
 SENTENCES = {

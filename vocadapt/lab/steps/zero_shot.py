@@ -20,7 +20,8 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.kinds.qa import QuestionAnswering, read_questions
+from vocadapt.training.tasks.formats.squad import read_questions
+from vocadapt.training.tasks.kinds.qa import QuestionAnswering
 from vocadapt.training.tasks.seen_examples import count_seen, fingerprint_examples
 
 GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"

@@ -32,6 +32,13 @@ from vocadapt.training.tasks.examples import (
     SplitWords,
     Text,
 )
+from vocadapt.training.tasks.formats.table_rows import (
+    PREDICTIONS,
+    TEXTS,
+    Row,
+    Shape,
+    read_table_rows,
+)
 from vocadapt.training.tasks.kinds.judgment import (
     NONE,
     RIGHT,
@@ -49,7 +56,6 @@ from vocadapt.training.tasks.kinds.kind import (
     Tokenizers,
 )
 from vocadapt.training.tasks.kinds.marked_lines import GOLD, Claims, Line, clip_line, style_of
-from vocadapt.training.tasks.table_rows import PREDICTIONS, TEXTS, Row, Shape, read_table_rows
 
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
 NO_TEXT = "examples without a text, kept"

@@ -11,6 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import LABELS, Rules
 from vocadapt.training.tasks.examples import Example, Prediction, Split, Text
+from vocadapt.training.tasks.formats.table_rows import TEXTS
 from vocadapt.training.tasks.kinds.judgment import (
     MISSED,
     NO_LABEL,
@@ -23,7 +24,6 @@ from vocadapt.training.tasks.kinds.judgment import (
     Unit,
 )
 from vocadapt.training.tasks.kinds.labeled_texts import LabeledTexts, read_label
-from vocadapt.training.tasks.table_rows import TEXTS
 
 FLAG = re.compile(r"(.+)_([01])")  # HoC: 0_1,1_0 – label 0 yes, label 1 no
 JOINED = "sentences joined to documents"

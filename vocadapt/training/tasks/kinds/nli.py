@@ -2,9 +2,9 @@
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.examples import Text
+from vocadapt.training.tasks.formats.table_rows import Row, Shape
 from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TextInput
 from vocadapt.training.tasks.kinds.labeled_texts import UNDECIDED, LabeledTexts
-from vocadapt.training.tasks.table_rows import Row, Shape
 
 NLI_LABELS = frozenset({"entailment", "neutral", "contradiction", "not_entailment", UNDECIDED})
 

@@ -1,0 +1,3 @@
+"""Readers of files of examples: table_rows (columns and JSON lines), conll (tagged words), squad
+(questions on contexts).
+"""

@@ -1,0 +1,195 @@
+"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4 columns)
+or JSON lines.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.text.formats.text_file import open_text_file
+from vocadapt.training.tasks.examples import Sentence, Split
+from vocadapt.training.tasks.formats.table_rows import MAX_TASK_BYTES, read_json_rows
+from vocadapt.training.tasks.tags import (
+    check_tag,
+    count_stray_insides,
+    decode_spans,
+    detect_scheme,
+    encode_spans,
+)
+
+DOCUMENT = "-DOCSTART-"
+BLANK = " \t\r\n"
+INSIDE = "I without a B, read as the beginning of an entity"
+EMPTY = "empty sentences, left out"
+SAME_FORM = "Give all tags a type, or none."
+REMEDY = (
+    "Expected a word and its tag on each line (tab or blanks between), and a blank line after each"
+    " sentence."
+)
+REMEDY_JSON = 'Each line looks like {"words": ["No", "fever"], "tags": ["O", "B-Disease"]}.'
+
+
+def read_sentences(path: Path, iob2: bool = True) -> Split:
+    """Read sentences; with `iob2` the tags are converted to IOB2 from any scheme, else they are
+    unchanged.
+
+    The number of columns of the first line applies to all: one means words without tags (predict
+    only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
+    document. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
+    InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
+    typed tags, and no sentence.
+    """
+    found = _read_all(path)
+    sentences = [sentence for sentence in found if sentence.words]
+    if not sentences:
+        raise InputError(f"{path}: holds no sentence.", REMEDY)
+    tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
+    notes: dict[str, int | str] = {
+        "words": sum(len(sentence.words) for sentence in sentences),
+        EMPTY: len(found) - len(sentences),
+    }
+    if not tagged:
+        return Split(tuple(sentences), notes, path)
+    scheme = detect_scheme(tagged)
+    notes |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), "scheme": scheme}
+    notes[INSIDE] = 0 if scheme == "IOB1" else count_stray_insides(tagged)
+    if iob2:
+        sentences = list(map(_convert_to_iob2, sentences))
+    return Split(tuple(sentences), notes, path)
+
+
+def _convert_to_iob2(sentence: Sentence) -> Sentence:
+    if sentence.tags is None:
+        return sentence
+    tags = encode_spans(decode_spans(sentence.tags), len(sentence.words))
+    return Sentence(sentence.words, tags, sentence.document)
+
+
+def _read_all(path: Path) -> list[Sentence]:
+    """Read the sentences of a file, those without a word included."""
+    read = _read_conll
+    if path.name.removesuffix(".gz").endswith(".jsonl"):
+        read = _read_json
+    found = list(read(path))
+    if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
+        raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
+    return found
+
+
+def _read_conll(path: Path) -> Iterator[Sentence]:
+    """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
+    columns, document, blank_lines = Columns(path), "", 0
+    tagged_words: list[tuple[str, str]] = []
+    with open_text_file(path, max_bytes=MAX_TASK_BYTES) as source:
+        for number, line in enumerate(source.lines(), start=1):
+            cells = columns.split(line)
+            starts_document = cells[0].split(" ")[0] == DOCUMENT
+
+            # 1. A word belongs to the sentence, which is in the document of its first word.
+            if any(cells) and not starts_document:
+                yield from [Sentence((), None)] * (blank_lines - 1)
+                blank_lines = 0
+                word, tag, own_document = columns.read_word(cells, number)
+                if own_document and not tagged_words:
+                    document = own_document
+                tagged_words.append((word, tag))
+                continue
+
+            # 2. Any other line ends the sentence; one of them begins a document.
+            if tagged_words:
+                yield _build_sentence(tagged_words, document, columns.tagged)
+                tagged_words = []
+            blank_lines += 1
+            if starts_document:
+                document, blank_lines = _name_document(cells, number), 0
+    if tagged_words:
+        yield _build_sentence(tagged_words, document, columns.tagged)
+
+
+def _build_sentence(tagged_words: list[tuple[str, str]], document: str, has_tags: bool) -> Sentence:
+    words, tags = zip(*tagged_words, strict=True)
+    return Sentence(words, tags if has_tags else None, document)
+
+
+def _name_document(cells: list[str], number: int) -> str:
+    """Return the name after -DOCSTART-, or the line number if it has no digit."""
+    named = " ".join(cells).removeprefix(DOCUMENT).strip()
+    return named if re.search(r"\d", named) else f"line {number}"
+
+
+class Columns:
+    """Columns of a CoNLL file, as in its first line with a word."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count = 0
+        self.tab = False
+        self.typed: dict[bool, int] = {}  # typed or bare → the first line
+
+    @property
+    def tagged(self) -> bool:
+        """Whether there are tags."""
+        return self.count > 1
+
+    def split(self, line: str) -> list[str]:
+        """Split a line into cells; one empty cell for a blank line."""
+        line = line.rstrip("\r\n")
+        if not line.strip(BLANK):
+            return [""]
+        if not self.count:
+            self.tab = "\t" in line
+        return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
+
+    def read_word(self, cells: list[str], number: int) -> tuple[str, str, str]:
+        """Return the word, its tag, and in four columns (BLUE) the document; raises InputError with
+        the line.
+        """
+        self.count = self.count or len(cells)
+        place = f"{self.path}: line {number:,}"
+        if len(cells) != self.count:
+            raise InputError(
+                f"{place} has {len(cells)} columns where the first has {self.count}:"
+                f" {cells!r:.80}.",
+                REMEDY,
+            )
+        if not cells[0].strip(BLANK):
+            raise InputError(f"{place} has a tag but no word.", REMEDY)
+        tag, document = "", ""
+        if self.tagged:
+            tag = self._read_tag(cells[-1].strip(BLANK), place, number)
+        if self.count == 4 and cells[1].isdigit():
+            document = cells[1]
+        return cells[0], tag, document
+
+    def _read_tag(self, tag: str, place: str, number: int) -> str:
+        check_tag(tag, place)
+        if tag != "O":
+            self.typed.setdefault("-" in tag, number)
+        if len(self.typed) > 1:
+            lines = f"lines {self.typed[False]:,} and {self.typed[True]:,}"
+            raise InputError(f"{self.path}: bare and typed tags in one file ({lines}).", SAME_FORM)
+        return tag
+
+
+def _read_json(path: Path) -> Iterator[Sentence]:
+    for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
+        words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
+        if words is None:
+            raise InputError(
+                f'{place}: expected "words", found {", ".join(row) or "nothing"}.', REMEDY_JSON
+            )
+        if tags is not None and len(tags) != len(words):
+            raise InputError(f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON)
+        checked = None if tags is None else tuple(check_tag(tag, place) for tag in tags)
+        yield Sentence(words, checked, str(row.get("document", "")))
+
+
+def _read_strings(row: dict[str, Any], name: str, place: str) -> tuple[str, ...] | None:
+    value = row.get(name)
+    if value is not None and not (
+        isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+    ):
+        raise InputError(f"{place}: expected a list of texts under {name!r}.", REMEDY_JSON)
+    return None if value is None else tuple(value)
