@@ -1,0 +1,47 @@
+"""Inputs of declared settings: one of each kind, within its bounds, with its value."""
+
+from streamlit.testing.v1 import AppTest
+
+
+def draw_form():
+    from dataclasses import dataclass, field
+
+    import streamlit as st
+
+    from vocadapt.errors import InputError
+    from vocadapt.settings import setting
+    from vocadapt.ui.components.setting_inputs import add_label, draw_settings
+
+    @dataclass(frozen=True)
+    class Inner:
+        name: str = setting("a", "a text")
+
+    @dataclass(frozen=True)
+    class Settings:
+        epochs: int = setting(5, "passes over the text", low=1, high=9)
+        limit: int = setting(0, "maximum", empty="all")
+        speed: str = setting(
+            "slow", "speed", choices={"slow": "takes its time", "fast": "does not"}
+        )
+        deep: bool = setting(False, "dig deep")
+        inner: Inner = field(default_factory=Inner)
+
+    st.json(draw_settings(st, Settings(), "form").__dict__ | {"inner": None})
+    st.text(str(add_label(InputError("Too deep.", "", "deep"))))
+
+
+def test_a_form_is_drawn_from_the_declarations():
+    app = AppTest.from_function(draw_form, default_timeout=60).run()
+    assert not app.exception
+    epochs, limit = app.number_input(key="form_epochs"), app.number_input(key="form_limit")
+    assert (epochs.label, epochs.min, epochs.max, epochs.value) == ("Epochs", 1, 9, 5)
+    assert epochs.help == "Passes over the text."
+    assert limit.value is None and limit.placeholder == "all"
+    assert app.selectbox(key="form_speed").options == ["slow: takes its time", "fast: does not"]
+    assert app.text_input(key="form_inner_name").value == "a"
+    assert [text.value for text in app.text] == ["Too deep (Deep)."]
+    app.checkbox(key="form_deep").check()
+    epochs.set_value(3)
+    app.run()
+    assert '"epochs":3' in app.json[0].value.replace(" ", "")
+    assert '"deep":true' in app.json[0].value.replace(" ", "")
