@@ -14,6 +14,8 @@ from vocadapt.settings import Setting, groups_of, settings_of, walk_settings
 
 T = TypeVar("T")
 
+MAX_EXPLAINED = 600  # characters of the explanations of choices; beyond, only names are listed
+
 
 def add_settings(
     parser: _ActionsContainer,
@@ -92,22 +94,28 @@ def number_of(settings: Any, name: str) -> Number:
 def describe_setting(declared: Setting, value: Any, default: str = "") -> str:
     """Return the help text of an option: what it is, its choices, what 0 means, and the default."""
     parts = [declared.help]
-    explained = declared.explained_choices
+    explained = "; ".join(f"{name}: {s}" for name, s in declared.explained_choices.items())
+    if len(explained) > MAX_EXPLAINED:
+        explained = ", ".join(declared.choices)
     if explained:
-        parts = [f"{declared.help}. " + "; ".join(f"{name}: {s}" for name, s in explained.items())]
+        parts = [f"{declared.help}. {explained}"]
     if declared.empty and declared.is_number:
         parts.append(f"; 0: {declared.empty}")
-    if declared.kind is not bool:
-        shown = default or _show_default(declared, value)
-        parts.append(f" (default {shown})" if shown else "")
+    shown = _show_value(declared, value)
+    mark = ""
+    if default or not shown:
+        shown, mark = default or declared.empty, ":"
+    if shown and declared.kind is not bool:
+        parts.append(f" (default{mark} {shown})")
     return "".join(parts).replace("%", "%%")
 
 
-def _show_default(declared: Setting, value: Any) -> str:
+def _show_value(declared: Setting, value: Any) -> str:
+    """Return a value as it is given on the command line."""
     if declared.several:
-        return " ".join(map(str, value)) or declared.empty
+        return " ".join(map(str, value))
     named = [word for word, number in declared.words.items() if number == value]
-    return named[0] if named else str(value) or declared.empty
+    return named[0] if named else str(value)
 
 
 def read_settings(
