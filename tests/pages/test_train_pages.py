@@ -205,7 +205,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert any("12 × 5 epochs × 1 run" in text and "modeled" in text for text in texts(app))
+    assert any("12 × 5 epochs × 1 run" in text and "estimated" in text for text in texts(app))
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="finetune_limit").set_value(6).run()
     assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
