@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.material.lab import wait_for
 from tests.material.workspaces import seed_workspace
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.corpus import CorpusStep
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
@@ -136,6 +141,39 @@ def test_a_program_that_imports_vocadapt_gets_the_error_at_once(tmp_path):
     assert "InputError" in done.stderr.splitlines()[-1] or "missing.py" in done.stderr
 
 
+def draw_page_without_extension(workspace: Path) -> None:
+    page = draw_page("pages/start/jobs.py", workspace)
+    assert page.error and any("missing.py" in text.value for text in page.text)
+
+
+def test_a_page_shows_why_an_extension_was_not_loaded(tmp_path):
+    code = (  # the error is not raised by the import, but shown
+        "import sys; sys.argv[0] = 'streamlit'; from tests.test_extension_points import *;"
+        f" draw_page_without_extension(Path({str(tmp_path)!r}))"
+    )
+    done = run_python("-c", code, extensions=str(tmp_path / "missing.py"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_job_fails_with_the_reason_why_an_extension_was_not_loaded(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("VOCADAPT_EXTENSIONS", str(tmp_path / "missing.py"))
+    workspace = Workspace(tmp_path / "w")
+    job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(text),)}), "c")
+    status = wait_for(job, "failed")
+    assert "missing.py" in status.error and "Traceback" not in job.log()
+
+
+def test_a_relative_path_holds_in_other_folders(tmp_path):
+    (tmp_path / "extension.py").write_text("x = 1\n")
+    code = (
+        "import subprocess, sys, vocadapt;"
+        " sys.exit(subprocess.call([sys.executable, '-c', 'import vocadapt'], cwd='/'))"
+    )
+    relative = os.path.relpath(tmp_path / "extension.py", ROOT)
+    done = run_python("-c", code, extensions=relative)
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_does_not_need_the_extensions(tmp_path):
     done = run_python("-m", "vocadapt", "--help", extensions=str(tmp_path / "missing.py"))
     assert done.returncode == 0
@@ -145,7 +183,7 @@ def draw_page(page: str, workspace: Path, **query: str) -> "AppTest":
     """Draw a page of the app on a workspace in this process."""
     from streamlit.testing.v1 import AppTest
 
-    from vocadapt.ui.serving.server import WORKSPACE
+    from vocadapt.ui.frame.session import WORKSPACE
 
     os.environ[WORKSPACE] = str(workspace)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

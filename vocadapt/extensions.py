@@ -3,7 +3,7 @@ starts.
 
     VOCADAPT_EXTENSIONS=my_initializer.py vocadapt adapt --initializer mine …
 
-A file imports the `register_…` function of a registry and calls it:
+A file imports the `register_…` function beside a registry and calls it:
 
     from vocadapt.vocabulary.initializers.initialize import register_initializer
 
@@ -43,7 +43,9 @@ def load_extensions() -> None:
     """
     try:
         named = os.environ.get(VARIABLE, "").split(os.pathsep)
-        for path in dict.fromkeys(check_file(name).resolve() for name in named if name):
+        paths = list(dict.fromkeys(check_file(name).resolve() for name in named if name))
+        os.environ[VARIABLE] = os.pathsep.join(map(str, paths))  # a job works in another folder
+        for path in paths:
             _import_file(path)
         for entry in entry_points(group=GROUP):
             try:
