@@ -101,9 +101,9 @@ def test_which_tokens_count(ask, tiny_bert):
 def test_unused_rows_are_neither_words_nor_used(tiny_bert):
     found = open_space(tiny_bert)
     words = (*found.space.words, "[unused7]", "[unused")
-    space = EmbeddingSpace(
-        words, np.vstack([found.space.matrix, np.ones((2, found.space.dim), dtype=np.float32)])
-    )
+    matrix = np.vstack([found.space.matrix, np.ones((2, found.space.dim), dtype=np.float32)])
+    kinds = found.model.vocabulary.find_kinds(words, words)
+    space = EmbeddingSpace(words, matrix, kinds=kinds)
     kept = select_tokens(OpenedSpace(found.folder, space, found.model), "used").words
     assert "[unused7]" not in kept and "[unused" in kept
     assert (
