@@ -348,7 +348,8 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     assert page.selectbox(key="jobs_step").options == ["Count letters"]
     page.multiselect(key="jobs_letters_text").set_value(["short"])
     page.number_input(key="jobs_letters_top").set_value(1)
-    assert page.selectbox(key="jobs_letters_order").options == ["count", "name"]
+    orders = page.selectbox(key="jobs_letters_order").options
+    assert orders == ["count: most frequent", "name: alphabetical"]
     assert page.selectbox(key="jobs_letters_model").value is None
     page.checkbox(key="jobs_letters_lower").set_value(True)
     page.button(key="jobs_letters_start").click().run()
