@@ -13,7 +13,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
-from vocadapt.vocabulary.plan.planning import plan_needs
+from vocadapt.vocabulary.plan.planning import find_plan_inputs
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 
@@ -79,7 +79,7 @@ class Recipe:
     @property
     def needs(self) -> frozenset[str]:
         """The sources it needs, of "vectors", "target", "counts", "text"."""
-        plan = {*self.kind.needs, *plan_needs(self.vocabulary)}
+        plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
         rows = self._rows_need(plan) if self.makes_embeddings else set[str]()
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 

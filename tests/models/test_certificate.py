@@ -50,7 +50,7 @@ FAULTS = {
         "token ids",
     ),
     "more tokens than rows": (lambda f: drop_rows(f), "vocabulary size"),
-    "a word that never fires": (lambda f: rename_added(f), "added tokens fire"),
+    "a word that never fires": (lambda f: rename_added(f), "added tokens reachable"),
     "a normalizer that the tokenizer class drops": (lambda f: uncase(f), "reload"),
 }
 

@@ -132,7 +132,7 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     network, _ = loaded(auto, extended)
     before = {name: value.clone() for name, value in network.state_dict().items()}
     new = new_ids(open_model(extended))
-    apart = begin(network.train(), "extension", new)
+    separated = begin(network.train(), "extension", new)
     trainable_parameters = [value for value in network.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable_parameters, lr=1e-2, weight_decay=0.1)
     ids = torch.randint(
@@ -147,7 +147,7 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
             if torch.is_tensor(part)
         ).backward()
         optimizer.step()
-    apart.put_together()
+    separated.merge()
     after = network.state_dict()
     moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
     own = {name for name in before if is_extension_tensor(name)}

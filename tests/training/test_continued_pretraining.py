@@ -21,7 +21,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import build_loss_windows, compute_masked_loss
-from vocadapt.models.exbert.embedding_rows import Apart
+from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings
@@ -165,14 +165,14 @@ def test_rows_apart_give_what_they_gave_and_come_back(folders):
     with torch.no_grad():
         before = network(ids).logits
         rows = get_embeddings(network).detach().clone()
-        apart = Apart(network, head)
-        apart.take_apart()
+        separated = SeparatedEmbeddings(network, head)
+        separated.separate()
         assert torch.allclose(network(ids).logits, before, atol=1e-6)
-        apart.rows.weight += 1
-        with apart.together():
+        separated.rows.weight += 1
+        with separated.merged():
             assert torch.equal(get_embeddings(network)[head], rows[head] + 1)
             assert network.get_output_embeddings().weight is get_embeddings(network)
-        apart.put_together()
+        separated.merge()
     same = [i for i in range(len(rows)) if i not in (121, 60)]
     assert torch.equal(get_embeddings(network)[same], rows[same])
 
@@ -189,11 +189,13 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     )
     whole(ids, labels=ids).loss.backward()
     parts = open_model(folders["exbert-s3"]).network
-    apart = begin(parts, "extension", new)
+    separated = begin(parts, "extension", new)
     parts(ids, labels=ids).loss.backward()
-    assert torch.allclose(apart.rows.weight.grad, get_embeddings(whole).grad[new], atol=1e-6)
-    assert torch.allclose(apart.scores.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6)
-    assert apart.rows.fixed.grad is None
+    assert torch.allclose(separated.rows.weight.grad, get_embeddings(whole).grad[new], atol=1e-6)
+    assert torch.allclose(
+        separated.output.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6
+    )
+    assert separated.rows.fixed.grad is None
     moving = {name for name, value in parts.named_parameters() if value.grad is not None}
     assert all(
         is_extension_tensor(name) or name.endswith(("word_embeddings.weight", "decoder.bias"))

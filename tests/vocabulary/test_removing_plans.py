@@ -105,12 +105,12 @@ def test_rows_and_biases_go_where_their_token_goes(tiny_bert: Path, tmp_path: Pa
 def test_the_plan_says_what_goes(tiny_bert: Path) -> None:
     plan, _ = transfer(open_model(tiny_bert))
     assert plan.kept == tuple(token for token in TARGET if token in TINY_TOKENS)
-    assert set(plan.kept) | set(plan.dropped) == set(TINY_TOKENS)
+    assert set(plan.kept) | set(plan.removed_tokens) == set(TINY_TOKENS)
     assert [word.pieces for word in plan.added] == [
         ("tachy", "##card", "##i", "##a"),
         ("##e", "##m", "##i", "##a"),
     ]
-    assert plan.summary()["dropped"] == len(plan.dropped) > 0
+    assert plan.summary()["dropped"] == len(plan.removed_tokens) > 0
     assert json.dumps(plan.to_dict())
 
 
@@ -234,7 +234,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], set[str]]] = {
         lambda folder: edit_json(folder / "tokenizer_config.json", cls_token="[SEP]"),
         {"token ids"},
     ),
-    "unreachable token": (unreachable_token, {"added tokens fire"}),
+    "unreachable token": (unreachable_token, {"added tokens reachable"}),
     "id beyond the rows": (beyond_the_rows, {"vocabulary size"}),
     "a ## row made from the beginning": (continuation_from_a_beginning, {"position classes"}),
 }

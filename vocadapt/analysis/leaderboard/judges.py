@@ -104,7 +104,7 @@ class NewTokenJudge:
     """
 
     def __init__(self, materials: Materials, k: int) -> None:
-        space, self.model = materials.similar, materials.model
+        space, self.model = materials.similarity_space, materials.model
         old = list_trained_tokens(materials.plan, self.model)
         self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
         self.new = tuple(

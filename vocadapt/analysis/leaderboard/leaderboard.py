@@ -294,11 +294,11 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
     rows = min(settings.judged, len(materials.plan.new_embeddings)) + (
         settings.held_out or HELD_OUT
     )
-    width = materials.model.dim + materials.similar.dim
+    width = materials.model.dim + materials.similarity_space.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
     chosen = settings.named
     pursuit = (
-        2.0 * len(materials.donors) * materials.similar.dim * len(materials.donors) / FLOPS
+        2.0 * len(materials.donors) * materials.similarity_space.dim * len(materials.donors) / FLOPS
         + rows * PURSUIT
     )
     return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
@@ -383,7 +383,7 @@ def _initialize(
 ) -> NewEmbeddings:
     """Initialize embeddings, through an alignment fitted on these materials if needed."""
     if INITIALIZERS[rows.method].needs_alignment:
-        space = materials.domain if materials.domain is not None else materials.similar
+        space = materials.domain if materials.domain is not None else materials.similarity_space
         trained = materials.model.rows(list_trained_tokens(materials.plan, materials.model))
         target = materials.model.take(trained)
         materials = replace(materials, alignment=fit_alignment(space, target, settings.alignment))

@@ -210,9 +210,9 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     continuations = [token for token in edit.added if vocabulary.continues(token)]
     silent |= set(vocabulary.find_unreachable(splitter, continuations))
     faults = [token for token in edit.added if token in silent and token not in edit.unreachable]
-    detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
+    detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens are reachable"
     if known := len(silent) - len(faults):
-        detail += f", {known} never could in the vocabulary they came with"
+        detail += f", {known} were unreachable in the vocabulary that they came from"
     if faults:
         detail += f", not {faults[0]!r}"
     return not faults, detail
@@ -306,7 +306,7 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "output bias": check_output_bias,
     "vocabulary size": check_size,
     "other tensors": check_other_tensors,
-    "added tokens fire": check_added_tokens,
+    "added tokens reachable": check_added_tokens,
     "new rows": check_new_embeddings,
     "position classes": check_position_classes,
     "outputs": check_outputs,

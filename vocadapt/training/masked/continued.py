@@ -47,7 +47,7 @@ from vocadapt.training.rounding import copy_weights, round_weights
 if TYPE_CHECKING:
     import torch
 
-    from vocadapt.models.exbert.embedding_rows import Apart
+    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 
 KEPT = "checkpoints"  # folder of the intermediate models
 # Long parts of the report, which the model's own record does not repeat.
@@ -233,11 +233,11 @@ def _train(
     """
     network, how = loaded.network, settings.training
     total = sum(value.numel() for value in network.parameters())
-    apart = begin(network, settings.stage, new_ids(model), settings.train_heads)
+    separated = begin(network, settings.stage, new_ids(model), settings.train_heads)
     trainable = sum(value.numel() for value in trainable_parameters(network).values())
     saver = None
     if settings.keep_minutes:
-        saver = IntermediateSaver(model, loaded, dtype, settings, apart, folder / KEPT)
+        saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / KEPT)
     validator = HeldOutValidator(
         network,
         model.vocabulary,
@@ -253,8 +253,8 @@ def _train(
             saver(step)
 
     trained = train_masked(network, blocks, how, folder, progress, after_step)
-    if apart is not None:
-        apart.put_together()
+    if separated is not None:
+        separated.merge()
     network.requires_grad_(True)
     # The validator's clock includes the time before an interruption.
     seconds = validator.seconds or trained.seconds
@@ -271,11 +271,11 @@ class IntermediateSaver:
         loaded: Loaded,
         dtype: "torch.dtype",
         settings: ContinuedSettings,
-        apart: "Apart | None",
+        separated: "SeparatedEmbeddings | None",
         folder: Path,
     ) -> None:
         self.model, self.loaded, self.dtype, self.settings = model, loaded, dtype, settings
-        self.apart, self.folder, self.last = apart, folder, time.monotonic()
+        self.separated, self.folder, self.last = separated, folder, time.monotonic()
 
     def __call__(self, step: int) -> None:
         """Save the model after this step, if due."""
@@ -287,10 +287,10 @@ class IntermediateSaver:
         draft.mkdir(parents=True)
         tokens = step * self.settings.training.batch * self.settings.training.length
         report = {"stage": self.settings.stage, "steps": step, "tokens": tokens}
-        if self.apart is None:
+        if self.separated is None:
             save_trained(self.model, self.loaded, draft, self.dtype, report)
         else:
-            with self.apart.together():
+            with self.separated.merged():
                 save_trained(self.model, self.loaded, draft, self.dtype, report)
         draft.rename(place)
         self.last = time.monotonic()

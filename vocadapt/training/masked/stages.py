@@ -17,7 +17,7 @@ from vocadapt.training.masked.settings import MaskedSettings
 if TYPE_CHECKING:
     import transformers
 
-    from vocadapt.models.exbert.embedding_rows import Apart
+    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 
 STAGES = {
     "extension": (
@@ -110,51 +110,53 @@ def new_ids(model: LanguageModel) -> list[int]:
 
 def begin(
     network: "transformers.PreTrainedModel", stage: str, new: list[int], train_heads: bool = False
-) -> "Apart | None":
+) -> "SeparatedEmbeddings | None":
     """Make only the parameters of a stage require a gradient.
 
     If only new embeddings are trained, they are separated from the others; the returned object
     joins them again. Raises InputError if no parameter is left to train.
     """
     network.requires_grad_(stage in ("whole", "continued"))
-    apart = None
+    separated = None
     if stage in ("extension", "embeddings"):
-        apart = _separate_new_embeddings(network, new, stage)
+        separated = _separate_new_embeddings(network, new, stage)
     if stage == "extension":
         for name, value in network.named_parameters():
             if is_extension_tensor(name) or (
-                train_heads and _is_head_parameter(name, apart is not None)
+                train_heads and _is_head_parameter(name, separated is not None)
             ):
                 value.requires_grad = True
     if not any(value.requires_grad for value in network.parameters()):
         raise InputError(
             f"No parameter is left to train in the stage {stage}.", "Choose another stage."
         )
-    return apart
+    return separated
 
 
-def _is_head_parameter(name: str, apart: bool) -> bool:
+def _is_head_parameter(name: str, separated: bool) -> bool:
     """Whether a parameter belongs to the heads only; while the output layer is separated, its bias
     `cls.predictions.bias` is unused and does not count.
     """
     rows = name.endswith(("decoder.weight", "own.fixed", "own.weight"))
-    return name.startswith("cls.") and not rows and not (apart and name == "cls.predictions.bias")
+    return (
+        name.startswith("cls.") and not rows and not (separated and name == "cls.predictions.bias")
+    )
 
 
 def _separate_new_embeddings(
     network: "transformers.PreTrainedModel", new: list[int], stage: str
-) -> "Apart | None":
+) -> "SeparatedEmbeddings | None":
     """Separate the new embeddings for training. Without new tokens, the stage "embeddings" trains
     all embeddings, and the stage "extension" none.
     """
     import torch
 
-    from vocadapt.models.exbert.embedding_rows import Apart
+    from vocadapt.models.exbert.separated_embeddings import SeparatedEmbeddings
 
     if new:
-        apart = Apart(network, torch.tensor(new))
-        apart.take_apart()
-        return apart
+        separated = SeparatedEmbeddings(network, torch.tensor(new))
+        separated.separate()
+        return separated
     if stage == "embeddings":
         parts = [
             get_embeddings(network),

@@ -162,12 +162,14 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         extension.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     added_words(found)
-    if found.dropped:
-        with st.expander(f"{count(len(found.dropped))} removed tokens", expanded=not found.added):
+    if found.removed_tokens:
+        with st.expander(
+            f"{count(len(found.removed_tokens))} removed tokens", expanded=not found.added
+        ):
             draw_table(
                 {
-                    "token": list(found.dropped),
-                    "old id": [found.base.ids[token] for token in found.dropped],
+                    "token": list(found.removed_tokens),
+                    "old id": [found.base.ids[token] for token in found.removed_tokens],
                 },
                 height=240,
                 key="dropped",
@@ -190,11 +192,11 @@ def plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
     draw_metric(columns[0], "Tokens added", count(len(plan.added)), before)
-    if plan.dropped:
+    if plan.removed_tokens:
         draw_metric(
             columns[1],
             "Tokens removed",
-            count(len(plan.dropped)),
+            count(len(plan.removed_tokens)),
             f"{count(len(plan.tokens))} tokens after",
         )
     else:

@@ -99,7 +99,7 @@ def headline(materials: Materials) -> None:
     columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
     columns[2].metric(
-        "Dimension", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
+        "Dimension", f"{materials.similarity_space.dim} → {materials.model.dim}", help=HELP["width"]
     )
 
 
@@ -110,7 +110,7 @@ def token_inspector(transfer: Transfer) -> None:
     """
     st.subheader("One token under each initializer")
     key, materials = transfer.key, transfer.materials
-    space = materials.similar
+    space = materials.similarity_space
     new = [token for token in materials.plan.new_embeddings if token in space]
     examples = [token for token in new if len(token) > 5 and token.isalpha()]
     examples = examples[: word_query.EXAMPLES]
@@ -207,7 +207,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     """Build the neighbor lists of a token: in the target space, in the model, and under each
     initializer with the provenance of its embedding.
     """
-    space, model = materials.similar, materials.model
+    space, model = materials.similarity_space, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
         near = _near(space, space[token], token)

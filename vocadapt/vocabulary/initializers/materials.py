@@ -122,7 +122,7 @@ class Materials:
     progress: Progress = silent
 
     @property
-    def similar(self) -> EmbeddingSpace:
+    def similarity_space(self) -> EmbeddingSpace:
         """The space in which similar tokens are found: the target, or else the domain.
 
         Raises InputError if there is neither.
@@ -143,7 +143,7 @@ class Materials:
 
         Special and [unused] tokens are excluded. Raises InputError if there is none.
         """
-        space, stays = self.similar, frozenset(self.plan.kept)
+        space, stays = self.similarity_space, frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
         found = tuple(token for token in trained if token in stays and has_vector(space, token))
         if not found:

@@ -87,7 +87,7 @@ def mix_similar_tokens(
     choose: turns similarities (block, common tokens) into a Mix. It gets a block of new tokens at a
         time, which bounds the memory.
     """
-    space, names = materials.similar, materials.donors
+    space, names = materials.similarity_space, materials.donors
     common = space.unit[space.rows(names)]
 
     def make(tokens: tuple[str, ...]) -> Initialized:

@@ -33,7 +33,7 @@ def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initi
     """Sum the common tokens' embeddings, with the coefficients that rebuild the token's vector in the
     target space.
     """
-    space, names = materials.similar, materials.donors
+    space, names = materials.similarity_space, materials.donors
     atoms = space.matrix[space.rows(names)]
     k = min(settings.atoms, len(names))
 

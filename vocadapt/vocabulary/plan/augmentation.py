@@ -210,7 +210,7 @@ def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     return (materials.base.spell(word) for word in ranked)
 
 
-def _train(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
+def _rank_by_trainer(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
     """Return a ranking by wordpieces trained on the text: the alphabet, then merge by merge."""
     return lambda materials: FAMILIES[materials.base.family].generate_tokens(
         materials.base, materials.counts or {}, trainer
@@ -244,7 +244,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     ),
     **{
         name: Augmentation(
-            _train(name),
+            _rank_by_trainer(name),
             f"wordpieces trained on the text: {trainer.about}",
             trainer.source,
             ("counts",),

@@ -153,7 +153,7 @@ class VocabularyPlan:
         return tuple(token for token in self.tokens if token in self.base and token not in renewed)
 
     @cached_property
-    def dropped(self) -> tuple[str, ...]:
+    def removed_tokens(self) -> tuple[str, ...]:
         """The removed tokens, by old id."""
         if self.order is None:
             return ()
@@ -178,7 +178,7 @@ class VocabularyPlan:
             "tokens_before": len(self.base),
             "added": len(self.added),
             "replaced": len(self.replaced),
-            "dropped": len(self.dropped),
+            "dropped": len(self.removed_tokens),
             "tokens_after": len(self.tokens),
             "left_out": {reason: len(words) for reason, words in self.left_out.items()},
             **({"note": self.note} if self.note else {}),
@@ -191,7 +191,7 @@ class VocabularyPlan:
             "settings": asdict(self.settings),
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
             "replaced_tokens": list(self.replaced),
-            "dropped_tokens": list(self.dropped),
+            "dropped_tokens": list(self.removed_tokens),
             "silent_tokens": list(self.unreachable),
             **asdict(self.base.notation),
         }

@@ -71,7 +71,7 @@ def _check_notation(vocabulary: Vocabulary, target: Vocabulary) -> None:
     )
 
 
-def plan_needs(settings: PlanSettings) -> frozenset[str]:
+def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
     """Return the inputs that the heuristics of a plan need: "counts" of a text, a "target" vocabulary."""
     needs = set[str]()
     removes_some = settings.kind in ("reduce", "combined") and settings.removed < 1
