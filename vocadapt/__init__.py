@@ -1,4 +1,14 @@
-"""vocadapt: teach a pretrained language model the words of a new domain."""
+"""vocadapt: adapt the vocabulary of a pretrained language model to a new domain.
+
+Read `pipeline` first: the whole method in one function, with its settings in `recipe` and those of
+published methods in `presets`. Then one package after the other; each imports only those before it:
+`text`, `spaces`, `vocabulary`, `models`, `training`, `analysis`, then pipeline, `lab`, and `cli`
+and `ui` side by side.
+
+Below all packages: `errors` (InputError, the errors that users see), `settings` (the declaration of
+a setting), `extensions` (registries and files that extend them), `progress`, `files` (safe
+reading), `cores`. `stage_weights` holds the relative durations of the stages of an adaptation.
+"""
 
 from vocadapt.extensions import load_extensions
 

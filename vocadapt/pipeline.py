@@ -1,4 +1,4 @@
-"""READ FIRST. The whole pipeline in a few calls: text → words → word vectors → alignment → plan → new
+"""The whole method in one function, `adapt`: text → words → word vectors → alignment → plan → new
 embeddings → adapted model → continued pretraining.
 
 >>> model = open_model("bert-base-uncased")
@@ -64,7 +64,7 @@ def adapt(
     progress: Progress = silent,
     checkpoint: Path | None = None,
 ) -> AdaptedModel:
-    """Teach a model the words of a domain, or give it another vocabulary; `model` is not changed.
+    """Return a copy of a model with an adapted vocabulary; `model` itself is not changed.
 
     checkpoint: folder from which an interrupted pretraining resumes. Raises InputError if a source
     is missing, and for a model that the recipe does not fit.
@@ -77,20 +77,31 @@ def adapt(
     6. Continue pretraining, if the recipe includes it.
     """
     check_adaptable(model, recipe.module, recipe.further)
+    # The share of the progress bar of each stage.
     has_vectors = sources.vectors is not None
     stages = parts(progress, weigh_stages(recipe, has_vectors, sources.has_bare_target))
+
+    # 1. Word vectors of the domain.
     domain = None
     if "vectors" in recipe.needs:
         domain = load_domain_space(recipe, model, sources, stages["vectors"])
+
+    # 2. Which tokens are added and removed.
     plan = plan_adaptation(recipe, model, sources, domain, stages["plan"])
+
+    # 3. and 4. The embeddings of the new tokens.
     target = load_target_space(recipe, model, sources, stages["target"])
     embeddings = compute_embeddings(
         recipe, model, sources, plan, domain, target, stages["embeddings"]
     )
-    stages["model"](0.0, f"giving the model {len(plan.added):,} tokens")
+
+    # 5. The adapted model.
+    stages["model"](0.0, f"adding {len(plan.added):,} tokens to the model")
     adapted = replace(
         apply_plan(model, plan, embeddings, recipe.tokenizer, recipe.module), domain=domain
     )
+
+    # 6. Continued pretraining.
     if not recipe.further.stage:
         return adapted
     corpus = require_corpus(recipe, sources, "a text to continue pretraining on")

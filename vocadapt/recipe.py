@@ -21,6 +21,7 @@ from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 class Recipe:
     """How an adapted model is made from a model and its sources: a group of settings for each step.
 
+    rows: how the embeddings of new tokens are initialized. module: exBERT's extension modules, if any.
     further: continued pretraining afterwards; none if its stage is "".
     """
 

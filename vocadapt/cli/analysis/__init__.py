@@ -1,0 +1,1 @@
+"""Commands on results: `score` (predictions of any program), `results`, `compare` (error analysis)."""

@@ -1,0 +1,3 @@
+"""Commands on trainings: `pretrain`, `tasks` (benchmarks), `finetune` (finetune, evaluate), `predict`,
+`answer`, `gates` (of an exBERT), `zero_shot`.
+"""

@@ -2,12 +2,13 @@
 
 Read in this order: `step` (what is declared about a step, and the registry), `spec` (one step to
 run, as a value), `context` (what a step works with), `run` (`run_step`), `command_lines` (a spec as
-its command line), `checkpoints`; then the steps themselves, a file each, in the order of STEPS.
+its command line), `checkpoints`; then the steps themselves, a file each, in
+the order of STEPS: begin with `vectors`, which is short.
 
-A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function that
-fills `task.draft` and returns the headline figures, and `STEP = Step(…)`, registered below or, by an
-extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a manifest.
-A command or a page of its own is optional: an entry in `cli/run.py`, a file in `pages/`.
+A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
+that fills `task.draft` and returns the headline figures, and `STEP = Step(…)`, registered below or,
+by an extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a
+manifest. A command or a page of its own is optional: an entry in `cli/run.py`, a file in `pages/`.
 """
 
 from vocadapt.lab.steps import (

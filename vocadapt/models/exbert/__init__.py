@@ -1,8 +1,12 @@
 """exBERT (Tai et al. 2020) as models of transformers: importing this package makes the Auto classes
 know them.
 
-import vocadapt.models.exbert
-model = AutoModel.from_pretrained(folder)
+    import vocadapt.models.exbert
+    model = AutoModel.from_pretrained(folder)
+
+Read in this order: `layers` (a layer of BERT, its extension module and the gate that mixes them),
+`config`, `model` (BERT's heads over such layers), `separated_embeddings` (training the embeddings
+of some tokens only).
 """
 
 import transformers

@@ -1,0 +1,1 @@
+"""Page Adapt: `plan` (recipe and plan), `model` (the adapted model), `extension` (exBERT)."""

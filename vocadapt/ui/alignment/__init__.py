@@ -1,0 +1,1 @@
+"""Page Alignment: `view` (neighbor lists, evaluation), `methods` (saved evaluations by method)."""

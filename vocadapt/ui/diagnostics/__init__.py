@@ -1,0 +1,1 @@
+"""Page Diagnostics: `view`, `relations` (lexical relations), `cached` (its cached figures)."""

@@ -1,0 +1,1 @@
+"""Page Error analysis: `comparable` (the two sides), `view`, `notes` (single examples, exports)."""

@@ -1,0 +1,1 @@
+"""Page Home: `start` (an empty workspace), `walk` (status of the main steps)."""

@@ -1,0 +1,1 @@
+"""Page Results: `view` (leaderboard and curves), `confusion` (confusion matrix)."""

@@ -1,0 +1,3 @@
+"""Page Word vectors: `view` (selected vectors), `forms` (import and training), `contextual` (its
+form).
+"""

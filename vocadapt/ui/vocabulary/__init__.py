@@ -1,0 +1,1 @@
+"""Page Vocabulary: `view` (reduction), `profiles` (vocabularies compared)."""
