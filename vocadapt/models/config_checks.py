@@ -8,6 +8,7 @@ tensors, before any memory is allocated for a network that the weights would not
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -159,32 +160,42 @@ def check_network(
 
     Imports torch, through transformers' table of activations.
     """
+    # 1. What config.json says, taken alone.
     _check_activation(folder / CONFIG, config)
     _check_heads(folder / CONFIG, config)
+
+    # 2. The number of layers.
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
     key, stated = _first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
-        raise _build_mismatch_error(
-            folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
-        )
-    for keys, ending, axis in STORED_SIZES:
-        (key, size), pattern = _first(config, keys), re.compile(ending + "$")
-        stored = next(
-            (tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ()
-        )
-        if key and len(stored) > axis and stored[axis] != size:
-            raise _build_mismatch_error(
-                folder, f"{key} is {size:,}, but the weights have {stored[axis]:,}"
-            )
-    key, width = _first(config, WIDTHS)
-    sides = {side for tensor in tensors.values() for side in tensor.shape}
-    if key and width not in sides:
-        raise _build_mismatch_error(folder, f"{key} is {width:,}, but no tensor has this width")
+        problem = f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
+        raise _build_mismatch_error(folder, problem)
+
+    # 3. The sizes.
+    _check_sizes(folder, config, tensors)
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
-        raise _build_mismatch_error(
-            folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"
-        )
+        problem = f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"
+        raise _build_mismatch_error(folder, problem)
+
+
+def _check_sizes(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
+) -> None:
+    """Raise InputError if a size in config.json is not that of its tensor."""
+    for keys, ending, axis in STORED_SIZES:
+        (key, size), pattern = _first(config, keys), re.compile(ending + "$")
+        names = filter(pattern.search, tensors)
+        stored = [tensors[name].shape for name in names][:1]
+        if not key or not stored or len(stored[0]) <= axis:
+            continue
+        if stored[0][axis] != size:
+            problem = f"{key} is {size:,}, but the weights have {stored[0][axis]:,}"
+            raise _build_mismatch_error(folder, problem)
+    key, width = _first(config, WIDTHS)
+    sides = set(chain.from_iterable(tensor.shape for tensor in tensors.values()))
+    if key and width not in sides:
+        raise _build_mismatch_error(folder, f"{key} is {width:,}, but no tensor has this width")
 
 
 def _check_activation(path: Path, config: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from vocadapt.training.finetune.mixture import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import SeedSummary, group_means, summarize_seeds
 from vocadapt.training.scoring.uncertainty import (
+    DEFAULT_DRAWS,
     Comparison,
     Draws,
     Interval,
@@ -160,7 +161,7 @@ def rank_runs(
     scorer: Scorer,
     rules: Rules = DEFAULT_RULES,
     baseline: tuple[str, str] | None = None,
-    draws: Draws | None = None,
+    draws: Draws = DEFAULT_DRAWS,
 ) -> TaskLeaderboard:
     """Rank every entry under every tokenization, best mean first.
 
@@ -172,7 +173,7 @@ def rank_runs(
             f"{task}: there is no scored run.",
             "Fine-tune on it with a test split that holds labels.",
         )
-    draws = draws or Draws()
+
     base: ComparedBaseline | None = None
     if baseline:
         base = _find_baseline(entries, baseline)
@@ -190,9 +191,7 @@ def rank_runs(
             )
         for name, tallies in entry.tallies.items():
             standing = _summarize_run(entry, name, tallies, scorer, rules, draws)
-            if base is not None and entry is base.entry and name == base.tokenization:
-                standing = replace(standing, verdict=BASELINE)
-            elif not comparable:
+            if not comparable:
                 standing = replace(standing, verdict="other test examples")
             elif base is not None:
                 standing = _compare_with_baseline(standing, tallies, base, scorer, rules, draws)
@@ -310,7 +309,11 @@ def _compare_with_baseline(
     rules: Rules,
     draws: Draws,
 ) -> RunStanding:
-    """Add the difference to the baseline, its test and the verdict."""
+    """Add the difference to the baseline, its test and the verdict; for the baseline itself, only
+    that it is the baseline.
+    """
+    if (standing.name, standing.tokenization) == (base.entry.name, base.tokenization):
+        return replace(standing, verdict=BASELINE)
     own = base.entry.tallies[base.tokenization]
     theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
     test = compare_tallies(scorer, *aligned(base.mean, _average_seeds(tallies)), rules, draws)

@@ -85,7 +85,9 @@ def build_leaderboard(
         )
     chosen = first.runs[0].scorer(scorer or first.scorer.name)
     entries = [build_entry(name, one, chosen) for name, one in runs.items()]
-    return rank_runs(task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws)
+    return rank_runs(
+        task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws or Draws()
+    )
 
 
 def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:

@@ -41,7 +41,7 @@ def list_alignment_settings(
     names = [name for name in METHODS if name != "identity" or source.dim == target.dim]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
     varied = [settings for settings in plain if settings.method != "random"]
-    return (*plain, *(replace(settings, unit=True, center=True) for settings in varied))
+    return (*plain, *(replace(settings, normalize=True, center=True) for settings in varied))
 
 
 def find_infeasible_methods(

@@ -36,9 +36,7 @@ class AlignmentSettings:
     method: str = setting(
         "least-squares", "alignment method", choices=lambda: METHODS, label="Alignment method"
     )
-    unit: bool = setting(
-        False, "scale all vectors to length 1 first", label="Normalize", flag="--normalize"
-    )
+    normalize: bool = setting(False, "scale all vectors to length 1 first")
     center: bool = setting(False, "mean-center both spaces before fitting")
     ridge: float = setting(
         0.0,

@@ -1,5 +1,6 @@
 """Selection of the tokens to show: filters, then the first n tokens or a word and its neighbors."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,22 +116,26 @@ def _filter_tokens(
     if choice.min_length > 1:
         mask &= [len(kinds.body(word)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
-    if not choice.specials and kinds.special:
-        mask &= [word not in kinds.special for word in words]
-        reasons.append("no special tokens")
-    if not choice.continuations and not kinds.continuations.isdisjoint(words):
-        mask &= [word not in kinds.continuations for word in words]
-        reasons.append(f"no {kinds.continuation_name}")
-    if not choice.unused and not kinds.placeholders.isdisjoint(words):
-        mask &= [word not in kinds.placeholders for word in words]
-        reasons.append("no [unused]")
+    # The kinds of tokens that are excluded if the space has any.
+    excluded: dict[str, Collection[str]] = {}
+    if not choice.specials:
+        excluded["no special tokens"] = kinds.special
+    if not choice.continuations:
+        excluded[f"no {kinds.continuation_name}"] = kinds.continuations.intersection(words)
+    if not choice.unused:
+        excluded["no [unused]"] = kinds.placeholders.intersection(words)
+    for reason, tokens in excluded.items():
+        if tokens:
+            mask &= [word not in tokens for word in words]
+            reasons.append(reason)
     if choice.low or choice.high:
         mask &= _filter_by_band(space, choice, reasons)
     if choice.search:
         mask &= [choice.search.casefold() in word.casefold() for word in words]
         reasons.append(f"holding {choice.search!r}")
     zero = mask & ~space.matrix.any(axis=1)  # a zero vector has no direction
-    reasons += ["no zero vectors"] if zero.any() else []
+    if zero.any():
+        reasons.append("no zero vectors")
     return mask & ~zero
 
 
@@ -140,13 +145,15 @@ def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[st
             f"{space.name} has no counts, so the frequency band cannot be one of counts.",
             "Choose a band of ranks.",
         )
-    values = space.counts if choice.band == "count" else compute_ranks(space)
-    assert values is not None
-    ends = (
-        f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
-    )
-    source = "" if space.counts is not None else " (rank: the order of the rows)"
-    reasons.append(f"{choice.band} {ends}{source}")
+    values = compute_ranks(space)
+    if choice.band == "count" and space.counts is not None:
+        values = space.counts
+    reason = f"{choice.band} of {choice.low:,} and more"
+    if choice.high:
+        reason = f"{choice.band} from {choice.low:,} to {choice.high:,}"
+    if space.counts is None:
+        reason += " (rank: the order of the rows)"
+    reasons.append(reason)
     return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
 
 

@@ -6,9 +6,9 @@ B. In half of the pairs B is replaced by a segment of another document. Masked p
 again in each pass, as for other blocks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,32 +180,39 @@ def _read_documents(
     """Yield the documents of a words file as lists of sentences of ids; each distinct word is
     tokenized once.
     """
-    known: dict[str, tuple[int, ...]] = {}
+
+    @cache
+    def tokenize(word: str) -> tuple[int, ...]:
+        return tuple(map(vocabulary.ids.__getitem__, vocabulary.tokenize(word)))
+
     separated = _has_empty_line(documents)
     sentences: list[Pieces] = []
     done, size = 0, documents.stat().st_size
     with documents.open("rb") as file:
         for number, raw in enumerate(file, 1):
-            line, sentence, done = raw.decode(), Pieces(), done + len(raw)
+            line, done = raw.decode(), done + len(raw)
             if number % REPORTED == 0:
                 progress(done / size, f"{number:,} lines divided into sentences")
-            for word in line.split():
-                if word not in known:
-                    pieces = vocabulary.tokenize(word)
-                    known[word] = tuple(map(vocabulary.ids.__getitem__, pieces))
-                sentence += known[word]
-                if word in ENDS:
-                    # Append, not a new list: a document may be a whole file.
-                    sentences.append(sentence)
-                    sentence = []
-            if sentence:
-                sentences.append(sentence)
+            # Extend, not a new list: a document may be a whole file.
+            sentences.extend(_split_sentences(line, tokenize))
             ends_document = not (separated and line.strip())
             if sentences and ends_document:
                 yield sentences
                 sentences = []
     if sentences:
         yield sentences
+
+
+def _split_sentences(line: str, tokenize: Callable[[str], tuple[int, ...]]) -> Iterator[Pieces]:
+    """Yield the sentences of a line as ids; a sentence ends at a word of ENDS, or with the line."""
+    sentence: Pieces = []
+    for word in line.split():
+        sentence += tokenize(word)
+        if word in ENDS:
+            yield sentence
+            sentence = []
+    if sentence:
+        yield sentence
 
 
 def _has_empty_line(file: Path) -> bool:
