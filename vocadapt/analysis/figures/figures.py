@@ -5,7 +5,7 @@ always goes with a mark, a word or a shape.
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -213,30 +213,14 @@ def plot_against_id(
     figure.update_layout(**build_layout(max(320, 260 * down)))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels):
-        row, column = place // across + 1, place % across + 1
-        values, removed = np.asarray(panel.values), np.asarray(panel.removed, dtype=bool)
-        drawn = values > 0 if logarithmic else np.ones(len(values), dtype=bool)
-        for mask, name, color, symbol in (
-            (~removed, "kept", SOURCE, "circle"),
-            (removed, "removed", NEUTRAL, "x-thin-open"),
-        ):
-            ids = np.flatnonzero(mask & drawn)
-            figure.add_scattergl(
-                x=ids.astype(np.int32),
-                y=values[ids].astype(np.float32),
-                mode="markers",
-                name=name,
-                legendgroup=name,
-                showlegend=some_removed and place == 0,
-                row=row,
-                col=column,
-                marker={"color": color, "size": 3, "symbol": symbol, "opacity": 0.55},
-                hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
-            )
-        for line in lines[place] if lines else ():
-            figure.add_vline(
-                line, line={"color": NEUTRAL, "dash": "dot", "width": 1}, row=row, col=column
-            )
+        cell = {"row": place // across + 1, "col": place % across + 1}
+        for trace in _build_dots(panel, logarithmic):
+            trace["showlegend"] = some_removed and place == 0
+            figure.add_scattergl(**trace, **cell)
+    for place, ids in enumerate(lines):
+        cell = {"row": place // across + 1, "col": place % across + 1}
+        for id in ids:
+            figure.add_vline(id, line={"color": NEUTRAL, "dash": "dot", "width": 1}, **cell)
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
     scale = "log" if logarithmic else "linear"
@@ -249,6 +233,26 @@ def plot_against_id(
         margin={"t": titles_height + legend_height},
     )
     return figure
+
+
+def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
+    """Build the traces of a panel: kept tokens, and removed ones."""
+    values, removed = np.asarray(panel.values), np.asarray(panel.removed, dtype=bool)
+    drawn = values > 0 if logarithmic else np.ones(len(values), dtype=bool)
+    for mask, name, color, symbol in (
+        (~removed, "kept", SOURCE, "circle"),
+        (removed, "removed", NEUTRAL, "x-thin-open"),
+    ):
+        ids = np.flatnonzero(mask & drawn)
+        yield {
+            "x": ids.astype(np.int32),
+            "y": values[ids].astype(np.float32),
+            "mode": "markers",
+            "name": name,
+            "legendgroup": name,
+            "marker": {"color": color, "size": 3, "symbol": symbol, "opacity": 0.55},
+            "hovertemplate": f"id %{{x}}: %{{y}}<extra>{name}</extra>",
+        }
 
 
 def plot_vocabulary_growth(

@@ -81,7 +81,7 @@ def _report_gates(options: Namespace, progress: Progress) -> Answer:
 
 
 def render_tsv(found: GateReport) -> str:
-    """A line for each layer and kind: layer, kind, tokens, mean share, deviation."""
+    """Format one line per layer and kind: layer, kind, tokens, mean gate, standard deviation."""
     shares = found.shares
     lines = [
         f"{layer + 1}\t{kind}\t{count}\t{shares.means[layer, i]:.6f}\t{shares.deviations[layer, i]:.6f}\n"

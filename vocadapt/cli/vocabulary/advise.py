@@ -1,4 +1,4 @@
-"""advise. Shares in its JSON are fractions, what is unknown is null; the keys:
+"""The command advise. Proportions in its JSON are fractions, unknown values null; the keys:
 
 verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
 distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
@@ -80,10 +80,10 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
             "words with a letter",
             "running",
             "split",
-            "different",
+            "distinct",
             "split",
-            "unreadable",
-            "pieces a word",
+            "unknown",
+            "wordpieces per word",
         ),
         rows,
     )
@@ -107,9 +107,9 @@ def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
         "seen at least",
         "words added",
         "tokens saved",
-        "pieces a word",
-        "mended",
-        "of the task",
+        "wordpieces per word",
+        "made whole",
+        "in the task",
         "under 20",
         "under 50",
         "parameters",

@@ -89,7 +89,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "wordpieces",
         "per word",
         "per distinct word",
-        "one piece",
+        "whole words",
         "unknown",
     )
     rows = [

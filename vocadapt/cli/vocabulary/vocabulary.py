@@ -167,7 +167,7 @@ def _render_comparison(
         for one in compared
         if one.faults
     ]
-    head = "Tokens in common, and their share of the row's vocabulary:"
+    head = "Tokens in common, and their fraction of the row's vocabulary:"
     return "\n\n".join(
         [head + "\n" + format_table(("", *numbers), shares), format_table(header, figures), *faults]
     )
@@ -279,8 +279,8 @@ def _render_study(found: Study, options: Namespace) -> str:
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
         format_table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
         (
-            f"Shares are of the whole vocabulary; lengths {marks} the marks of continuations;"
-            " special tokens and those shorter than four characters stay; of equals the higher id leaves first; random over"
+            f"Fractions are of the whole vocabulary; lengths {marks} the marks of continuations;"
+            " special tokens and those shorter than four characters are kept; of ties the higher id is removed first; random over"
             f" the seeds {', '.join(map(str, options.seeds))}."
         ),
     ]

@@ -47,13 +47,13 @@ MEASURES = {
     ),
     "mean_cosine_common": "mean cosine of the two rows of each common token (Fast 2023, table 3.3)",
     "isotropy": (
-        "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on rows of length 1 (Mu and"
+        "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on vectors of length 1 (Mu and"
         " Viswanath 2018)"
     ),
-    "isotropy_as_published": "the same on the rows as they are",
+    "isotropy_as_published": "the same on the original vectors",
     "isoscore": "IsoScore (Rudman et al. 2022)",
     "first_direction": (
-        "share of the unit rows' squared length along their first principal direction; even: 1/dim"
+        "fraction of the squared norm of the unit vectors along their first principal direction; even: 1/dim"
     ),
     "hubness": (
         "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al."
@@ -281,7 +281,7 @@ def _relations_to_json(
 def _similarity_to_json(
     names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
 ) -> list[dict[str, Any]]:
-    """One entry a list that people judged: Spearman in each space."""
+    """Convert the agreement with human judgments to JSON: one entry per judged list."""
     found = []
     for i, one in enumerate(lists):
         if one.judged:

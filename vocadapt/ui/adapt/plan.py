@@ -62,12 +62,10 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     recipe = PRESETS[name]
     st.markdown(f":small[{recipe.about}]")
     text = "text" if "text" in recipe.needs else "counts"
-    vectors, corpus = (
-        _pick_input(workspace, recipe, "vectors"),
-        _pick_input(workspace, recipe, text),
-    )
-    given = {"vectors": vectors, text: corpus}
-    if any(need in recipe.needs and artifact is None for need, artifact in given.items()):
+    vectors = _pick_input(workspace, recipe, "vectors")
+    corpus = _pick_input(workspace, recipe, text)
+    given = {name for name, one in (("vectors", vectors), (text, corpus)) if one}
+    if not {"vectors", text} & {*recipe.needs} <= given:
         return None
     default, target = None, None
     if vectors:
@@ -88,14 +86,18 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     if recipe.makes_embeddings:
         rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
         recipe = replace(recipe, rows=rows)
-    if recipe.further.stage:
-        opened = cache.model_of(model)
-        if not has_mlm_head(opened):
-            view.explain_missing_head(pickers.shown_model(model), opened)
-            return None
-        training = view.fit_length(recipe.further.training, opened)
-        recipe = replace(recipe, further=replace(recipe.further, training=training))
-    return Chosen(recipe, model, vectors, target, corpus)
+    if recipe.further.stage and not has_mlm_head(cache.model_of(model)):
+        view.explain_missing_head(pickers.shown_model(model), cache.model_of(model))
+        return None
+    return Chosen(_fit_training(recipe, model), model, vectors, target, corpus)
+
+
+def _fit_training(recipe: Recipe, model: str) -> Recipe:
+    """Return the recipe with blocks of continued pretraining no longer than the model's maximum."""
+    if not recipe.further.stage:
+        return recipe
+    training = view.fit_length(recipe.further.training, cache.model_of(model))
+    return replace(recipe, further=replace(recipe.further, training=training))
 
 
 NEEDED = {  # need → kind of artifact, label, and the message if there is none

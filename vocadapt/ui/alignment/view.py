@@ -1,13 +1,13 @@
 """Parts of the page Alignment: figures, neighbor lists, and held-out evaluation of the methods."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import astuple
 from typing import Any
 
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation, AnchorScore
+from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.comparison import find_infeasible_methods
@@ -203,9 +203,10 @@ def held_out(
     if detail:
         _anchors(judged_of(detail), chosen)
         anchors, shown = judged_of(detail).anchors, methods.select_comparable(judged)
+        rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
         files = {
-            "held-out-maps.tsv": lambda: _methods_file(shown),
-            "anchors.tsv": lambda: _anchors_file(anchors),
+            "held-out-maps.tsv": lambda: export.tsv(("map", *methods.COLUMNS), rows),
+            "anchors.tsv": lambda: export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
         }
         export.details(detail, files)
 
@@ -335,13 +336,3 @@ def _delta(value: float | None, base: float | None) -> str | None:
     if value is None or base is None:
         return None
     return f"{signed(value - base)} vs {PAPER.lower()}"
-
-
-def _anchors_file(anchors: Sequence[AnchorScore]) -> str:
-    return export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors])
-
-
-def _methods_file(judged: Mapping[str, Row]) -> str:
-    return export.tsv(
-        ("map", *methods.COLUMNS), [(name, *row.values) for name, row in judged.items()]
-    )

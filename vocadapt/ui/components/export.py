@@ -39,7 +39,8 @@ def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None)
             ),
             language="json",
         )
-        draw_downloads({"manifest.json": lambda: _manifest(artifact), **(downloads or {})})
+        path = artifact.folder / "manifest.json"
+        draw_downloads({"manifest.json": path.read_bytes, **(downloads or {})})
 
 
 @contextmanager
@@ -70,10 +71,6 @@ def draw_downloads(files: Mapping[str, Download | str | bytes], suffix: str = ""
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     """Format a table as TSV for spreadsheets."""
     return format_tsv([header, *rows])
-
-
-def _manifest(artifact: Artifact) -> bytes:
-    return (artifact.folder / "manifest.json").read_bytes()
 
 
 def _json(value: object) -> str:

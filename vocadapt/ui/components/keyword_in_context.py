@@ -8,7 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, Hit, KeywordContext
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import export, markup
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.estimates import format_estimate
@@ -116,8 +116,8 @@ def _draw(found: KeywordContext) -> None:
         st.markdown(f"**{word}** does not occur in the text.")
         return
     st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")
-    markup.concordance([_line(hit) for hit in found.hits])
-
-
-def _line(hit: Hit) -> markup.Line:
-    return markup.Line(hit.left, hit.match, hit.right, f"{hit.file.name}, line {hit.line:,}")
+    lines = []
+    for hit in found.hits:
+        place = f"{hit.file.name}, line {hit.line:,}"
+        lines.append(markup.Line(hit.left, hit.match, hit.right, place))
+    markup.concordance(lines)

@@ -18,6 +18,7 @@ from vocadapt.spaces.neighbors.cross_space import (
 )
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.components.example_texts import draw_examples
 from vocadapt.ui.components.export import tsv
 from vocadapt.ui.components.markup import Card
 from vocadapt.ui.frame import address
@@ -53,15 +54,7 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
     )
     address.write(key, [word])
     if examples:
-        st.session_state[f"{key}_example"] = next((one for one in examples if one == word), None)
-        st.pills(
-            "Examples",
-            examples,
-            key=f"{key}_example",
-            label_visibility="collapsed",
-            on_change=_take_example,
-            args=(key,),
-        )
+        draw_examples(key, word, {example: example for example in examples})
     return word.strip()
 
 
@@ -171,9 +164,3 @@ def four_lists_table(answer: Answer, settings: ListSettings) -> str:
         for rank, (neighbor, score) in enumerate(listed or (), start=1):
             rows.append((answer.word, name, rank, neighbor, score, measures[name]))
     return tsv(("word", "list", "rank", "neighbor", "score", "measure"), rows)
-
-
-def _take_example(key: str) -> None:
-    chosen = st.session_state.get(f"{key}_example")
-    if chosen:
-        st.session_state[key] = chosen

@@ -79,26 +79,26 @@ def state_of(found: list[Artifact], workspace: Workspace) -> str:
 
 def headline(artifact: Artifact) -> str:
     """Format an artifact as Markdown: its name and its main figure."""
-    numbers, figure = artifact.manifest.numbers, ""
-    if artifact.kind == "corpora" and "words" in numbers:
-        figure = f"{count(numbers['words'])} words"
-    elif artifact.kind == "vectors":
-        figure = f"{count(numbers['words'])} words × {numbers['dim']}"
-    elif artifact.kind == "alignments":
+    return " · ".join(filter(None, (plain(artifact.name), _main_figure(artifact))))
+
+
+def _main_figure(artifact: Artifact) -> str:
+    """Format the main figure of an artifact; "" if it has none."""
+    kind, numbers = artifact.kind, artifact.manifest.numbers
+    if kind == "corpora" and "words" in numbers:
+        return f"{count(numbers['words'])} words"
+    if kind == "vectors":
+        return f"{count(numbers['words'])} words × {numbers['dim']}"
+    if kind == "alignments":
         basis = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
-        figure = f"held-out P@5 {fraction(numbers['p@5'])} ({basis})"
-    elif artifact.kind == "models" and "added" in numbers:
-        figure = f"{count(numbers['added'])} words added"
-    elif artifact.kind == "runs" and numbers.get("mean"):
-        figure = (
-            f"{format_metric_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
-            f" ({plain(numbers['cut'])})"
-        )
-        if numbers.get("classes"):
-            figure += f", {plain(numbers['classes'])}"
-    if not figure:
-        return plain(artifact.name)
-    return f"{plain(artifact.name)} · {figure}"
+        return f"held-out P@5 {fraction(numbers['p@5'])} ({basis})"
+    if kind == "models" and "added" in numbers:
+        return f"{count(numbers['added'])} words added"
+    if kind == "runs" and numbers.get("mean"):
+        mean = fraction(numbers["mean"][numbers["metric"]])
+        figure = f"{format_metric_name(numbers['metric'])} {mean} ({plain(numbers['cut'])})"
+        return ", ".join(filter(None, (figure, plain(numbers.get("classes") or ""))))
+    return ""
 
 
 def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:

@@ -14,10 +14,12 @@ from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import export, intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command
+from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.components.export import draw_downloads, open_details
-from vocadapt.ui.components.markup import Chip, TokenizationLine, plain
+from vocadapt.ui.components.markup import TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
-from vocadapt.ui.frame import address, cache, count_cache, mistakes
+from vocadapt.ui.components.token_chips import build_chips
+from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.lens import (
     TERMS,
     TokenizationFigures,
@@ -27,7 +29,6 @@ from vocadapt.vocabulary.lens import (
 )
 
 KEY = "lens_text"  # key of the text input and query parameter
-MAX_ADDRESS_LENGTH = 600  # characters of a text that is kept in the address
 MAX_CHIP_CHARACTERS = 20_000  # characters of a text that is drawn as chips
 MIN_SHOWN_DIFFERENCE = 0.0005  # difference that is shown
 PER_ROW = 3  # models per row of metrics
@@ -107,26 +108,10 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
 
 
 def choose_text() -> str:
-    """Show the text field with its examples; a short text is kept in the address."""
-    address.settle_text(KEY, EXAMPLES["A sentence"])
-    text = st.text_area(
-        "Text",
-        key=KEY,
-        height=110,
-        persist_state="session",
-        placeholder="Type a text, or click an example.",
-    )
-    names = {example: name for name, example in EXAMPLES.items()}
-    st.session_state["lens_example"] = names.get(text)
-    st.pills(
-        "Examples",
-        list(EXAMPLES),
-        key="lens_example",
-        label_visibility="collapsed",
-        on_change=_take_example,
-    )
-    address.write(KEY, [str(text)], lambda typed: 0 < len(typed) <= MAX_ADDRESS_LENGTH)
-    return str(text)
+    """Show the text field with its examples; return the text."""
+    placeholder = "Type a text, or click an example."
+    first = EXAMPLES["A sentence"]
+    return draw_text("Text", KEY, first, EXAMPLES, height=110, placeholder=placeholder)
 
 
 def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
@@ -154,20 +139,11 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
 
 def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
     """Return the tokens of a text under one model, marked by the first model's vocabulary."""
-    tokens = tokenize_text(seen.model.fast_tokenizer, text)
-    chips = []
-    for token in tokens:
-        kind = ""
-        if token.token == seen.model.vocabulary.unknown:
-            kind = "unknown"
-        elif token.token not in first.model.vocabulary:
-            kind = "new"
-        title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
-        mark = seen.model.vocabulary.mark_of(token.token)
-        chips.append(Chip(token.token, title, token.continues, kind, mark))
-    casing = "uncased" if seen.model.splitter.lowercase else "cased"
-    length = f"{count(len(tokens))} wordpiece{'s' * (len(tokens) != 1)}"
-    size = f"{count(len(seen.model.vocabulary))} tokens"
+    model, known = seen.model, first.model.vocabulary
+    chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
+    casing = "uncased" if model.splitter.lowercase else "cased"
+    length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
+    size = f"{count(len(model.vocabulary))} tokens"
     return TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
 
 
@@ -237,12 +213,6 @@ def _upload(workspace: Workspace) -> str | None:
     st.session_state["vocabulary_turn"] = turn + 1
     (file,) = intake.save_uploads([given], workspace, intake.VOCABULARIES)
     return file.name
-
-
-def _take_example() -> None:
-    chosen = st.session_state.get("lens_example")
-    if chosen:
-        st.session_state[KEY] = EXAMPLES[chosen]
 
 
 def _metrics(rows: Sequence[TokenizationFigures]) -> None:

@@ -89,33 +89,29 @@ def _heat(n: int, of: int) -> Heat:
 
 
 def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
-    cells = {
-        f"{escape_invisible(gold)} → {escape_invisible(said)}": (gold, said)
-        for gold, said in [*found.mistakes, *sorted(_right(found))]
-    }
+    correct = sorted(cell for cell in found.cases if cell[0] == cell[1])
+    cells = {}
+    for gold, predicted in [*found.mistakes, *correct]:
+        cells[f"{escape_invisible(gold)} → {escape_invisible(predicted)}"] = (gold, predicted)
     if not cells:
         st.markdown("There is nothing to compare: neither gold nor predictions have a label.")
         return
     first = next(
-        (shown for shown, (gold, said) in cells.items() if NO_LABEL != gold != said),
+        (label for label, (gold, predicted) in cells.items() if NO_LABEL != gold != predicted),
         next(iter(cells)),
     )
     label = pick_name("Gold → predicted", list(cells), CELL, first)
     if label not in cells:
         return
-    gold, said = cells[label]
-    cases = found.cases[gold, said]
+    gold, predicted = cells[label]
+    cases = found.cases[gold, predicted]
     examples = chosen.run.kept.split.examples
     st.markdown(
-        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(said)}. All of"
+        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}. All of"
         " them:"
     )
     rows = _rows(chosen.run.kind, cases, examples)
     draw_table(rows, key="cases", height=min(38 + 35 * len(cases), 380))
-
-
-def _right(found: ConfusionMatrix) -> list[tuple[str, str]]:
-    return [cell for cell in found.cases if cell[0] == cell[1]]
 
 
 def _rows(

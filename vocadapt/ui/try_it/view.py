@@ -1,6 +1,6 @@
 """Parts of the page Try it: run, text, tokens and predictions under each tokenization, and votes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -19,12 +19,12 @@ from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_table
-from vocadapt.ui.components.markup import Chip, Marked, TokenizationLine, plain
+from vocadapt.ui.components.example_texts import draw_text
+from vocadapt.ui.components.markup import Marked, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction
-from vocadapt.ui.frame import address, run_cache
-from vocadapt.vocabulary.lens import tokenize_text
+from vocadapt.ui.components.token_chips import build_chips
+from vocadapt.ui.frame import run_cache
 
-MAX_ADDRESS_LENGTH = 600  # characters of a text that is kept in the address
 DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
 AROUND = 300  # characters on either side of an answer
 BEST = 3  # answers shown for each tokenization
@@ -82,7 +82,8 @@ def choose_example(run: SavedRun) -> Example | None:
             examples.append((_describe_test_example(run), first))
             if field.is_example:
                 examples.append(("made-up example", field.sample))
-        typed[field.name] = _text(field.label, field.name, first, field.height, examples)
+        key, height = f"try_{field.name}", field.height
+        typed[field.name] = draw_text(field.label, key, first, dict(examples), height=height)
     rule = ""
     if run.kind.has_word_rule:
         rule = _choose_word_rule(run)
@@ -134,28 +135,6 @@ def _describe_test_example(run: SavedRun) -> str:
     return "first test example"
 
 
-def _text(
-    label: str, key: str, first: str, height: int = 68, examples: Sequence[tuple[str, str]] = ()
-) -> str:
-    """Show a text field with examples; a short text is kept in the address."""
-    widget = f"try_{key}"
-    address.settle_text(widget, first)
-    text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
-    if examples:
-        offered = dict(examples)
-
-        def take() -> None:
-            chosen = st.session_state.get(f"{widget}_example")
-            if chosen:
-                st.session_state[widget] = offered[chosen]
-
-        names = {own: name for name, own in offered.items()}
-        st.session_state[f"{widget}_example"] = names.get(text)
-        st.pills("Examples", list(offered), key=f"{widget}_example", on_change=take)
-    address.write(widget, [text], lambda typed: 0 < len(typed) <= MAX_ADDRESS_LENGTH)
-    return text
-
-
 def _tokenization_line(
     run: SavedRun, tokenization: str, text: str, note: str = ""
 ) -> TokenizationLine:
@@ -163,19 +142,11 @@ def _tokenization_line(
     marked as new.
     """
     own = run.tokenizers[tokenization]
-    known = run.tokenizers.get(BASE, own).tokenizer
-    tokens = tokenize_text(own.tokenizer, text)
-    chips = []
-    for token in tokens:
-        kind = ""
-        if token.token == run.model.vocabulary.unknown:
-            kind = "unknown"
-        elif known.token_to_id(token.token) is None:
-            kind = "new"
-        title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
-        mark = run.model.vocabulary.mark_of(token.token)
-        chips.append(Chip(token.token, title, token.continues, kind, mark))
-    about = f"{NOTES[tokenization]} · {count(len(tokens))} wordpieces{note}"
+    known = run.tokenizers.get(BASE, own).tokenizer.token_to_id
+    chips = build_chips(
+        own.tokenizer, run.model.vocabulary, text, lambda token: known(token) is not None
+    )
+    about = f"{NOTES[tokenization]} · {count(len(chips))} wordpieces{note}"
     return TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
