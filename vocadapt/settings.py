@@ -207,16 +207,21 @@ def _settings_of(kind: type) -> Mapping[str, Setting]:
         declared = one.metadata.get(SETTING)
         if declared is None:
             continue
-        hint, words = hints[one.name], one.name.replace("_", " ")
+        hint = hints[one.name]
         several = get_origin(hint) is tuple
-        flag = f"--{'no-' if declared.default is True else ''}{one.name.replace('_', '-')}"
+        if several:
+            hint = get_args(hint)[0]
+        words, flag = one.name.replace("_", " "), declared.flag
+        if flag is None:
+            start = "--no-" if declared.default is True else "--"
+            flag = f"{start}{one.name.replace('_', '-')}"
         found[one.name] = replace(
             declared,
             name=one.name,
-            kind=get_args(hint)[0] if several else hint,
+            kind=hint,
             several=several,
             label=declared.label or f"{words[0].upper()}{words[1:]}",
-            flag=flag if declared.flag is None else declared.flag,
+            flag=flag,
         )
     return found
 
@@ -284,7 +289,11 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
     ]
     if lacking:
         raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
-    return kind(**given)
+    try:
+        return kind(**given)
+    except InputError as error:
+        problem = f"{where}: {error.problem}"
+        raise InputError(problem, error.remedy, error.setting) from error
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

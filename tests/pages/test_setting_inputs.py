@@ -24,6 +24,7 @@ def draw_form():
             "slow", "speed", choices={"slow": "takes its time", "fast": "does not"}
         )
         deep: bool = setting(False, "dig deep")
+        seeds: tuple[int, ...] = setting((1, 2), "seeds of the runs")
         inner: Inner = field(default_factory=Inner)
 
     st.json(draw_settings(st, Settings(), "form").__dict__ | {"inner": None})
@@ -41,7 +42,9 @@ def test_a_form_is_drawn_from_the_declarations():
     assert app.text_input(key="form_inner_name").value == "a"
     assert [text.value for text in app.text] == ["Too deep (Deep)."]
     app.checkbox(key="form_deep").check()
+    app.text_input(key="form_seeds").set_value("4 5 6")
     epochs.set_value(3)
     app.run()
     assert '"epochs":3' in app.json[0].value.replace(" ", "")
+    assert '"seeds":[4,5,6]' in app.json[0].value.replace(" ", "")
     assert '"deep":true' in app.json[0].value.replace(" ", "")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.settings import Setting, groups_of, settings_of
+from vocadapt.settings import Setting, groups_of, settings_of, show_value
 from vocadapt.ui.components.optional_input import optional_number
 
 T = TypeVar("T")
@@ -44,6 +44,8 @@ def draw_setting(
     if declared.is_number and not declared.several:
         return _draw_number(place, declared, label, value, least, most, options)
     choices = list(declared.choices)
+    if declared.several and not choices:
+        return _draw_list(place, declared, label, value, options)
     if declared.several:
         return tuple(place.multiselect(label, choices, list(value), **options))
     if not choices:
@@ -74,6 +76,18 @@ def _draw_number(
         limits = (lowest, highest)
         return kind(optional_number(label, limits, value, declared.empty, place, **options))
     return kind(place.number_input(label, lowest, highest, value, **options))
+
+
+def _draw_list(
+    place: Any, declared: Setting, label: str, value: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Draw the input of a list: values with blanks between them."""
+    typed = place.text_input(label, " ".join(map(str, value)), **options)
+    try:
+        return tuple(declared.kind(part) for part in typed.split())
+    except ValueError:
+        problem = f"{label}: expected numbers, got {show_value(typed)}."
+        raise InputError(problem, "Separate them by blanks.", declared.name) from None
 
 
 def _format_choice(declared: Setting, name: str) -> str:
