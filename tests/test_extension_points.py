@@ -5,10 +5,12 @@ A check is a function of this file that runs in a process of its own, in which v
 that file from VOCADAPT_EXTENSIONS. It raises if something is missing there.
 """
 
+import importlib
 import inspect
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -172,6 +174,20 @@ def test_a_relative_path_holds_in_other_folders(tmp_path):
     relative = os.path.relpath(tmp_path / "extension.py", ROOT)
     done = run_python("-c", code, extensions=relative)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_documented_extension_can_be_loaded(tmp_path):
+    text = (ROOT / "docs" / "extensions.md").read_text(encoding="utf-8")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "constant.py").write_text(code)
+    help_text = run_python(
+        "-m", "vocadapt", "adapt", "-h", extensions=str(tmp_path / "constant.py")
+    )
+    assert help_text.returncode == 0, help_text.stderr
+    assert "--constant-value" in help_text.stdout
+    for call in re.findall(r"`(vocadapt[.\w]+\.register_\w+)`", text):
+        module, _, name = call.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), call
 
 
 def test_help_does_not_need_the_extensions(tmp_path):

@@ -44,7 +44,8 @@ def load_extensions() -> None:
     try:
         named = os.environ.get(VARIABLE, "").split(os.pathsep)
         paths = list(dict.fromkeys(check_file(name).resolve() for name in named if name))
-        os.environ[VARIABLE] = os.pathsep.join(map(str, paths))  # a job works in another folder
+        if paths:  # a job works in another folder
+            os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
         for path in paths:
             _import_file(path)
         for entry in entry_points(group=GROUP):
