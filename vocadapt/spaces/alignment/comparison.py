@@ -36,11 +36,13 @@ def list_alignment_settings(
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments, without and with normalizing and centering.
 
-    The default of Poerner et al. 2020 comes first; the identity needs equal dimensions.
+    The default of Poerner et al. 2020 comes first.
     """
-    names = [name for name in METHODS if name != "identity" or source.dim == target.dim]
+    names = list(METHODS)
+    if source.dim != target.dim:
+        names = [name for name, method in METHODS.items() if not method.equal_dimensions]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
-    varied = [settings for settings in plain if settings.method != "random"]
+    varied = [settings for settings in plain if not METHODS[settings.method].baseline]
     return (*plain, *(replace(settings, normalize=True, center=True) for settings in varied))
 
 
@@ -60,7 +62,8 @@ def find_infeasible_methods(
         few = f"{given} for {source.dim} dimensions"
         reasons = {name: few for name, method in METHODS.items() if method.full}
     if source.dim != target.dim:
-        reasons["identity"] = f"the vectors are {source.dim} wide, the model {target.dim}"
+        unequal = f"the vectors are {source.dim} wide, the model {target.dim}"
+        reasons |= {name: unequal for name, method in METHODS.items() if method.equal_dimensions}
     return reasons
 
 

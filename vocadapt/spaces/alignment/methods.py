@@ -85,7 +85,8 @@ class AlignmentMethod:
     """An alignment method: its function, a sentence about it and its source.
 
     kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
-    it needs at least as many anchors as dimensions.
+    it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
+    dimensions. baseline: a comparison does not repeat it with normalized, centered vectors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating]]
@@ -94,6 +95,8 @@ class AlignmentMethod:
     kernel: bool = False
     penalty: bool = False
     full: bool = False
+    equal_dimensions: bool = False
+    baseline: bool = False
 
 
 def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
@@ -171,12 +174,16 @@ METHODS: dict[str, AlignmentMethod] = {
         penalty=True,
     ),
     "identity": AlignmentMethod(
-        _build_identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
+        _build_identity,
+        "no map: the vectors as they are",
+        "Poerner et al. 2020, ablation W = 1",
+        equal_dimensions=True,
     ),
     "random": AlignmentMethod(
         _draw_random,
         "a random matrix of the right scale: a baseline",
         "Poerner et al. 2020, ablation",
+        baseline=True,
     ),
 }
 

@@ -14,7 +14,12 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
-from vocadapt.vocabulary.plan.reduction import ReductionSettings, count_removed, rank_removable
+from vocadapt.vocabulary.plan.reduction import (
+    REDUCTIONS,
+    ReductionSettings,
+    count_removed,
+    rank_removable,
+)
 
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
@@ -76,7 +81,7 @@ class Reducer:
 
     def rank(self, settings: ReductionSettings) -> Ints:
         """Return the ids that may be removed, (n,) int64, in the order of removal."""
-        seed = settings.seed if settings.heuristic == "random" else 0
+        seed = settings.seed if REDUCTIONS[settings.heuristic].seeded else 0
         key = (settings.heuristic, seed, settings.count_marks)
         if key not in self._rankings:
             self._rankings[key] = rank_removable(self.vocabulary, settings, self.table)
@@ -149,10 +154,10 @@ def study(
 def measure_growth_over_seeds(
     reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]
 ) -> Growth:
-    """Measure the growth; for `random` the mean over seeds, with its standard deviation if there
+    """Measure the growth; for a random heuristic the mean over seeds, with its standard deviation if there
     are two or more.
     """
-    if settings.heuristic != "random":
+    if not REDUCTIONS[settings.heuristic].seeded:
         return reducer.measure_growth(settings)
     runs = [reducer.measure_growth(replace(settings, seed=seed)) for seed in dict.fromkeys(seeds)]
     growths = np.array([run.growth for run in runs])

@@ -75,13 +75,14 @@ class Reduction:
     """A removal heuristic with its explanation and source.
 
     order: sorts the ids that may be removed, first to be removed first.
-    needs_counts: whether it needs the word counts of a text.
+    needs_counts: whether it needs the word counts of a text. seeded: whether it depends on the seed.
     """
 
     about: str
     source: str
     order: Order
     needs_counts: bool = False
+    seeded: bool = False
 
 
 def select_removed_tokens(
@@ -313,7 +314,7 @@ REDUCTIONS: dict[str, Reduction] = {
         _sort_by_count,
         needs_counts=True,
     ),
-    "random": Reduction("removes tokens in random order", FAST_2023, _shuffle),
+    "random": Reduction("removes tokens in random order", FAST_2023, _shuffle, seeded=True),
     "cost": Reduction(
         "removes the tokens first whose loss lengthens a text least, computed again as others are"
         " removed; tokens that the text does not contain are removed by falling id",
