@@ -20,7 +20,7 @@ from pathlib import Path
 
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps import STEPS, Step
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.step import TEXT, Numbers
 from vocadapt.lab.workspace import strict_json
 from vocadapt.settings import setting
@@ -48,25 +48,25 @@ class CountStep:
     pause: float = setting(0.01, "seconds that each takes")
 
 
-def count(task: Task, settings: CountStep) -> Numbers:
-    sums = kept(task)
+def count(context: StepContext, settings: CountStep) -> Numbers:
+    sums = kept(context)
     log.info("begins at %d", len(sums))
     while len(sums) < settings.numbers:
-        task.progress(len(sums) / settings.numbers, f"square {len(sums)}")
+        context.progress(len(sums) / settings.numbers, f"square {len(sums)}")
         sums.append((sums[-1] if sums else 0) + len(sums) ** 2)
-        (task.draft / RESULT).write_text("half", encoding="utf-8")
-        if task.checkpoint and len(sums) % max(1, settings.numbers // 10) == 0:
-            strict_json.write(task.checkpoint / KEPT, {"sums": sums})
+        (context.draft / RESULT).write_text("half", encoding="utf-8")
+        if context.checkpoint and len(sums) % max(1, settings.numbers // 10) == 0:
+            strict_json.write(context.checkpoint / KEPT, {"sums": sums})
         time.sleep(settings.pause)
-    (task.draft / RESULT).write_text("\n".join(map(str, sums)), encoding="utf-8")
-    return {"words": len(sums), "begun_at": len(kept(task))}
+    (context.draft / RESULT).write_text("\n".join(map(str, sums)), encoding="utf-8")
+    return {"words": len(sums), "begun_at": len(kept(context))}
 
 
-def kept(task: Task) -> list[int]:
-    if task.checkpoint is None or not (task.checkpoint / KEPT).exists():
+def kept(context: StepContext) -> list[int]:
+    if context.checkpoint is None or not (context.checkpoint / KEPT).exists():
         return []
     return list(
-        strict_json.loads((task.checkpoint / KEPT).read_text(encoding="utf-8"), KEPT)["sums"]
+        strict_json.loads((context.checkpoint / KEPT).read_text(encoding="utf-8"), KEPT)["sums"]
     )
 
 

@@ -21,19 +21,19 @@ class LetterSettings:
         check_settings(self)
 
 
-def count_letters(task, settings):
+def count_letters(context, settings):
     counts = {}
-    for passage in read_corpus(task.spec.inputs["text"]).passages():
+    for passage in read_corpus(context.spec.inputs["text"]).passages():
         text = passage.text.lower() if settings.lower else passage.text
         for letter in filter(str.isalpha, text):
             counts[letter] = counts.get(letter, 0) + 1
-    task.progress(0.5, "counted")
+    context.progress(0.5, "counted")
     names = sorted(counts)
     if settings.order == "count":
         names.sort(key=counts.__getitem__, reverse=True)
     best = names[: settings.top]
     found = {letter: counts[letter] for letter in best}
-    (task.draft / "letters.json").write_text(json.dumps(found))
+    (context.draft / "letters.json").write_text(json.dumps(found))
     return {"letters": len(counts), "most": best[0]}
 
 

@@ -27,10 +27,10 @@ from vocadapt.cli.vocabulary.initializer_options import (
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
     LeaderboardStep,
-    compare_for_task,
+    compare_for_step,
     load_comparison,
 )
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.progress import Progress
@@ -76,7 +76,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     spec = _build_spec(options)
     folder = choose_destination(options, spec.kind)
     if folder is None:
-        compared = compare_for_task(Task(spec, Path(), None, progress), spec.settings)
+        compared = compare_for_step(StepContext(spec, Path(), None, progress), spec.settings)
         return Answer(
             {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
         )

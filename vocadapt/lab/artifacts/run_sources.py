@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
@@ -38,7 +38,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
         settings = replace(settings, fold=run.record.get("fold") or settings.fold)
         paths = {role: (str(root / given.paths[0]),) for role, given in inputs.items()}
-        step = Task(Spec("finetune", settings, paths), run.folder, root, silent)
+        step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
         task, _ = limit_task(load_task(step, settings), settings.limit)
         examples = [*task.splits["train"].examples]
         if settings.finetune.with_dev and "dev" in task.splits:

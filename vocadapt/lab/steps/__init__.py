@@ -6,7 +6,7 @@ its command line), `checkpoints`; then the steps themselves, a file each, in
 the order of STEPS: begin with `vectors`, which is short.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
-that fills `task.draft` and returns the headline figures, and `STEP = Step(…)`, registered below or,
+that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below or,
 by an extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a
 manifest. A command or a page of its own is optional: an entry in `cli/run.py`, a file in `pages/`.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
-from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
 from vocadapt.lab.workspace.manifest import Input
@@ -45,46 +45,46 @@ class ModelStep:
     )
 
 
-def adapt_model(task: Task, settings: ModelStep) -> Numbers:
+def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
     """Adapt a model by a recipe: model and sources → adapted model, recipe, certificate.
 
     If the recipe has continued pretraining, the trained model is the result.
     """
     recipe = settings.recipe
-    check_model_step(task, settings)
+    check_model_step(context, settings)
 
     # 1. Find the sources; the words of a text are often counted already.
-    text = _find_text(task, settings)
-    vectors = task.space if "vectors" in task.spec.inputs else None
-    sources = Sources(text, vectors, task.target)
-    stages = parts(task.progress, _weigh_stages(recipe, sources))
+    text = _find_text(context, settings)
+    vectors = context.space if "vectors" in context.spec.inputs else None
+    sources = Sources(text, vectors, context.target)
+    stages = parts(context.progress, _weigh_stages(recipe, sources))
     if "counts" in recipe.needs and text is not None:
-        words = load_or_count_words(task.root, text, task.model.splitter, stages["counts"])
+        words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
         sources = replace(sources, counts=words.counts)
 
     # 2. Adapt and save.
-    adapted = adapt(recipe, task.model, sources, stages["adapting"], task.checkpoint)
-    adapted.save(task.draft, recipe.to_dict())
-    write_recipe(recipe, task.draft / "recipe.toml")
+    adapted = adapt(recipe, context.model, sources, stages["adapting"], context.checkpoint)
+    adapted.save(context.draft, recipe.to_dict())
+    write_recipe(recipe, context.draft / "recipe.toml")
 
     # 3. Measure the result, for the manifest and the model card.
     numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
     if adapted.module is not None:
-        numbers["module"] = adapted.module.to_dict(count_layers(task.model))
+        numbers["module"] = adapted.module.to_dict(count_layers(context.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if adapted.domain is not None and vectors is None:
         numbers["workers"] = recipe.vectors.threads
     if adapted.mode == "exact-word":
-        numbers |= _count_departures(task, text, adapted, stages["departures"])
+        numbers |= _count_departures(context, text, adapted, stages["departures"])
     if recipe.needs_alignment and adapted.domain is not None:
-        numbers |= _evaluate_alignment(task, adapted.domain, recipe.alignment, stages["quality"])
-    add_to_record(task.draft, data=_describe_source(task), **_select_card_figures(numbers))
+        numbers |= _evaluate_alignment(context, adapted.domain, recipe.alignment, stages["quality"])
+    add_to_record(context.draft, data=_describe_source(context), **_select_card_figures(numbers))
     if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
         figures = adapted.training.to_dict()
         numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
     if settings.certify:
-        numbers |= _certify(task, adapted, stages["certificate"])
+        numbers |= _certify(context, adapted, stages["certificate"])
     return numbers
 
 
@@ -100,16 +100,16 @@ def _weigh_stages(recipe: Recipe, sources: Sources) -> dict[str, float]:
     }
 
 
-def check_model_step(task: Task, settings: ModelStep) -> None:
+def check_model_step(context: StepContext, settings: ModelStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and unsuitable models."""
     recipe = settings.recipe
-    _check_sources(task, recipe)
-    check_adaptable(task.model, recipe.module, recipe.further)
+    _check_sources(context, recipe)
+    check_adaptable(context.model, recipe.module, recipe.further)
 
 
-def _check_sources(task: Task, recipe: Recipe) -> None:
+def _check_sources(context: StepContext, recipe: Recipe) -> None:
     """Raise InputError if the recipe lacks a source, or does not use one that is given."""
-    given, needs = {role for role in NAMES if role in task.spec.inputs}, recipe.needs
+    given, needs = {role for role in NAMES if role in context.spec.inputs}, recipe.needs
     if "vectors" in needs and not given & {"vectors", "text"}:
         raise InputError(
             f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
@@ -123,7 +123,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
     for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
         if need in needs and role not in given:
             raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", "Give one.")
-    unused = given - _usable_roles(task, needs)
+    unused = given - _usable_roles(context, needs)
     if unused:
         role = sorted(unused)[0]
         raise InputError(
@@ -131,7 +131,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
         )
 
 
-def _usable_roles(task: Task, needs: frozenset[str]) -> set[str]:
+def _usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
     """Return the inputs that a recipe with these needs may use."""
     roles = {
         "vectors": {"vectors", "text"},
@@ -140,22 +140,24 @@ def _usable_roles(task: Task, needs: frozenset[str]) -> set[str]:
         "target": {"target"},
     }
     usable = set[str]().union(*(roles[need] for need in needs))
-    bare = "target" in needs and Path(task.spec.inputs["target"][0]).is_file()
+    bare = "target" in needs and Path(context.spec.inputs["target"][0]).is_file()
     return (
         usable | {"text"} if bare else usable
     )  # vectors of a bare vocabulary's tokens are trained on a text
 
 
-def _describe_source(task: Task) -> Numbers:
+def _describe_source(context: StepContext) -> Numbers:
     """Return what the new tokens came from, for the model card."""
-    role = next((role for role in ("vectors", "target", "text") if role in task.spec.inputs), None)
+    role = next(
+        (role for role in ("vectors", "target", "text") if role in context.spec.inputs), None
+    )
     if role is None:
         return {}
     source = {
         "role": NAMES[role],
-        "name": Input(task.spec.inputs[role], "").name,
+        "name": Input(context.spec.inputs[role], "").name,
     }
-    return source | (summarize_space(task.space) if role == "vectors" else {})
+    return source | (summarize_space(context.space) if role == "vectors" else {})
 
 
 def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
@@ -171,11 +173,11 @@ def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
 
 
 def _evaluate_alignment(
-    task: Task, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
+    context: StepContext, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
 ) -> Numbers:
     """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few anchors."""
     try:
-        judged = cross_validate(domain, task.model.word_space, settings, FOLDS, 1, progress)
+        judged = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
     return {
@@ -186,19 +188,19 @@ def _evaluate_alignment(
     }
 
 
-def _find_text(task: Task, settings: ModelStep) -> Corpus | None:
+def _find_text(context: StepContext, settings: ModelStep) -> Corpus | None:
     """Return the domain text: the given one, or the unchanged training text of the vectors."""
-    if "text" in task.spec.inputs:
-        return read_corpus(task.spec.inputs["text"], settings.corpus)
+    if "text" in context.spec.inputs:
+        return read_corpus(context.spec.inputs["text"], settings.corpus)
     return (
-        find_training_text(Path(task.spec.inputs["vectors"][0]))
-        if "vectors" in task.spec.inputs
+        find_training_text(Path(context.spec.inputs["vectors"][0]))
+        if "vectors" in context.spec.inputs
         else None
     )
 
 
 def _count_departures(
-    task: Task, text: Corpus | None, adapted: AdaptedModel, progress: Progress
+    context: StepContext, text: Corpus | None, adapted: AdaptedModel, progress: Progress
 ) -> Numbers:
     """Count how often the tokenizer violates the exact-word rule on the text, or return why that
     was impossible.
@@ -209,14 +211,14 @@ def _count_departures(
         }
     try:
         found = count_departures(
-            text, task.model.vocabulary, adapted.tokenizer, task.model.splitter, progress
+            text, context.model.vocabulary, adapted.tokenizer, context.model.splitter, progress
         )
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 
-def _certify(task: Task, adapted: AdaptedModel, progress: Progress) -> Numbers:
+def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) -> Numbers:
     """Certify the result and add the certificate to its record.
 
     The certificate covers what must not change: everything but the new embeddings. If the continued
@@ -225,11 +227,11 @@ def _certify(task: Task, adapted: AdaptedModel, progress: Progress) -> Numbers:
     from vocadapt.models.certificate.certificate import certify
 
     progress(0.0, "checking that everything else was kept")
-    result, when = open_model(task.draft), {}
+    result, when = open_model(context.draft), {}
     if isinstance(adapted, ContinuedAdaptation) and not adapted.keeps_old_weights:
         result, when = adapted.untrained, {"certified": "before the training"}
-    certificate = certify(task.model, result)
-    add_to_record(task.draft, certificate=certificate.to_dict(), **when)
+    certificate = certify(context.model, result)
+    add_to_record(context.draft, certificate=certificate.to_dict(), **when)
     return {"certificate": certificate.passed}
 
 

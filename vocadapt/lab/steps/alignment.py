@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 
 from vocadapt.lab.artifacts.alignments import save_evaluation
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Step
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -36,14 +36,14 @@ class AlignmentStep:
         check_settings(self)
 
 
-def evaluate_alignment(task: Task, settings: AlignmentStep) -> Numbers:
+def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers:
     """Fit an alignment of word vectors to a model, and cross-validate it; all other methods if
     requested.
     """
-    chosen = list_alignments(settings, task.space, task.model)[0]
-    fit_alignment(task.space, task.model.word_space, chosen).save(task.draft)
-    judged = cross_validate_alignments(settings, task.space, task.model, task.progress)
-    save_evaluation(judged, task.draft)
+    chosen = list_alignments(settings, context.space, context.model)[0]
+    fit_alignment(context.space, context.model.word_space, chosen).save(context.draft)
+    judged = cross_validate_alignments(settings, context.space, context.model, context.progress)
+    save_evaluation(judged, context.draft)
     held = judged[0].as_json()["held_out"]
     assert isinstance(held, dict)
     return {

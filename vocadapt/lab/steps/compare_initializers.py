@@ -22,7 +22,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
@@ -63,10 +63,10 @@ class InitializerComparison:
         return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
 
 
-def rank_initializers(task: Task, settings: LeaderboardStep) -> Numbers:
+def rank_initializers(context: StepContext, settings: LeaderboardStep) -> Numbers:
     """Compare initializers: model and target → table of initializers."""
-    compared = compare_for_task(task, settings)
-    strict_json.write(task.draft / BOARD, asdict(compared))
+    compared = compare_for_step(context, settings)
+    strict_json.write(context.draft / BOARD, asdict(compared))
     board = compared.board
     best = next((row for row in board.rows if not row.floor), board.rows[0])
     return {
@@ -79,21 +79,21 @@ def rank_initializers(task: Task, settings: LeaderboardStep) -> Numbers:
     }
 
 
-def compare_for_task(task: Task, settings: LeaderboardStep) -> InitializerComparison:
+def compare_for_step(context: StepContext, settings: LeaderboardStep) -> InitializerComparison:
     """Compare the initializers; raises InputError unless there is one target, or for an unused
     text.
     """
-    _check_held_out(task, settings)
-    stages = parts(task.progress, _stage_weights(task, settings))
-    materials, lines = load_materials(task, settings, stages["materials"])
-    with _with_distiller(task, settings, materials, bool(lines), stages["text"]) as ready:
-        return _run_comparison(task, settings, ready, lines, stages["judging"])
+    _check_held_out(context, settings)
+    stages = parts(context.progress, _stage_weights(context, settings))
+    materials, lines = load_materials(context, settings, stages["materials"])
+    with _with_distiller(context, settings, materials, bool(lines), stages["text"]) as ready:
+        return _run_comparison(context, settings, ready, lines, stages["judging"])
 
 
-def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:
+def _stage_weights(context: StepContext, settings: LeaderboardStep) -> dict[str, float]:
     """Return the relative cost of each stage, for the progress bar."""
     trained, fitted = (
-        task.target is not None and task.target.path.is_file(),
+        context.target is not None and context.target.path.is_file(),
         _needs_distillation(settings),
     )
     return {
@@ -105,27 +105,31 @@ def _stage_weights(task: Task, settings: LeaderboardStep) -> dict[str, float]:
 
 @contextmanager
 def _with_distiller(
-    task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool, progress: Progress
+    context: StepContext,
+    settings: LeaderboardStep,
+    materials: Materials,
+    held_out: bool,
+    progress: Progress,
 ) -> Iterator[Materials]:
     """Yield the materials, with a distiller if an initializer that needs one was requested by name.
 
     held_out: keep the held-out lines of the text out of the distillation; the same seed selects
     them.
     """
-    if not _needs_distillation(settings) or "text" not in task.spec.inputs:
+    if not _needs_distillation(settings) or "text" not in context.spec.inputs:
         yield materials
         return
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
+        corpus = read_corpus(context.spec.inputs["text"], settings.corpus)
         if held_out:
             sentences = write_training_text(
-                corpus, task.model.splitter, Path(folder), settings.leaderboard.seed, progress
+                corpus, context.model.splitter, Path(folder), settings.leaderboard.seed, progress
             ).sentences
         else:
-            write_sentences(corpus, task.model.splitter, sentences, progress)
+            write_sentences(corpus, context.model.splitter, sentences, progress)
         yield replace(
-            materials, distiller=Distiller(task.model, sentences, materials.plan.order is None)
+            materials, distiller=Distiller(context.model, sentences, materials.plan.order is None)
         )
 
 
@@ -134,14 +138,14 @@ def _needs_distillation(settings: LeaderboardStep) -> bool:
 
 
 def _run_comparison(
-    task: Task,
+    context: StepContext,
     settings: LeaderboardStep,
     materials: Materials,
     lines: Sequence[str],
     progress: Progress,
 ) -> InitializerComparison:
-    lines = _read_held_out_lines(task, settings) if "held_out" in task.spec.inputs else lines
-    question, why = _build_held_out_loss(task, settings, materials, lines)
+    lines = _read_held_out_lines(context, settings) if "held_out" in context.spec.inputs else lines
+    question, why = _build_held_out_loss(context, settings, materials, lines)
     loss = question.loss if question else None
     board = compare_initializers(materials, settings.leaderboard, loss, progress)
     before = question.before if question else None
@@ -155,36 +159,38 @@ def _run_comparison(
 
 
 def load_materials(
-    task: Task, settings: LeaderboardStep, progress: Progress
+    context: StepContext, settings: LeaderboardStep, progress: Progress
 ) -> tuple[Materials, Sequence[str]]:
     """What initializers draw on, and the lines that were held out while vectors of a bare
     vocabulary's tokens were trained.
     """
-    given = task.spec.inputs
+    given = context.spec.inputs
     if ("target" in given) == ("vectors" in given):
         got = "both" if "target" in given else "neither"
         raise InputError(
             f"Initializers need a target model or word vectors, and got {got}.",
             "Give one of them.",
         )
-    if task.target is None:
-        _check_text_unused(task, settings, "there are word vectors")
-        return materials_from_vectors(task.model, task.space), ()
-    if task.target.path.is_dir():
-        _check_text_unused(task, settings, "the target has embeddings of its own")
-        return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
+    if context.target is None:
+        _check_text_unused(context, settings, "there are word vectors")
+        return materials_from_vectors(context.model, context.space), ()
+    if context.target.path.is_dir():
+        _check_text_unused(context, settings, "the target has embeddings of its own")
+        return materials_from_target(
+            context.model, context.target.vocabulary, context.target.space
+        ), ()
     if "text" not in given:
         problem = "it has no embeddings, and there is no text to train vectors of its tokens on."
         raise InputError(
-            f"{task.target.path} is a bare vocabulary: {problem}",
+            f"{context.target.path} is a bare vocabulary: {problem}",
             "Give a text, or the target model itself.",
         )
     corpus = read_corpus(given["text"], settings.corpus)
-    word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed, workers=1)
+    word2vec = Word2VecSettings(dim=context.model.dim, seed=settings.leaderboard.seed, workers=1)
     space, held_out = train_token_vectors(
-        corpus, task.target.splitter, task.target.vocabulary, word2vec, progress
+        corpus, context.target.splitter, context.target.vocabulary, word2vec, progress
     )
-    return materials_from_target(task.model, task.target.vocabulary, space), held_out
+    return materials_from_target(context.model, context.target.vocabulary, space), held_out
 
 
 def load_comparison(folder: Path) -> InitializerComparison:
@@ -209,17 +215,17 @@ def load_comparison(folder: Path) -> InitializerComparison:
         ) from error
 
 
-def _check_text_unused(task: Task, settings: LeaderboardStep, why: str) -> None:
-    if "text" in task.spec.inputs and not _needs_distillation(settings):
+def _check_text_unused(context: StepContext, settings: LeaderboardStep, why: str) -> None:
+    if "text" in context.spec.inputs and not _needs_distillation(settings):
         raise InputError(
             f"The text is for training vectors of a bare vocabulary's tokens, and {why}.",
             "Leave it out; for the loss give a held-out text.",
         )
 
 
-def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
+def _check_held_out(context: StepContext, settings: LeaderboardStep) -> None:
     """Raise InputError if the held-out text is the one that vectors or embeddings were trained on."""
-    given = task.spec.inputs
+    given = context.spec.inputs
     if "held_out" not in given:
         return
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
@@ -236,13 +242,13 @@ def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
             )
 
 
-def _read_held_out_lines(task: Task, settings: LeaderboardStep) -> list[str]:
-    passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
+def _read_held_out_lines(context: StepContext, settings: LeaderboardStep) -> list[str]:
+    passages = read_corpus(context.spec.inputs["held_out"], settings.corpus).passages()
     return [line for passage in passages for line in passage.text.splitlines()]
 
 
 def _build_held_out_loss(
-    task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
+    context: StepContext, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
 ) -> tuple[HeldOutLoss | None, str]:
     """Return the held-out loss to measure, or None and the reason."""
     if not lines:
@@ -251,7 +257,7 @@ def _build_held_out_loss(
         list(lines), min(MAX_HELD_OUT_LINES, len(lines))
     )
     try:
-        return HeldOutLoss.of(task.model, materials.plan, chosen), ""
+        return HeldOutLoss.of(context.model, materials.plan, chosen), ""
     except InputError as error:
         return None, str(error)
 

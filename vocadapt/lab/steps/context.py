@@ -1,4 +1,4 @@
-"""Task: what a step works with."""
+"""StepContext: what a step works with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from vocadapt.training.tasks.task_file import files_of_task
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class StepContext:
     """What a step works with: its spec, the folder to fill, the workspace (None if outside),
     progress.
 

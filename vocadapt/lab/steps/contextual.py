@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
@@ -32,24 +32,24 @@ class ContextualStep:
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
 
-def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
+def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> Numbers:
     """Average a layer's output over the occurrences of each word: text and model → word vectors."""
     chosen = settings.contextual
-    check_layer(task.model, chosen)  # before anything long begins
+    check_layer(context.model, chosen)  # before anything long begins
     text, wanted = (
-        read_corpus(task.spec.inputs["text"], settings.corpus),
-        _read_wanted_words(task, chosen.unit),
+        read_corpus(context.spec.inputs["text"], settings.corpus),
+        _read_wanted_words(context, chosen.unit),
     )
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(
-            text, task.model.splitter, sentences, part(task.progress, 0.0, 0.05)
+            text, context.model.splitter, sentences, part(context.progress, 0.0, 0.05)
         )
-        targets = find_targets(counts.counts, task.model.vocabulary, chosen, wanted)
+        targets = find_targets(counts.counts, context.model.vocabulary, chosen, wanted)
         made = compute_contextual_vectors(
-            sentences, targets, task.model, chosen, part(task.progress, 0.05, 1.0)
+            sentences, targets, context.model, chosen, part(context.progress, 0.05, 1.0)
         )
-    save_space(made.space, task.draft)
+    save_space(made.space, context.draft)
     return {
         **summarize_space(made.space),
         "layer": made.layer,
@@ -62,18 +62,18 @@ def make_contextual_vectors(task: Task, settings: ContextualStep) -> Numbers:
     }
 
 
-def _read_wanted_words(task: Task, unit: str) -> Sequence[str] | None:
+def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
     """Read the requested words, normalized by the model's splitter; tokens are taken literally."""
-    file = task.spec.one("words")
+    file = context.spec.one("words")
     if file is None:
         return None
     lines = [line for line in read_word_lines(Path(file)) if line]
-    return lines if unit == "tokens" else [_normalize_word(line, task) for line in lines]
+    return lines if unit == "tokens" else [_normalize_word(line, context) for line in lines]
 
 
-def _normalize_word(word: str, task: Task) -> str:
+def _normalize_word(word: str, context: StepContext) -> str:
     """Normalize a word: Heart → heart for an uncased model. Anything but one word is left as it is."""
-    words = task.model.splitter.words(word)
+    words = context.model.splitter.words(word)
     return words[0] if len(words) == 1 else word
 
 

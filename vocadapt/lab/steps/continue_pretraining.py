@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.text.corpus import CorpusSettings
@@ -18,13 +18,13 @@ class ContinuedPretrainingStep:
     further: ContinuedSettings = field(default_factory=ContinuedSettings)
 
 
-def continue_pretraining(task: Task, settings: ContinuedPretrainingStep) -> Numbers:
+def continue_pretraining(context: StepContext, settings: ContinuedPretrainingStep) -> Numbers:
     """Continue pretraining a model on a text, by stage."""
     from vocadapt.training.masked.continued import continue_and_save
 
-    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     return continue_and_save(
-        task.model, text, settings.further, task.draft, task.checkpoint, task.progress
+        context.model, text, settings.further, context.draft, context.checkpoint, context.progress
     ).to_dict()
 
 

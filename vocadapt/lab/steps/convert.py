@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Step
 from vocadapt.models.convert import convert
@@ -13,9 +13,13 @@ class ConvertStep:
     """Converting .bin weights to safetensors has no settings."""
 
 
-def convert_model(task: Task, settings: ConvertStep) -> Numbers:
+def convert_model(context: StepContext, settings: ConvertStep) -> Numbers:
     """Convert a model's .bin weights to safetensors."""
-    return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
+    return {
+        "tensors": convert(
+            context.spec.inputs["model"][0], context.draft, context.spec.offline or None
+        )
+    }
 
 
 STEP = Step(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_corpus
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.lab.workspace.disk_space import measure_files
@@ -23,15 +23,15 @@ class CorpusStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 
-def import_corpus(task: Task, settings: CorpusStep) -> Numbers:
+def import_corpus(context: StepContext, settings: CorpusStep) -> Numbers:
     """Import text files as a corpus, and count its words if a model is given."""
-    text = read_corpus(task.spec.inputs["text"], settings.corpus)
-    write_corpus(text, task.draft, settings.copy)
+    text = read_corpus(context.spec.inputs["text"], settings.corpus)
+    write_corpus(text, context.draft, settings.copy)
     numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
     if text.left_out:
         numbers["files_left_out"] = text.left_out
-    if "model" in task.spec.inputs:
-        counts = load_or_count_words(task.root, text, task.model.splitter, task.progress)
+    if "model" in context.spec.inputs:
+        counts = load_or_count_words(context.root, text, context.model.splitter, context.progress)
         numbers |= {
             "words": counts.words,
             "distinct": counts.distinct,

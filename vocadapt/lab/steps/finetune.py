@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec, measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import Progress, part, silent
@@ -35,13 +35,13 @@ from vocadapt.training.finetune.run_files import (
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
-from vocadapt.training.tasks import task as tasks
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import SPLITS, UNITS, Prediction, Split
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen_examples import count_seen, read_seen, seen_line
+from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
     TASK,
     read_task,
@@ -95,24 +95,24 @@ class FinetuneStep:
         check_settings(self)
 
 
-def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
+def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
     """Fine-tune a model on a task: one run per seed, times all folds if requested.
 
     A single run is saved in the folder itself, several in seed-1/, seed-2/, … or seed-1-fold-1/, ….
     """
-    folds, seeds = list_folds(task, settings), list(dict.fromkeys(settings.seeds))
+    folds, seeds = list_folds(context, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
     for fold in folds:
-        task.progress(len(runs) / count, "reading the examples")
-        prepared = _prepare_fold(task, settings, fold, len(folds) > 1)
+        context.progress(len(runs) / count, "reading the examples")
+        prepared = _prepare_fold(context, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:
             name = folder_name(seed, fold if len(folds) > 1 else 0)
             said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
-            progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
-            target = task.draft / name if count > 1 else task.draft
+            progress = part(context.progress, len(runs) / count, (len(runs) + 1) / count, said)
+            target = context.draft / name if count > 1 else context.draft
             runs.append(
-                _finetune_seed(prepared, seed, name, target, replace(task, progress=progress))
+                _finetune_seed(prepared, seed, name, target, replace(context, progress=progress))
             )
     numbers = summarize_runs(runs, [run.record["scores"] for run in runs]) | _summarize_training(
         runs
@@ -123,11 +123,11 @@ def finetune_runs(task: Task, settings: FinetuneStep) -> Numbers:
     return {**numbers, "findings": shared, **_measure_peak_memory()}
 
 
-def list_folds(task: Task, settings: FinetuneStep) -> list[int]:
+def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
     """Return the folds to run: all of a k-fold task, one of them, or 0 for a task without folds."""
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
-    file = task.spec.one("task")
+    file = context.spec.one("task")
     folds = (
         read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
     )
@@ -136,11 +136,13 @@ def list_folds(task: Task, settings: FinetuneStep) -> list[int]:
     return list(range(1, folds + 1))
 
 
-def _prepare_fold(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
-    given, findings = limit_task(load_task(task, replace(settings, fold=fold)), settings.limit)
+def _prepare_fold(
+    context: StepContext, settings: FinetuneStep, fold: int, one_of_several: bool
+) -> Prepared:
+    given, findings = limit_task(load_task(context, replace(settings, fold=fold)), settings.limit)
     if one_of_several:
         given = replace(given, name=without_fold(given.name))
-    prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
+    prepared = prepare(context.model, given, settings.finetune, settings.tokenization)
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
 
@@ -154,12 +156,12 @@ def _measure_peak_memory() -> Numbers:
     return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
 
 
-def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
+def load_task(context: StepContext, settings: FinetuneStep) -> Task:
     """Load the task of a task.toml or of single files; raises InputError if neither or both are
     given.
     """
-    file, kind = task.spec.one("task"), settings.kind
-    splits = {name: Path(path) for name in SPLITS if (path := task.spec.one(name))}
+    file, kind = context.spec.one("task"), settings.kind
+    splits = {name: Path(path) for name in SPLITS if (path := context.spec.one(name))}
     if (file is None) == (not kind):
         problem = "Fine-tuning needs a task, or a kind of task with its files."
         raise InputError(problem, "Give a task, or a kind of task with its files.")
@@ -184,7 +186,7 @@ def load_task(task: Task, settings: FinetuneStep) -> tasks.Task:
     return replace(found, score=settings.scorer or found.score)
 
 
-def limit_task(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
+def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     """Limit each split to a random sample of examples (0: all), the same for every seed; also
     describe it.
     """
@@ -280,17 +282,19 @@ def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
-def _finetune_seed(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
+def _finetune_seed(
+    prepared: Prepared, seed: int, name: str, target: Path, context: StepContext
+) -> SavedRun:
     """Train one seed and fold, or take over the run that a stopped job had finished."""
-    checkpoint = task.checkpoint / name if task.checkpoint else None
+    checkpoint = context.checkpoint / name if context.checkpoint else None
     kept = checkpoint / FINISHED if checkpoint else None
     if kept is not None and kept.is_dir():
         shutil.copytree(kept, target, dirs_exist_ok=True)
         return load_run(target)
     if checkpoint is not None:
         checkpoint.mkdir(parents=True, exist_ok=True)
-    save_run(finetune(prepared, seed, checkpoint, task.progress), prepared, target)
-    if checkpoint is not None and kept is not None and target != task.draft:
+    save_run(finetune(prepared, seed, checkpoint, context.progress), prepared, target)
+    if checkpoint is not None and kept is not None and target != context.draft:
         shutil.copytree(target, draft := checkpoint / f"{FINISHED}.part", dirs_exist_ok=True)
         draft.rename(kept)
         for left in checkpoint.glob("checkpoint-*"):
@@ -416,7 +420,7 @@ def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
 
 def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
     """Return notes on the examples: what was repaired, and whether they are a sample."""
-    found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
+    found = Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
     return [*found, *([_describe_sample("test", split, whole)] if len(split) < len(whole) else [])]
 
 

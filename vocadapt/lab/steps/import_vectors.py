@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
-from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import parts
@@ -49,22 +49,25 @@ class ImportStep:
         check_settings(self)
 
 
-def import_vectors(task: Task, settings: ImportStep) -> Numbers:
+def import_vectors(context: StepContext, settings: ImportStep) -> Numbers:
     """Import word vectors of another program."""
-    words, text = task.spec.one("words"), task.spec.inputs.get("text")
-    if (settings.fold or text) and "model" not in task.spec.inputs:
+    words, text = context.spec.one("words"), context.spec.inputs.get("text")
+    if (settings.fold or text) and "model" not in context.spec.inputs:
         raise InputError(
             "Folding case, and keeping only the words of a text, need a model.",
             "Give a model.",
         )
-    only, stages = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
+    only, stages = None, parts(context.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
     if text:
         only = load_or_count_words(
-            task.root, read_corpus(text, settings.corpus), task.model.splitter, stages["counts"]
+            context.root,
+            read_corpus(text, settings.corpus),
+            context.model.splitter,
+            stages["counts"],
         ).counts
     words_file, limit = Path(words) if words else None, settings.limit or None
     found = read_space(
-        Path(task.spec.inputs["file"][0]),
+        Path(context.spec.inputs["file"][0]),
         words=words_file,
         limit=limit,
         only=None if settings.fold else only,
@@ -72,11 +75,11 @@ def import_vectors(task: Task, settings: ImportStep) -> Numbers:
     )
     space, notes = found.space, [*found.notes]
     if settings.fold:
-        folded = fold_case(space, task.model.splitter, settings.collisions)
+        folded = fold_case(space, context.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
         if only is not None:  # these are words as the model meets them, which only folded words are
             space, notes = _keep_words_of_text(space, only, notes)
-    save_space(space, task.draft)
+    save_space(space, context.draft)
     return {**summarize_space(space), "notes": notes}
 
 

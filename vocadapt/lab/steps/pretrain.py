@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.step import TEXT, Numbers, Step
 from vocadapt.settings import setting
 from vocadapt.text.corpus import CorpusSettings
@@ -19,15 +19,15 @@ class PretrainStep:
     half: bool = setting(False, "save the model in float16", label="Save in float16")
 
 
-def pretrain_model(task: Task, settings: PretrainStep) -> Numbers:
+def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
     """Pretrain a small BERT from scratch on a text."""
     from vocadapt.training.masked.from_scratch import pretrain_from_scratch
 
-    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     made = pretrain_from_scratch(
-        text, settings.scratch, task.progress, task.checkpoint, settings.half
+        text, settings.scratch, context.progress, context.checkpoint, settings.half
     )
-    made.save(task.draft, settings.half)
+    made.save(context.draft, settings.half)
     return {"stage": "from-scratch", **made.to_dict()}
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.open_space import OpenedSpace
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.step import Numbers, Role, Step
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
@@ -86,15 +86,15 @@ class ProjectionArtifact:
         return self.first.projection.words
 
 
-def make_projection(task: Task, settings: ProjectionStep) -> Numbers:
+def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
     """Project a space, or two: words in 2-D, with the quality of the projection."""
     drawn = compute_projection(
-        task.opened("space"),
-        task.opened("other") if "other" in task.spec.inputs else None,
+        context.opened("space"),
+        context.opened("other") if "other" in context.spec.inputs else None,
         settings,
-        task.progress,
+        context.progress,
     )
-    save_projection(drawn, task.draft)
+    save_projection(drawn, context.draft)
     return summarize_projection(drawn)
 
 

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
 from vocadapt.lab.steps.checkpoints import prepare_job_checkpoint, prepare_own_checkpoint
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.manifest import Manifest, versions_of
@@ -47,15 +47,15 @@ def run_step(
         if folder.absolute().parent.name in list_kinds():
             root = folder.absolute().parent.parent
         # Before the step: what changes meanwhile makes its result stale.
-        inputs = Task(spec, draft, root, progress).inputs()
+        inputs = StepContext(spec, draft, root, progress).inputs()
         checkpoint = None
         if job:
             checkpoint = prepare_job_checkpoint(job, inputs)
         elif keep:
             checkpoint = prepare_own_checkpoint(keep, spec, inputs)
-        task = Task(spec, draft, root, progress, checkpoint)
+        context = StepContext(spec, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
-            numbers = spec.declaration.run(task, spec.settings)
+            numbers = spec.declaration.run(context, spec.settings)
         Manifest(
             kind=spec.kind,
             step=spec.step,

@@ -43,7 +43,7 @@ WORDS = Role("words", "--words", "Word list")
 class Step:
     """One step, as its file declares it.
 
-    `run` is a function of a Task and the settings; it fills the draft folder of the task and
+    `run` is a function of a StepContext and the settings; it fills the draft folder of its StepContext and
     returns the headline figures. The functions below `takes` have defaults that fit most steps.
     """
 
@@ -71,7 +71,7 @@ class Step:
     selected_by: str = ""  # query parameter of the page that selects a result by its name
 
     # Its jobs.
-    resumes: bool = False  # it leaves checkpoints in the folder that its Task names
+    resumes: bool = False  # it leaves checkpoints in the folder that its StepContext names
     steady: bool = False  # its progress keeps one pace, so that the time left follows from it
     start_up: float = (
         0.0  # seconds until the first progress of a tiny job, measured (see estimates)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.steps.context import Task, summarize_space
+from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
 from vocadapt.lab.workspace.disk_space import measure_files
@@ -40,14 +40,14 @@ class VectorsStep:
         check_settings(self)
 
 
-def train_vectors(task: Task, settings: VectorsStep) -> Numbers:
+def train_vectors(context: StepContext, settings: VectorsStep) -> Numbers:
     """Train word vectors on a text, with a model's words and dimension."""
-    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     space = train_domain_vectors(
-        text, task.model, settings.word2vec, task.progress, settings.resample
+        text, context.model, settings.word2vec, context.progress, settings.resample
     )
-    save_space(space, task.draft)
-    new = sum(not task.model.vocabulary.has_word(word) for word in space.words)
+    save_space(space, context.draft)
+    new = sum(not context.model.vocabulary.has_word(word) for word in space.words)
     return {**summarize_space(space), "new_words": new, "workers": settings.word2vec.threads}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
-from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.finetune import EvaluateSettings, FinetuneStep, evaluate_runs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
@@ -118,9 +118,9 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
         )
         raise InputError(problem, "Choose a recipe without it: the preset green-bert, for example.")
     spec = _build_adapt_spec(settings, settings.model).absolute()
-    task = Task(spec, Path(), None, silent)
-    check_model_step(task, ModelStep(settings.recipe))
+    context = StepContext(spec, Path(), None, silent)
+    check_model_step(context, ModelStep(settings.recipe))
     if settings.vectors:
-        _ = task.space  # read, so that it is known to be there
+        _ = context.space  # read, so that it is known to be there
     if settings.text:
         read_corpus(spec.inputs["text"])
