@@ -38,13 +38,13 @@ class Example(ABC):
 
     @property
     @abstractmethod
-    def full_text(self) -> str:
-        """All that a model reads of it, as one text."""
-
-    @property
-    @abstractmethod
     def inputs(self) -> dict[str, str]:
         """What a user types to get this example: name of the input field -> text."""
+
+    @property
+    def full_text(self) -> str:
+        """All that a model reads of it, as one text."""
+        return "\n".join(text for text in self.inputs.values() if text)
 
     @property
     @abstractmethod
@@ -82,14 +82,9 @@ class Sentence(Example):
         return self.tags
 
     @property
-    def full_text(self) -> str:
-        """Its words with spaces between."""
-        return " ".join(self.words)
-
-    @property
     def inputs(self) -> dict[str, str]:
-        """The sentence."""
-        return {"sentence": self.full_text}
+        """Its words with spaces between."""
+        return {"sentence": " ".join(self.words)}
 
     @property
     def identity(self) -> dict[str, str]:
@@ -127,11 +122,6 @@ class Text(Example):
     def gold(self) -> tuple[str, ...] | None:
         """The labels."""
         return self.labels
-
-    @property
-    def full_text(self) -> str:
-        """The text, and its pair on a second line."""
-        return f"{self.text}\n{self.pair}" if self.pair else self.text
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -175,11 +165,6 @@ class Question(Example):
     def gold(self) -> tuple[str, ...] | None:
         """The accepted answers."""
         return None if self.answers is None else tuple(answer.text for answer in self.answers)
-
-    @property
-    def full_text(self) -> str:
-        """The question, and its context on a second line."""
-        return f"{self.question}\n{self.context}"
 
     @property
     def inputs(self) -> dict[str, str]:

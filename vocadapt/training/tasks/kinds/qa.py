@@ -196,17 +196,12 @@ class QuestionAnswering(TaskKind):
         self, example: Question, gold: Sequence[str], predicted: Any, rules: Rules
     ) -> Judgment:
         """Judge an answer against all accepted answers, normalized as SQuAD does."""
-        located_answers = [answer for answer in example.answers or () if answer.start is not None]
-        first = located_answers[0] if located_answers else None
-        first_start = (first.start or 0) if first else 0
+        unit = _find_gold_unit(example)
         given: tuple[Unit, ...] = ()
         if predicted:
-            given = (_locate_answer(example.context, predicted, first_start),)
+            given = (_locate_answer(example.context, predicted, max(0, unit.start)),)
         if not gold:
             return Judgment({}, given)
-        unit = Unit("", text=gold[0])
-        if first:
-            unit = Unit("", first_start, first_start + len(first.text), first.text)
         return Judgment({unit: Claim(_classify_answer(example, gold, predicted), given)})
 
     def is_right(self, gold: Sequence[str], predicted: Any, untyped: bool = False) -> bool:
@@ -295,6 +290,15 @@ def _read_answers(path: Path) -> dict[str, str]:
             'Such as {"56be4db0": "in 2012"}.',
         )
     return {str(name): answer for name, answer in pairs}
+
+
+def _find_gold_unit(question: Question) -> Unit:
+    """Return the first accepted answer that is in the context; if none is, the first one."""
+    answers = question.answers or ()
+    for answer in answers:
+        if answer.start is not None:
+            return Unit("", answer.start, answer.start + len(answer.text), answer.text)
+    return Unit("", text="".join(answer.text for answer in answers[:1]))
 
 
 def _locate_answer(context: str, answer: str, near: int) -> Unit:
