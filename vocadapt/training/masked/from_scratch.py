@@ -96,9 +96,6 @@ class ScratchModel:
         """Write an ordinary model folder; with `half` in float16."""
         from vocadapt.models.loading import run_quietly
 
-        (folder / "vocab.txt").write_text(
-            "".join(f"{token}\n" for token in self.tokens), encoding="utf-8"
-        )
         family, length = find_trainer(self.settings.trainer), self.settings.training.length
         family.save(self.tokens, not self.settings.cased, length, folder)
         network = self.network.half() if half else self.network

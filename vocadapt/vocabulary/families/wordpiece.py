@@ -390,9 +390,11 @@ class WordPieceFamily(TokenizerFamily):
         return build_tokenizer(tokens, lowercase)
 
     def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
-        """Write BERT's tokenizer over trained tokens into a model folder."""
+        """Write BERT's tokenizer over trained tokens into a model folder, and its vocab.txt."""
         from transformers import BertTokenizer
 
+        lines = "".join(f"{token}\n" for token in tokens)
+        (folder / VOCAB_FILE).write_text(lines, encoding="utf-8")
         ids = {token: i for i, token in enumerate(tokens)}
         tokenizer = BertTokenizer(vocab=ids, do_lower_case=lowercase)
         tokenizer.model_max_length = max_length
