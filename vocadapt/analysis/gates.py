@@ -132,8 +132,10 @@ def classify_tokens(
             kind = "number"
         elif goes_on[place]:
             kind = "continuation"
+        elif any(goes_on[place + 1 : place + 2]):
+            kind = "first piece"
         else:
-            kind = "first piece" if place + 1 < len(tokens) and goes_on[place + 1] else "whole word"
+            kind = "whole word"
         found[place] = names.index(kind)
     return found
 

@@ -150,7 +150,9 @@ class Ledger:
         title = f"{example.noun} {number:,}"
         if own_id and not own_id.isdigit():
             title = f"{example.noun} {own_id}"
-        return f"{document} · {title}" if document and document != own_id else title
+        if not document or document == own_id:
+            return title
+        return f"{document} · {title}"
 
     def search(self, entries: Iterable[Entry], query: str) -> tuple[Entry, ...]:
         """Return the entries whose example, document, label or predictions contain a text.
@@ -195,15 +197,15 @@ def build_ledger(
             f" {second.name}: {len(second.predictions):,}."
         )
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
-    with_tokenizations = (
-        one for one in (second, first) if len(one.by_tokenization) == len(ALL_TOKENIZATIONS)
-    )
-    pooled_side = next(with_tokenizations, None)
-    predictions = (
-        {name: pooled_side.by_tokenization[name] for name in ALL_TOKENIZATIONS}
-        if pooled_side
-        else {}
-    )
+    # 1. The side with two tokenizations, if there is one: the second if both are.
+    pooled_side: Side | None = None
+    predictions: dict[str, Sequence[Prediction]] = {}
+    for side in (first, second):
+        if len(side.by_tokenization) == len(ALL_TOKENIZATIONS):
+            pooled_side = side
+            predictions = {name: side.by_tokenization[name] for name in ALL_TOKENIZATIONS}
+
+    # 2. Judge both sides, and the tokenizations, on each example.
     entries: list[Entry] = []
     for place, (example, labels) in enumerate(zip(split.examples, gold, strict=True)):
         before = kind.judge(example, labels, first.predictions[place], rules)
@@ -245,7 +247,9 @@ def _claim_on(judgment: Judgment, unit: Unit) -> Claim:
     """Return the claim on a gold unit or on a possible false alarm."""
     if unit in judgment.units:
         return judgment.units[unit]
-    return Claim(SPURIOUS, (unit,)) if unit in judgment.alarms else Claim(RIGHT)
+    if unit in judgment.alarms:
+        return Claim(SPURIOUS, (unit,))
+    return Claim(RIGHT)
 
 
 def _build_entries(
@@ -271,4 +275,6 @@ def _classify_alarm(first: Claim, second: Claim) -> str:
     """Return which side raised a false alarm."""
     if first.error and second.error:
         return KEPT
-    return REMOVED if first.error else ADDED
+    if first.error:
+        return REMOVED
+    return ADDED

@@ -197,11 +197,10 @@ class Report:
         )
         if not found.words:
             return ""
-        which = "" if len(found.words) == found.of else ", the most frequent ones"
-        about = (
-            f"{count(len(found.words))} of the {count(found.of)} words on the"
-            f" cards{which}.{self._describe_omissions()}"
-        )
+        about = f"{count(len(found.words))} of the {count(found.of)} words on the cards"
+        if len(found.words) < found.of:
+            about += ", the most frequent ones"
+        about += f".{self._describe_omissions()}"
         return f"<h2>Words in context</h2><p>{escape(about)}</p>{error_html.render_keywords(found)}"
 
     def _describe_omissions(self) -> str:
@@ -306,12 +305,16 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
     """
     p, interval = test.p_randomisation, test.interval
-    drawn = f"{100 * interval.level:.0f} % interval {format_points(interval.low)} to {format_points(interval.high)}"
-    tested = f"paired test p {'' if p < MIN_EXACT_P else '= '}{format_p_value(p)}{'' if p < SURE else ': no claim'}"
-    return (
-        f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}",
-        f"{format_points(test.difference)} points ({drawn}), {tested}",
-    )
+    low, high = format_points(interval.low), format_points(interval.high)
+    difference = f"{format_points(test.difference)} points"
+    difference += f" ({100 * interval.level:.0f} % interval {low} to {high}), paired test p "
+    # A smaller p is given as "< .001".
+    if p >= MIN_EXACT_P:
+        difference += "= "
+    difference += format_p_value(p)
+    if p >= SURE:
+        difference += ": no claim"
+    return f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}", difference
 
 
 def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
@@ -329,31 +332,25 @@ def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
 
 def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Format every metric under each tokenization."""
-    names = list(next(iter(by_tokenization.values())).values) if by_tokenization else []
-    return [
-        (
-            format_metric_name(name),
-            *(format_fraction(score.values[name]) for score in by_tokenization.values()),
-        )
-        for name in names
-    ]
+    scores = [score.values for score in by_tokenization.values()]
+    rows = []
+    for name in (scores or [{}])[0]:
+        fractions = [format_fraction(values[name]) for values in scores]
+        rows.append((format_metric_name(name), *fractions))
+    return rows
 
 
 def _flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten an entry into one row."""
-    tokenizations, vote = entry["cuts"], entry["vote"]
-    return {
-        **entry,
-        **{side: entry[side]["said"] for side in ("first", "second")},
-        **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
-        **{
-            label_tokenization(tokenization): tokenizations[tokenization]["said"]
-            for tokenization in tokenizations
-        },
-        "outvoted": vote["line"] if vote else "",
-        "words": " | ".join(
-            f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]
-        ),
+    row = dict(entry)
+    for side in ("first", "second"):
+        row[side], row[f"{side} error"] = entry[side]["said"], entry[side]["error"]
+    for tokenization, claim in entry["cuts"].items():
+        row[label_tokenization(tokenization)] = claim["said"]
+    words = [f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]]
+    return row | {
+        "outvoted": (entry["vote"] or {"line": ""})["line"],
+        "words": " | ".join(words),
         "made of": " | ".join(entry["made_of"]),
         "tags": ", ".join(entry["tags"]),
     }

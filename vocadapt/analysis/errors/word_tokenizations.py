@@ -59,8 +59,10 @@ class AddedToken:
     @property
     def line(self) -> str:
         """In words: "euthymic = aligned word vector · 38 in the corpus"."""
-        times = "" if self.count is None else f" · {self.count:,} in the corpus"
-        return f"{format_provenance(self.token, self.made)}{times}"
+        line = format_provenance(self.token, self.made)
+        if self.count is not None:
+            line += f" · {self.count:,} in the corpus"
+        return line
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +140,15 @@ def build_word_index(
     are the tokenizations before and after that model was adapted.
     """
     last = second or first
+    counts, splitter = None, None
+    if last is not None:
+        splitter = last.splitter
+    if train is not None:
+        counts = count_training_words(train, splitter)
     if last is None:
-        counts = None if train is None else count_training_words(train, None)
         return WordIndex(trained=counts)
     begin = _model_before(first, last)
     added = read_added_tokens(begin) | read_added_tokens(last)
-    counts = None if train is None else count_training_words(train, last.splitter)
     return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, counts)
 
 
@@ -188,7 +193,9 @@ def _split_lowercased(text: str) -> list[str]:
 
 def normalize_word(text: str, splitter: Splitter | None) -> str:
     """Normalize a word or phrase as the model's splitter does; spaces between its parts."""
-    return " ".join(splitter.words(text)) if splitter else text.lower()
+    if splitter is None:
+        return text.lower()
+    return " ".join(splitter.words(text))
 
 
 def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:

@@ -249,18 +249,15 @@ def compare_initializers(
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
     chosen = _select_initializers(settings)
-    shares = parts(
-        progress,
-        {
-            rows.method: TRAINED_COST if INITIALIZERS[rows.method].needs == "text" else 1.0
-            for rows in chosen
-        },
-    )
+    costs = dict.fromkeys((rows.method for rows in chosen), 1.0)
+    for method in costs:
+        if INITIALIZERS[method].needs == "text":
+            costs[method] = TRAINED_COST
+    shares = parts(progress, costs)
     for rows in chosen:
+        share = part(shares[rows.method], 0.0, 1.0, rows.method)
         try:
-            for standing, own in judges.judged(
-                rows, part(shares[rows.method], 0.0, 1.0, rows.method)
-            ):
+            for standing, own in judges.judged(rows, share):
                 standings[standing.initializer], cosines[standing.initializer] = standing, own
         except InputError as error:
             skipped[rows.method] = str(error)
@@ -282,11 +279,11 @@ def compare_initializers(
 
 def initialize_token(materials: Materials, token: str, rows: InitializerSettings) -> NewEmbeddings:
     """Initialize the embedding of one token; a token of the model is hidden first."""
-    known = materials_without(materials, (token,)) if token in materials.model else materials
-    plan = replace(
-        known.plan, added=(AddedWord(token, ()),), replaced=(), order=(*known.plan.kept, token)
-    )
-    return _initialize(replace(known, plan=plan), rows, LeaderboardSettings())
+    if token in materials.model:
+        materials = materials_without(materials, (token,))
+    added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
+    plan = replace(materials.plan, added=added, replaced=(), order=order)
+    return _initialize(replace(materials, plan=plan), rows, LeaderboardSettings())
 
 
 def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
@@ -399,7 +396,9 @@ def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | Non
     from scipy.stats import ttest_rel
 
     p = float(ttest_rel(cosines[ranked[0]], cosines[other]).pvalue)
-    return p if np.isfinite(p) else None
+    if not np.isfinite(p):
+        return None
+    return p
 
 
 def _base_method(name: str) -> str:

@@ -62,14 +62,13 @@ class Reporter:
         self.look()
         if time.monotonic() - self._written < WRITE_EVERY:
             return
-        fraction = None if fraction is None else min(max(fraction, 0.0), 1.0)
-        message = (
-            message
-            if len(message) <= MAX_MESSAGE_LENGTH
-            else f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
-        )
-        if fraction is not None and not self.status.paced:
-            self.change(first=fraction, paced=time.time())
+        if len(message) > MAX_MESSAGE_LENGTH:
+            message = f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
+        if fraction is not None:
+            fraction = min(max(fraction, 0.0), 1.0)
+            # The pace is measured from the first fraction that this run reports.
+            if not self.status.paced:
+                self.change(first=fraction, paced=time.time())
         self.change(fraction=fraction, message=message)
         line = {"run": len(self.status.past) + 1, "seconds": round(self.status.seconds, 2)}
         with suppress(OSError):
@@ -95,10 +94,13 @@ class Reporter:
 
     def _log(self, fraction: float | None, message: str) -> None:
         """Log a line for every tenth of the work."""
-        tenths = -1 if fraction is None else int(10 * fraction)
+        tenths = -1
+        if fraction is not None:
+            tenths = int(10 * fraction)
+            message = f"{fraction:.0%} {message}"
         if tenths != self._tenths:
             self._tenths = tenths
-            log.info("%s%s", "" if fraction is None else f"{fraction:.0%} ", message)
+            log.info("%s", message)
 
 
 def run_job(folder: Path) -> int:
@@ -106,11 +108,10 @@ def run_job(folder: Path) -> int:
     job = Job(folder)
     reporter = Reporter(job, install_signal_handler())
     threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
-    log.info(
-        "%s: %s",
-        job.id,
-        f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting",
-    )
+    what = "waiting"
+    if reporter.status.past:
+        what = f"run {len(reporter.status.past) + 1}"
+    log.info("%s: %s", job.id, what)
     ending = _run_job(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
@@ -149,11 +150,9 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
     except (Canceled, KeyboardInterrupt):
         if job.finished:  # stopped too late
             return DONE
-        return (
-            {"state": "canceled"}
-            if job.cancel_requested
-            else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
-        )
+        if job.cancel_requested:
+            return {"state": "canceled"}
+        return {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
     except InputError as error:
         return {"state": "failed", "error": error.problem, "remedy": error.remedy}
     except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
@@ -191,7 +190,9 @@ def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
 
 def _try_lock(job: Job) -> int | None:
     """Take the lock if it is free and no other job is ahead; None otherwise."""
-    return None if job.waits_for() else take(job.folder.parent)
+    if job.waits_for():
+        return None
+    return take(job.folder.parent)
 
 
 def _watch_for_cancel(job: Job) -> None:
@@ -211,9 +212,9 @@ def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_B
     A line notes the removal. The file is changed in place, since it is being appended to: a line
     written at the same instant may be lost.
     """
-    size = log.stat().st_size if log.is_file() else 0
-    if size <= longest:
+    if not log.is_file() or log.stat().st_size <= longest:
         return
+    size = log.stat().st_size
     with log.open("r+b") as file:
         file.seek(size - kept)
         end = file.read()

@@ -42,10 +42,14 @@ def measure_files(paths: Iterable[str]) -> int:
     """Return the total bytes of files and folders; links are followed, unreadable files skipped."""
     total = 0
     for path in map(Path, paths):
-        files = path.rglob("*") if os.path.isdir(path) else [path]
+        files: Iterable[Path] = [path]
+        if os.path.isdir(path):
+            files = path.rglob("*")
         total += sum(os.path.getsize(file) for file in files if os.path.isfile(file))
     return total
 
 
 def _format_size(bytes_: int) -> str:
-    return f"{bytes_ / 1e9:.1f} GB" if bytes_ >= 1e9 else f"{bytes_ / 1e6:.0f} MB"
+    if bytes_ >= 1e9:
+        return f"{bytes_ / 1e9:.1f} GB"
+    return f"{bytes_ / 1e6:.0f} MB"

@@ -47,8 +47,12 @@ class Input:
     def name(self) -> str:
         """Short name for display."""
         first = Path(self.paths[0])
-        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
-        return (" ".join(first.parts) if not first.is_absolute() else first.name) + more
+        name = first.name
+        if not first.is_absolute():
+            name = " ".join(first.parts)
+        if len(self.paths) > 1:
+            name += f" and {len(self.paths) - 1} more"
+        return name
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Manifest:
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
 
     def foreign(self, folder: Path) -> list[str]:
-        """Files of the folder that the step did not write."""
+        """Return the files of the folder that the step did not write."""
         return sorted(files_in(folder) - set(self.files))
 
     @classmethod
@@ -95,15 +99,12 @@ class Manifest:
             )
         try:
             content = strict_json.read(path)
-            known = {
-                key: value
-                for key, value in content.items()
-                if key in {entry.name for entry in fields(cls)}
-            }
-            inputs = {
-                role: Input(**{**value, "paths": tuple(value["paths"])})
-                for role, value in known.pop("inputs").items()
-            }
+            # Entries that this version does not know are ignored.
+            names = {entry.name for entry in fields(cls)}
+            known = {name: value for name, value in content.items() if name in names}
+            inputs = {}
+            for role, value in known.pop("inputs").items():
+                inputs[role] = Input(**{**value, "paths": tuple(value["paths"])})
             files = tuple(known.pop("files", ()))
             return cls(**known, inputs=inputs, files=files)
         except (KeyError, TypeError, AttributeError) as error:
@@ -111,14 +112,14 @@ class Manifest:
 
 
 def files_in(folder: Path) -> set[str]:
-    """Every file below a folder but its manifest, by its path in the folder."""
+    """Return the files in a folder and below, except its manifest, by their path in the folder."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return found - {MANIFEST}
 
 
 def stamp_of(folder: Path) -> str:
-    """The stamp of an artifact: a digest of its manifest, which is rewritten with everything
-    else.
+    """Return the stamp of an artifact: a hash of its manifest, which is rewritten with every
+    change.
     """
     return _STAMPS(folder / MANIFEST)
 
@@ -143,7 +144,7 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     for path in paths:
         check_path(path)
     try:
-        shown = tuple(_shown(path, root) for path in paths)
+        shown = tuple(_relative_to(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
             return Input(shown, stamp_of(paths[0]))
         seen = seen_stamp(paths)  # first: what changes while it is read was changed since
@@ -167,9 +168,7 @@ def content_stamp(paths: Sequence[Path]) -> str:
 
 @lru_cache(maxsize=256)
 def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
-    """The digest of files that look like `seen`: remembered, so that pages do not read a touched
-    text at every turn.
-    """
+    """Hash files whose sizes and times are `seen`; cached, so that pages read a text only once."""
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         digest = blake2b(digest_size=16)
@@ -192,7 +191,7 @@ def seen_stamp(paths: Sequence[Path]) -> str:
 
 
 def versions_of(libraries: Iterable[str]) -> dict[str, str]:
-    """The versions of Python, vocadapt and the named libraries."""
+    """Return the versions of Python, vocadapt and the named libraries."""
     found = {"python": python_version(), "vocadapt": __version__}
     for library in libraries:
         try:
@@ -203,23 +202,20 @@ def versions_of(libraries: Iterable[str]) -> dict[str, str]:
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Every file with its name in the folder that was given; hidden ones are left out."""
+    """List the files of paths, each with its name in the given folder; hidden ones are skipped."""
     found: list[tuple[Path, str]] = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.is_file())
-            named = [(file, file.relative_to(path).as_posix()) for file in inside]
-            found += [
-                (file, name)
-                for file, name in named
-                if not name.startswith(".") and "/." not in name
-            ]
-        else:
+        if not path.is_dir():
             found.append((path, ""))
+            continue
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            name = file.relative_to(path).as_posix()
+            if "/." not in f"/{name}":
+                found.append((file, name))
     return found
 
 
-def _shown(path: Path, root: Path | None) -> str:
+def _relative_to(path: Path, root: Path | None) -> str:
     """Return a path relative to the workspace if it is inside, else absolute."""
     path = path.resolve()
     if root is not None and path.is_relative_to(root.resolve()):

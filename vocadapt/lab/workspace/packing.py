@@ -17,14 +17,8 @@ from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.lab.workspace.writing import convert_write_errors, is_disk_full
 
-BEGINNING = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the first date a zip can tell: times would make two builds differ
+# The earliest date that a zip file can have: real times would make two builds differ.
+BEGINNING = (1980, 1, 1, 0, 0, 0)
 MODE = 0o100644 << 16
 BLOCK = 1 << 20
 LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
@@ -32,10 +26,10 @@ LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
 
 def packed_size(folder: Path) -> int:
     """Size in bytes of what `pack_artifact` writes; a few dozen bytes short for a file of 2 GB and more."""
-    headers = (
-        2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER for _, name in _members(folder)
-    )
-    return sum(headers) + sum(path.stat().st_size for path, _ in _members(folder)) + END
+    size = END
+    for path, name in _members(folder):
+        size += 2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER + path.stat().st_size
+    return size
 
 
 def pack_artifact(folder: Path, target: IO[bytes]) -> None:
@@ -51,13 +45,13 @@ def pack_artifact(folder: Path, target: IO[bytes]) -> None:
 
 
 def packed(folder: Path, scratch: Path) -> FileIO:
-    """A temporary file in `scratch` that holds the packed folder; it is gone when it is closed.
+    """Pack a folder into a temporary file in `scratch`, which is removed when it is closed.
 
-    Raises InputError when the folder is gone or the disk is full.
+    Raises InputError if the folder is gone or the disk is full.
     """
-    place = (
-        scratch if os.access(scratch, os.W_OK) else None
-    )  # None: the system's own folder for temporary files
+    place = None  # the system's own folder for temporary files
+    if os.access(scratch, os.W_OK):
+        place = scratch
     with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
@@ -65,9 +59,9 @@ def packed(folder: Path, scratch: Path) -> FileIO:
         file.seek(0)
     except OSError as error:
         file.close()
-        problem = (
-            "the disk is full" if is_disk_full(error) else f"cannot be packed: {error.strerror}"
-        )
+        problem = f"cannot be packed: {error.strerror}"
+        if is_disk_full(error):
+            problem = "the disk is full"
         raise InputError(
             f"{folder.name}: {problem}.", "Make room, or copy the folder itself."
         ) from error
@@ -75,6 +69,6 @@ def packed(folder: Path, scratch: Path) -> FileIO:
 
 
 def _members(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The files of a folder, sorted, each with its name in the zip."""
+    """List the files of a folder, sorted, each with its name in the zip file."""
     inside = sorted(path for path in folder.rglob("*") if path.is_file())
     return ((path, f"{folder.name}/{path.relative_to(folder).as_posix()}") for path in inside)

@@ -72,7 +72,7 @@ def load_slice(workspace: Workspace, id: str) -> Slice:
 
 
 def slices_of(workspace: Workspace) -> list[Slice]:
-    """All slices of a workspace, newest first; files that are none are passed over."""
+    """List the slices of a workspace, newest first; other files are skipped."""
     found = []
     for path in sorted((workspace.root / FOLDER).glob("*.json")):
         try:
@@ -104,12 +104,13 @@ def _path(workspace: Workspace, id: str) -> Path:
 
 def _free_id(workspace: Workspace, name: str) -> str:
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
-    base = base if _may_be(base) else f"slice-{base}"
-    numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, 10_000))
+    if not _is_allowed(base):
+        base = f"slice-{base}"
+    numbered = [base, *(f"{base}-{number}" for number in range(2, 10_000))]
     return next(id for id in numbered if not _path(workspace, id).exists())
 
 
-def _may_be(id: str) -> bool:
+def _is_allowed(id: str) -> bool:
     try:
         check_name(id)
     except InputError:

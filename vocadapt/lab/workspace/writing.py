@@ -100,9 +100,9 @@ def writing_file(path: Path) -> Iterator[Path]:
         yield draft
         os.replace(draft, place)
     except OSError as error:
-        problem = (
-            "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
-        )
+        problem = f"cannot be written: {error.strerror}"
+        if is_disk_full(error):
+            problem = "the disk is full"
         raise InputError(f"{path}: {problem}.", "Choose another place.") from error
     finally:
         with suppress(OSError):
