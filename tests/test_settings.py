@@ -18,7 +18,7 @@ from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS, load_command
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.steps.step import STEPS, Step
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
     MAX_SEED,
@@ -67,7 +67,8 @@ def settings_classes():
     named = {
         kind
         for kind in all_dataclasses().values()
-        if kind.__name__.endswith(("Settings", "Step")) or kind.__name__ in ALSO
+        if (kind.__name__.endswith(("Settings", "Step")) and kind is not Step)
+        or kind.__name__ in ALSO
     }
     of_steps = {each for step in STEPS.values() for each in nested(step.settings)}
     return sorted(named | of_steps, key=lambda kind: kind.__name__)
