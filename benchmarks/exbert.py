@@ -33,7 +33,7 @@ from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset, pack_blocks
 from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.losses import masked_loss
-from vocadapt.training.masked.stages import begin
+from vocadapt.training.masked.stages import select_trained_parameters
 from vocadapt.training.masked.trainer import override_dropout
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
@@ -80,7 +80,7 @@ def bert(tokens):
 def stage_one():
     """An exBERT of that size whose extension alone moves."""
     network = add_extension(bert(OLD + NEW), ModuleSettings("s3"), NEW)
-    begin(network, "extension", list(range(OLD, OLD + NEW)))
+    select_trained_parameters(network, "extension", list(range(OLD, OLD + NEW)))
     return network
 
 
@@ -181,7 +181,7 @@ def main(steps):
         folder = Path(temporary)
         (folder / "sentences.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
         plain = bert(OLD)
-        begin(plain, "continued", [])
+        select_trained_parameters(plain, "continued", [])
         ways = {
             "plain": Ours(plain, tokens, folder),
             "stage 1": Ours(stage_one(), tokens, folder),

@@ -21,7 +21,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.finetune import _fit, prepare
 from vocadapt.training.finetune.losses import count_labels, label_loss
-from vocadapt.training.finetune.mixture import batch_of
+from vocadapt.training.finetune.mixture import build_batch
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -50,7 +50,7 @@ def padded(network, prepared):
     network.train()
     for first in range(0, len(views), BATCH):
         part = slice(first, first + BATCH)
-        batch = batch_of(views[part], prepared.pad, prepared.targets[part])
+        batch = build_batch(views[part], prepared.pad, prepared.targets[part])
         short = WIDTH - batch["input_ids"].shape[1]
         fill = {"labels": -100, "input_ids": prepared.pad}
         batch = {

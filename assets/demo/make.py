@@ -20,8 +20,8 @@ from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.manifest import take_input
-from vocadapt.lab.workspace.workspace import open_artifact, writing
+from vocadapt.lab.workspace.manifest import record_input
+from vocadapt.lab.workspace.workspace import open_artifact, open_draft
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space, save_space
 
@@ -54,7 +54,7 @@ def put_model(source: Path, place: tuple[str, str]) -> None:
     machine.
     """
     given = open_artifact(source).manifest
-    with writing(HERE / Path(*place)) as draft:
+    with open_draft(HERE / Path(*place)) as draft:
         for file in filter(lambda name: (source / name).is_file(), ORDINARY):
             shutil.copyfile(source / file, draft / file)
         replace(given, name=place[1], inputs={}, command="", files=()).save(draft)
@@ -72,9 +72,9 @@ def _vectors(source: Path) -> None:
         "new_words": new,
         "occurrences": int(kept.counts.sum()),
     }
-    with writing(HERE / Path(*VECTORS)) as draft:
+    with open_draft(HERE / Path(*VECTORS)) as draft:
         save_space(kept, draft, "float16")
-        inputs = {"model": take_input([HERE / Path(*MODEL)], HERE)}
+        inputs = {"model": record_input([HERE / Path(*MODEL)], HERE)}
         replace(given, name=VECTORS[1], inputs=inputs, numbers=numbers, command="", files=()).save(
             draft
         )

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.workspace import adapted_models
+from vocadapt.lab.workspace.workspace import list_adapted_models
 from vocadapt.ui.adapt import model, plan
 from vocadapt.ui.components import glossary, pickers
 from vocadapt.ui.frame import session
@@ -30,7 +30,7 @@ glossary.offer_terms(
 )
 panel.job_panel(workspace, ["model"])
 
-made = adapted_models(workspace)
+made = list_adapted_models(workspace)
 if made:
     model.adapted(workspace, made)
     st.divider()

@@ -62,7 +62,7 @@ pickers.stale_note(vectors, workspace)
 def evaluate(which: AlignmentSettings, compare: bool) -> None:
     """Start a job that evaluates an alignment method in detail, or with `compare` all methods."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
-    name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
+    name = workspace.find_free_name("alignments", f"{vectors.name}-{which.method}")
     panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)
 
 

@@ -19,7 +19,7 @@ from vocadapt.lab.reports.gates import GateSettings, measure_gates_on_text, samp
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.stages import new_ids
+from vocadapt.training.masked.stages import find_new_ids
 
 LINE = "the tachycardia, 7 drugs in patients"
 
@@ -70,7 +70,7 @@ def test_means_are_those_of_the_gates_themselves(exbert):
     with torch.no_grad():
         own = model.reader.base_model(torch.tensor([ids]), output_gates=True).gates
     shares = 1 - torch.stack(own)[:, 0, :, 0].double().numpy()
-    new = np.isin(ids, new_ids(model))
+    new = np.isin(ids, find_new_ids(model))
     assert new.any() and found.counts[found.kinds.index("added")] == new.sum()
     np.testing.assert_allclose(
         found.means[:, found.kinds.index("added")], shares[:, new].mean(axis=1), atol=1e-6

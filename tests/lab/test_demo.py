@@ -157,7 +157,7 @@ def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_p
     workspace = Workspace(tmp_path / "demo")
     for kind, name in demo.SHIPPED:
         artifact = workspace.artifact(kind, name)
-        assert artifact.stale(workspace) == []
+        assert artifact.explain_staleness(workspace) == []
         text = (artifact.folder / "manifest.json").read_text(encoding="utf-8")
         assert str(tmp_path) not in text and str(small_demo) not in text
 

@@ -41,7 +41,7 @@ def test_both_files_are_copied_and_scored(workspace, tmp_path):
     (found,) = list_imported_predictions(workspace)
     assert (found.name, found.kind.name, found.scorer) == ("other", "ner", "")
     assert found.gold.read_text() == found.predicted.read_text() == GOLD
-    assert not made.stale(workspace)
+    assert not made.explain_staleness(workspace)
 
 
 def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):

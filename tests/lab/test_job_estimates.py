@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 
-from vocadapt.lab.jobs.estimates import job_seconds, measure_slowness, start_up
+from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness, measure_start_up
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
@@ -28,8 +28,10 @@ def job(workspace, number, **status):
 
 def test_without_jobs_the_start_is_what_was_measured(tmp_path):
     assert STEPS["finetune"].start_up > 0
-    assert job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
-    assert job_seconds(Workspace(tmp_path), "convert", 3) == 3
+    assert (
+        estimate_job_seconds(Workspace(tmp_path), "finetune", 3) == 3 + STEPS["finetune"].start_up
+    )
+    assert estimate_job_seconds(Workspace(tmp_path), "convert", 3) == 3
 
 
 def test_the_latest_jobs_of_the_step_tell_it(tmp_path):
@@ -40,8 +42,8 @@ def test_the_latest_jobs_of_the_step_tell_it(tmp_path):
     job(
         workspace, 7, paced=500.0, past=(("canceled", 1.0),)
     )  # resumed: it did not begin at nothing
-    assert start_up(workspace, "finetune") == pytest.approx(25.0)
-    assert start_up(workspace, "vectors") == STEPS["vectors"].start_up
+    assert measure_start_up(workspace, "finetune") == pytest.approx(25.0)
+    assert measure_start_up(workspace, "vectors") == STEPS["vectors"].start_up
 
 
 def projection(workspace, name, seconds, shown=4000, step="projection"):
@@ -69,7 +71,7 @@ def test_the_work_of_earlier_results_tells_the_speed(tmp_path):
     projection(workspace, "slow", begin + 3 * modeled)
     projection(workspace, "slower", begin + 5 * modeled)
     assert measure_slowness(workspace, "projection", begin) == pytest.approx(4)
-    assert job_seconds(workspace, "projection", 10) == pytest.approx(begin + 40)
+    assert estimate_job_seconds(workspace, "projection", 10) == pytest.approx(begin + 40)
 
 
 def test_results_that_cannot_be_modeled_say_nothing_about_the_speed(tmp_path):

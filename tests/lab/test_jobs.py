@@ -22,7 +22,7 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
-from vocadapt.lab.jobs.queue import find_job, list_jobs, promised, resume, start
+from vocadapt.lab.jobs.queue import find_job, list_jobs, list_promised_names, resume, start
 from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
@@ -340,9 +340,12 @@ def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
     with pytest.raises(InputError, match=f"is what the job {job.id} is making"):
         start(workspace, endless, "v", overwrite=True)
     assert list_jobs(workspace) == [job]
-    assert promised(workspace, "vectors") == {"v"} and promised(workspace, "corpora") == set()
+    assert (
+        list_promised_names(workspace, "vectors") == {"v"}
+        and list_promised_names(workspace, "corpora") == set()
+    )
     job.cancel(grace=10)
-    assert promised(workspace, "vectors") == set()
+    assert list_promised_names(workspace, "vectors") == set()
 
 
 def test_waiting_jobs_say_behind_which_job_they_wait(workspace, endless, quick):
@@ -650,7 +653,7 @@ def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, ki
     assert start(workspace, spec, "mine").wait(LONG).state == "done"
     assert left_in(upload.parent) == []
     made = workspace.artifact(kind, "mine")
-    assert made.stale(workspace) == []
+    assert made.explain_staleness(workspace) == []
     assert str(upload) not in made.manifest.command
     if kind == "corpora":
         assert list(read_corpus([made.folder])) == list(read_corpus([text]))

@@ -14,7 +14,7 @@ import pytest
 from tests.material import counting_step
 from tests.material.counting_step import MOMENTS, RESULT, CountStep
 from tests.material.lab import write_text
-from vocadapt.lab.jobs.queue import find_job, list_jobs, resume, start, tidy
+from vocadapt.lab.jobs.queue import find_job, list_jobs, remove_remains, resume, start
 from vocadapt.lab.jobs.status import read_status
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.run import run_step
@@ -103,7 +103,7 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
         name, state = job.target.name, job.status().state
         assert state in ("interrupted", "done"), job.log()
         unfinished = None if state == "done" else job
-        tidy(workspace)  # what the next start does first
+        remove_remains(workspace)  # what the next start does first
         if state == "done":
             finished[name] = SQUARES
         assert results(workspace) == finished, (state, job.log())
@@ -130,7 +130,7 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
         status = job.wait(LONG)
     placed = moment in ("placed after", "cleared before", "done before")
     assert status.state == ("done" if placed else "interrupted"), job.log()
-    tidy(workspace)
+    remove_remains(workspace)
     assert results(workspace) == {"mine": SQUARES if placed else "0\n1\n5"}
     assert hidden(workspace) == []
     if not placed:

@@ -21,7 +21,7 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import FOLLOWED, PRESETS, get_preset, is_preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.training.masked.stages import new_ids
+from vocadapt.training.masked.stages import find_new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -63,7 +63,7 @@ def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
     ]["certificate"] is True
     assert told["loss_per_character"]["after"] < told["loss_per_character"]["before"]
     model = open_model(tmp_path / "b")
-    new = new_ids(model)
+    new = find_new_ids(model)
     assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and open_base_model(
         model
     ) is not None

@@ -84,9 +84,9 @@ def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert,
         Spec("projection", step, {"space": tiny_bert, "other": vectors}),
         workspace.folder("projections", "m"),
     )
-    assert [found.name for found in workspace.artifacts("projections")] == ["m"] and made.stale(
-        workspace
-    ) == []
+    assert [found.name for found in workspace.artifacts("projections")] == [
+        "m"
+    ] and made.explain_staleness(workspace) == []
     manifest = made.manifest
     assert (
         manifest.seed == 7
@@ -113,10 +113,10 @@ def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
         Spec("projection", ProjectionStep(), {"space": copied}),
         workspace.folder("projections", "m"),
     )
-    assert made.stale(workspace) == []
+    assert made.explain_staleness(workspace) == []
     edited = json.loads((copied / "manifest.json").read_text())
     (copied / "manifest.json").write_text(json.dumps({**edited, "seconds": 1.5}))
-    assert made.stale(workspace) == ["vectors v was rebuilt since"]
+    assert made.explain_staleness(workspace) == ["vectors v was rebuilt since"]
 
 
 def test_a_canceled_map_leaves_nothing(vectors, tmp_path):

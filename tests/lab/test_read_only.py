@@ -70,7 +70,7 @@ def check_as_visitor(root: Path) -> None:
     with pytest.raises(InputError, match="cannot write there"):
         delete_slice(workspace, "kept")
     assert [one.id for one in slices_of(workspace)] == ["kept"]
-    queue.tidy(workspace)
+    queue.remove_remains(workspace)
     text = open_corpus([root / "text.txt"])
     assert (
         load_or_count_words(root, text, Splitter.bert()).words > 0

@@ -355,7 +355,7 @@ def test_a_text_that_changes_during_the_step_makes_the_result_stale(tiny_bert, t
 
     spec = Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert})
     made = run_step(spec, workspace.folder("corpora", "c"), edit)
-    assert made.stale(workspace) == ["text.txt was changed since"]
+    assert made.explain_staleness(workspace) == ["text.txt was changed since"]
 
 
 SPECS = [

@@ -11,17 +11,22 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.files import open_file
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft, remove_abandoned_drafts
 from vocadapt.lab.workspace.locks import held, hold, take
-from vocadapt.lab.workspace.manifest import Manifest, content_stamp, seen_stamp, take_input
+from vocadapt.lab.workspace.manifest import (
+    Manifest,
+    compute_content_stamp,
+    compute_seen_stamp,
+    record_input,
+)
 from vocadapt.lab.workspace.workspace import (
     Workspace,
-    adapted_models,
     check_name,
+    list_adapted_models,
     list_kinds,
     open_artifact,
-    writing,
+    open_draft,
 )
-from vocadapt.lab.workspace.writing import check_free_file, sweep, writing_file
 
 ROOT = Path(__file__).parents[2]
 BAD_NAMES = [
@@ -72,7 +77,7 @@ def manifest(name="x", kind="vectors", **values):
 
 
 def put(workspace, kind, name, inputs=None, text="1"):
-    with writing(workspace.folder(kind, name), overwrite=True) as draft:
+    with open_draft(workspace.folder(kind, name), overwrite=True) as draft:
         (draft / "content").write_text(text)
         manifest(name, kind, inputs=inputs or {}).save(draft)
     return workspace.artifact(kind, name)
@@ -98,14 +103,14 @@ def test_a_good_name_is_a_folder_of_the_workspace(tmp_path, name):
 
 @pytest.mark.parametrize("wish", [*BAD_NAMES, "My file (2).txt", "biomed"])
 def test_a_free_name_is_a_good_one_whatever_was_wished(tmp_path, wish):
-    check_name(Workspace(tmp_path).free_name("vectors", wish))
+    check_name(Workspace(tmp_path).find_free_name("vectors", wish))
 
 
 def test_a_free_name_counts_up(tmp_path):
     workspace = Workspace(tmp_path)
     put(workspace, "vectors", "biomed")
-    assert workspace.free_name("vectors", "biomed") == "biomed-2"
-    assert workspace.free_name("models", "biomed") == "biomed"
+    assert workspace.find_free_name("vectors", "biomed") == "biomed-2"
+    assert workspace.find_free_name("models", "biomed") == "biomed"
 
 
 def test_a_link_out_of_the_workspace_is_refused(tmp_path):
@@ -131,9 +136,9 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
 
     workspace = Workspace(tmp_path)
     for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():
-        with writing(workspace.folder("models", name)) as draft:
+        with open_draft(workspace.folder("models", name)) as draft:
             manifest(name, "models", numbers=numbers).save(draft)
-    [adapted] = adapted_models(workspace)
+    [adapted] = list_adapted_models(workspace)
     assert adapted.name == "adapted"
     assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
     assert [headline(model) for model in workspace.artifacts("models")] == [
@@ -145,7 +150,7 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
 def test_the_manifest_comes_back_as_it_was(tmp_path):
     (tmp_path / "text").write_text("x")
     one = manifest(
-        inputs={"text": take_input([tmp_path / "text"])},
+        inputs={"text": record_input([tmp_path / "text"])},
         numbers={"words": 3},
         seed=1,
         seconds=0.5,
@@ -178,7 +183,7 @@ def test_a_foreign_manifest_is_refused_and_not_listed(tmp_path, content):
 
 @pytest.mark.parametrize("error", [RuntimeError, Canceled, KeyboardInterrupt, SystemExit])
 def test_nothing_stays_when_the_writer_fails(tmp_path, error):
-    with pytest.raises(error), writing(tmp_path / "deep" / "er" / "x") as draft:
+    with pytest.raises(error), open_draft(tmp_path / "deep" / "er" / "x") as draft:
         (draft / "half").write_text("half")
         raise error
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +192,7 @@ def test_nothing_stays_when_the_writer_fails(tmp_path, error):
 def test_an_older_artifact_survives_a_writer_that_fails(tmp_path):
     workspace = Workspace(tmp_path)
     stamp = put(workspace, "vectors", "x").stamp
-    with pytest.raises(RuntimeError), writing(workspace.folder("vectors", "x"), overwrite=True):
+    with pytest.raises(RuntimeError), open_draft(workspace.folder("vectors", "x"), overwrite=True):
         raise RuntimeError
     assert workspace.artifact("vectors", "x").stamp == stamp
     assert os.listdir(tmp_path / "vectors") == ["x"]
@@ -196,7 +201,7 @@ def test_an_older_artifact_survives_a_writer_that_fails(tmp_path):
 def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
     workspace = Workspace(tmp_path)
     before = put(workspace, "vectors", "x", text="1")
-    with pytest.raises(InputError, match="already exists"), writing(before.folder):
+    with pytest.raises(InputError, match="already exists"), open_draft(before.folder):
         pass
     after = put(workspace, "vectors", "x", text="2")
     assert (after.folder / "content").read_text() == "2"
@@ -209,7 +214,7 @@ def test_a_folder_of_somebody_else_is_never_overwritten(tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("years")
     with (
         pytest.raises(InputError, match="not something vocadapt wrote"),
-        writing(tmp_path / "mine", overwrite=True),
+        open_draft(tmp_path / "mine", overwrite=True),
     ):
         pass
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
@@ -228,7 +233,7 @@ def test_a_folder_with_a_manifest_of_somebody_else_is_never_overwritten(tmp_path
     (tmp_path / "app" / "manifest.json").write_text(content)
     with (
         pytest.raises(InputError, match="not something vocadapt wrote"),
-        writing(tmp_path / "app", overwrite=True),
+        open_draft(tmp_path / "app", overwrite=True),
     ):
         pass
     assert (tmp_path / "app" / "manifest.json").read_text() == content
@@ -250,24 +255,24 @@ def test_hidden_files_of_somebody_else_are_never_swept(tmp_path):
         (tmp_path / name).write_text("years")
     for path in tmp_path.iterdir():
         os.utime(path, (1, 1))
-    sweep(tmp_path)
+    remove_abandoned_drafts(tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted(mine + files)
 
 
 def test_an_empty_folder_is_free_and_a_file_is_not(tmp_path):
     (tmp_path / "empty").mkdir()
-    with writing(tmp_path / "empty") as draft:
+    with open_draft(tmp_path / "empty") as draft:
         manifest().save(draft)
     assert open_artifact(tmp_path / "empty").kind == "vectors"
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InputError, match="file"), writing(place):
+        with pytest.raises(InputError, match="file"), open_draft(place):
             pass
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    with pytest.raises(InputError, match="disk is full"), writing(tmp_path / "x") as draft:
+    with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x") as draft:
         (draft / "vectors").symlink_to("/dev/full")
         with (draft / "vectors").open("w") as file:
             file.write("x" * 100_000)
@@ -295,7 +300,7 @@ def test_an_upload_onto_a_full_disk_is_said_and_leaves_nothing(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_under_safetensors_is_said_too(tmp_path):
-    with pytest.raises(InputError, match="disk is full"), writing(tmp_path / "x"):
+    with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x"):
         raise RuntimeError("I/O error: No space left on device (os error 28)")
     assert list(tmp_path.iterdir()) == []
 
@@ -312,7 +317,7 @@ def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, err
             if isinstance(error, ValueError)
             else pytest.raises(InputError, match=said)
         ),
-        writing_file(tmp_path / "a.csv") as draft,
+        open_file_draft(tmp_path / "a.csv") as draft,
     ):
         draft.write_text("half")
         raise error
@@ -322,7 +327,7 @@ def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, err
 def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "far.csv")
     check_free_file(tmp_path / "link.csv")
-    with writing_file(tmp_path / "link.csv") as draft:
+    with open_file_draft(tmp_path / "link.csv") as draft:
         draft.write_text("new")
         assert draft.suffix == ".csv" and not (tmp_path / "far.csv").exists()
     assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "far.csv").read_text() == "new"
@@ -338,7 +343,7 @@ def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path)
 
 
 def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
-    with writing(tmp_path / "x") as draft:
+    with open_draft(tmp_path / "x") as draft:
         (draft / "private").write_text("x")
         (draft / "private").chmod(0o600)
         manifest().save(draft)
@@ -350,8 +355,8 @@ def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
 KILLED_WRITER = """
 import sys, time
 from pathlib import Path
-from vocadapt.lab.workspace.workspace import writing
-with writing(Path(sys.argv[1])) as draft:
+from vocadapt.lab.workspace.workspace import open_draft
+with open_draft(Path(sys.argv[1])) as draft:
     (draft / "half").write_text("half")
     print("writing", flush=True)
     time.sleep(60)
@@ -366,36 +371,36 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     assert writer.stdout.readline() == "writing\n"
     [draft] = (tmp_path / "vectors").iterdir()
     assert held(draft)
-    sweep(tmp_path / "vectors")
+    remove_abandoned_drafts(tmp_path / "vectors")
     assert draft.exists()  # its writer lives
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     assert Workspace(tmp_path).artifacts("vectors") == []
-    sweep(tmp_path / "vectors")
+    remove_abandoned_drafts(tmp_path / "vectors")
     assert not draft.exists()
 
 
 def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch):
-    from vocadapt.lab.workspace import writing as module
+    from vocadapt.lab.workspace import drafts as module
 
     swept = []
 
     def late(folder):
         if not swept:  # a sweeper comes between making the draft and locking it
             swept.append(folder)
-            sweep(folder.parent)
+            remove_abandoned_drafts(folder.parent)
         return take(folder)
 
     monkeypatch.setattr(module, "take", late)
-    with writing(tmp_path / "x") as draft:
+    with open_draft(tmp_path / "x") as draft:
         assert swept and draft != swept[0] and not swept[0].exists()
         manifest().save(draft)
     assert os.listdir(tmp_path) == ["x"]
 
 
 def test_of_two_writers_of_one_artifact_the_first_wins(tmp_path):
-    with pytest.raises(InputError, match="already exists"), writing(tmp_path / "x") as second:
-        with writing(tmp_path / "x") as first:
+    with pytest.raises(InputError, match="already exists"), open_draft(tmp_path / "x") as second:
+        with open_draft(tmp_path / "x") as first:
             (first / "content").write_text("first")
             manifest().save(first)
         manifest().save(second)
@@ -405,7 +410,7 @@ def test_of_two_writers_of_one_artifact_the_first_wins(tmp_path):
 def test_an_artifact_whose_replacement_was_killed_is_put_back(tmp_path):
     put(Workspace(tmp_path), "vectors", "x", text="finished")
     os.replace(tmp_path / "vectors" / "x", tmp_path / "vectors" / ".x.0123456789ab.old")
-    sweep(tmp_path / "vectors")
+    remove_abandoned_drafts(tmp_path / "vectors")
     assert (tmp_path / "vectors" / "x" / "content").read_text() == "finished"
 
 
@@ -424,28 +429,28 @@ def test_a_changed_input_makes_an_artifact_stale(tmp_path):
     workspace = Workspace(tmp_path / "w")
     text = tmp_path / "text.txt"
     text.write_text("one")
-    made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
-    assert made.stale(workspace) == []
+    made = put(workspace, "vectors", "x", {"text": record_input([text], workspace.root)})
+    assert made.explain_staleness(workspace) == []
     os.utime(text, (1, 1))
-    assert made.stale(workspace) == []  # touched, not changed
+    assert made.explain_staleness(workspace) == []  # touched, not changed
     text.write_text("two")
-    assert made.stale(workspace) == ["text.txt was changed since"]
+    assert made.explain_staleness(workspace) == ["text.txt was changed since"]
     text.unlink()
-    assert made.stale(workspace) == ["text.txt is gone"]
+    assert made.explain_staleness(workspace) == ["text.txt is gone"]
 
 
 def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path / "w")
     text = tmp_path / "text.txt"
     text.write_text("one")
-    made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
+    made = put(workspace, "vectors", "x", {"text": record_input([text], workspace.root)})
     os.utime(text, (1, 1))
     opened = []
     monkeypatch.setattr(
         "vocadapt.lab.workspace.manifest.open_file",
         lambda path: opened.append(path) or open_file(path),
     )
-    assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
+    assert [made.explain_staleness(workspace) for _ in range(3)] == [[], [], []]
     assert opened.count(text) == 1
 
 
@@ -453,38 +458,38 @@ def test_a_rebuilt_input_makes_stale_what_follows_from_it(tmp_path):
     workspace = Workspace(tmp_path / "w")
     vectors = put(workspace, "vectors", "biomed")
     aligned = put(
-        workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)}
+        workspace, "alignments", "a", {"vectors": record_input([vectors.folder], workspace.root)}
     )
     model = put(
-        workspace, "models", "m", {"alignment": take_input([aligned.folder], workspace.root)}
+        workspace, "models", "m", {"alignment": record_input([aligned.folder], workspace.root)}
     )
-    assert aligned.stale(workspace) == model.stale(workspace) == []
+    assert aligned.explain_staleness(workspace) == model.explain_staleness(workspace) == []
     put(workspace, "vectors", "biomed")
-    assert aligned.stale(workspace) == ["vectors biomed was rebuilt since"]
-    assert model.stale(workspace) == ["alignments a is itself out of date"]
+    assert aligned.explain_staleness(workspace) == ["vectors biomed was rebuilt since"]
+    assert model.explain_staleness(workspace) == ["alignments a is itself out of date"]
 
 
 def test_a_workspace_may_be_moved(tmp_path):
     workspace = Workspace(tmp_path / "w")
     vectors = put(workspace, "vectors", "biomed")
-    put(workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)})
+    put(workspace, "alignments", "a", {"vectors": record_input([vectors.folder], workspace.root)})
     os.replace(tmp_path / "w", tmp_path / "moved")
     moved = Workspace(tmp_path / "moved")
-    assert moved.artifact("alignments", "a").stale(moved) == []
+    assert moved.artifact("alignments", "a").explain_staleness(moved) == []
 
 
 def test_stamps_depend_on_content_and_names_alone(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x").write_text("same")
-    assert content_stamp([tmp_path / "a"]) == content_stamp([tmp_path / "b"])
+    assert compute_content_stamp([tmp_path / "a"]) == compute_content_stamp([tmp_path / "b"])
     (tmp_path / "b" / ".hidden").write_text("editor's")
-    assert content_stamp([tmp_path / "a"]) == content_stamp([tmp_path / "b"])
+    assert compute_content_stamp([tmp_path / "a"]) == compute_content_stamp([tmp_path / "b"])
     os.replace(tmp_path / "b" / "x", tmp_path / "b" / "y")
-    assert content_stamp([tmp_path / "a"]) != content_stamp([tmp_path / "b"])
-    before = seen_stamp([tmp_path / "a"])
+    assert compute_content_stamp([tmp_path / "a"]) != compute_content_stamp([tmp_path / "b"])
+    before = compute_seen_stamp([tmp_path / "a"])
     os.utime(tmp_path / "a" / "x", (1, 1))
-    assert seen_stamp([tmp_path / "a"]) != before
+    assert compute_seen_stamp([tmp_path / "a"]) != before
 
 
 def test_a_workspace_that_is_a_file_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.tasks.examples import Example, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import build_tally
 
 Prediction = Mapping[str, Sequence[Any]]  # what is said of each example, by cut
 
@@ -37,7 +37,7 @@ def write_run(
     folder.mkdir(parents=True)
     split, scorer = Split(tuple(examples)), TASK_KINDS[kind].scorer(record.get("scorer", ""))
     scores = {
-        tokenization: scorer.of(tally_of(split, list(own), scorer)).to_dict()
+        tokenization: scorer.of(build_tally(split, list(own), scorer)).to_dict()
         for tokenization, own in said.items()
     }
     outputs = sorted({label for own in said.values() for labels in own for label in labels} | {"O"})

@@ -19,7 +19,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
-from vocadapt.training.masked.stages import begin, new_ids
+from vocadapt.training.masked.stages import find_new_ids, select_trained_parameters
 from vocadapt.training.tasks.examples import Answer, Question, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
@@ -131,8 +131,8 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     _, extended, _ = pair
     network, _ = loaded(auto, extended)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    new = new_ids(open_model(extended))
-    separated = begin(network.train(), "extension", new)
+    new = find_new_ids(open_model(extended))
+    separated = select_trained_parameters(network.train(), "extension", new)
     trainable_parameters = [value for value in network.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable_parameters, lr=1e-2, weight_decay=0.1)
     ids = torch.randint(

@@ -167,6 +167,9 @@ def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(
 
 
 def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
-    from vocadapt.lab.jobs.queue import promised
+    from vocadapt.lab.jobs.queue import list_promised_names
 
-    assert workspace.free_name("vectors", "long", promised(workspace, "vectors")) == "long-2"
+    assert (
+        workspace.find_free_name("vectors", "long", list_promised_names(workspace, "vectors"))
+        == "long-2"
+    )

@@ -123,7 +123,7 @@ def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     assert (task.name, task.labels, len(task.split("train"))) == ("x/free", ("D",), 1)
     assert Manifest.load(tmp_path / "out").numbers == manifest.numbers
     assert manifest.numbers["examples"] == {"train": 1, "test": 1}
-    assert Manifest.load(tmp_path / "out").foreign(tmp_path / "out") == []
+    assert Manifest.load(tmp_path / "out").list_foreign_files(tmp_path / "out") == []
     assert manifest.command.startswith("python -m vocadapt tasks download x/free --out ")
 
 

@@ -32,7 +32,12 @@ from vocadapt.training.masked.continued import (
     continue_pretraining,
 )
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import STAGES, begin, new_ids, pretraining_preset
+from vocadapt.training.masked.stages import (
+    STAGES,
+    find_new_ids,
+    pretraining_preset,
+    select_trained_parameters,
+)
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 
@@ -89,7 +94,7 @@ def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tm
     names, ids = moved(source, out)
     assert {name for name in names if not is_extension_tensor(name)} == {ROWS, BIAS}
     assert {name for name in tensors(source) if is_extension_tensor(name)} <= names
-    new = set(new_ids(open_model(source)))
+    new = set(find_new_ids(open_model(source)))
     assert ids and ids <= new == set(
         range(
             len(open_base_model(open_model(source)).vocabulary), len(open_model(source).vocabulary)
@@ -128,7 +133,7 @@ def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_
         ROWS,
         BIAS,
     } | heads and len(heads) == 4
-    assert ids <= set(new_ids(open_model(source)))
+    assert ids <= set(find_new_ids(open_model(source)))
     assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9
 
 
@@ -154,7 +159,7 @@ def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
         assert names and all(is_extension_tensor(n) for n in names) and not ids
     else:
         assert names == {ROWS, BIAS}
-        assert ids <= set(new_ids(open_model(source)) or range(10**6)) and ids
+        assert ids <= set(find_new_ids(open_model(source)) or range(10**6)) and ids
     assert done.losses.after.per_character < done.losses.before.per_character
     assert type(open_model(out).network) is type(open_model(source).network)
 
@@ -189,7 +194,7 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     )
     whole(ids, labels=ids).loss.backward()
     parts = open_model(folders["exbert-s3"]).network
-    separated = begin(parts, "extension", new)
+    separated = select_trained_parameters(parts, "extension", new)
     parts(ids, labels=ids).loss.backward()
     assert torch.allclose(separated.rows.weight.grad, get_embeddings(whole).grad[new], atol=1e-6)
     assert torch.allclose(

@@ -29,7 +29,7 @@ from vocadapt.training.finetune.encoding import (
 )
 from vocadapt.training.finetune.mixture import (
     FinetuningDataset,
-    batch_of,
+    build_batch,
     check_tokenization,
     pool_logits,
 )
@@ -70,7 +70,7 @@ def test_labels_stand_on_word_initial_pieces_only(adapted, tokenizers):
         tokens(adapted, own)
         == said.replace("tachy ##card ##i ##a [SEP]", "tachycardia [SEP]").split()
     )
-    batch = batch_of([base, own], 0, [NER.kind.build_targets(("B", "O", "B"), NER.index)] * 2)
+    batch = build_batch([base, own], 0, [NER.kind.build_targets(("B", "O", "B"), NER.index)] * 2)
     x = -100
     assert batch["labels"].tolist() == [
         [x, 1, x, x, x, x, 0, 1, x, x, x, x],
@@ -148,7 +148,7 @@ def test_texts_and_pairs(adapted, tokenizers):
     )
     assert tokens(adapted, views[1]) == ["[CLS]", "[SEP]"]
     assert tokens(adapted, views[2]) == ["[CLS]", "heart", "[SEP]", "the", "cell", "[SEP]"]
-    batch = batch_of(views, 0, [np.array([1])] * 3, SEQUENCE)
+    batch = build_batch(views, 0, [np.array([1])] * 3, SEQUENCE)
     assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1] and batch[
         "labels"
     ].tolist() == [1, 1, 1]

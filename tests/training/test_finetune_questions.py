@@ -19,7 +19,7 @@ from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
 from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.finetune import finetune, prepare
-from vocadapt.training.finetune.mixture import batch_of
+from vocadapt.training.finetune.mixture import build_batch
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import (
     answer_words,
@@ -124,7 +124,7 @@ def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(tokenizer
     words = np.array(answer_words(question))
     holding = 0
     for view in encoded.views["base"]:
-        start, end = batch_of([view], 0, [words], QUESTION)["labels"][0].tolist()
+        start, end = build_batch([view], 0, [words], QUESTION)["labels"][0].tolist()
         assert (start == 0) == (end == 0) == (words[0] not in view.rows)
         if start:
             holding += 1

@@ -12,7 +12,7 @@ from vocadapt.training.tasks.examples import TOO_MUCH
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED
-from vocadapt.training.tasks.predictions import score_baseline, tally_of
+from vocadapt.training.tasks.predictions import build_tally, score_baseline
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -115,16 +115,16 @@ def test_documents_are_judged_as_a_whole(tmp_path, against):
     example, micro = TASK_KINDS["multilabel"].scorer(), TASK_KINDS["multilabel"].scorer("micro-f1")
     # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1
     # and 1.
-    values = example.of(tally_of(gold, said, example)).values
+    values = example.of(build_tally(gold, said, example)).values
     assert (values["precision"], values["recall"]) == (1.0, 0.75)
-    by_sentence = example.of(tally_of(gold, said, example, unit="example"))
+    by_sentence = example.of(build_tally(gold, said, example, unit="example"))
     assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
     assert [
-        micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")
+        micro.of(build_tally(gold, said, micro, unit=unit)).units for unit in ("", "document")
     ] == [3, 2]
     assert (
-        micro.of(tally_of(gold, said, micro)).values
-        == micro.of(tally_of(gold, said, micro, unit="document")).values
+        micro.of(build_tally(gold, said, micro)).values
+        == micro.of(build_tally(gold, said, micro, unit="document")).values
     )
 
 
@@ -138,7 +138,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
         TASK_KINDS["multilabel"].scorer(),
     )
     score, found = (
-        example.of(tally_of(gold, said, example)).value,
+        example.of(build_tally(gold, said, example)).value,
         score_baseline(TASK_KINDS["multilabel"], gold),
     )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
@@ -156,7 +156,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
     said = against("relations", "x\ny\n").predicted
     with pytest.raises(InputError, match="which document each example is of"):
-        tally_of(
+        build_tally(
             TASK_KINDS["relations"].read_split(tmp_path / "gold.relations"),
             said,
             TASK_KINDS["relations"].scorer(),

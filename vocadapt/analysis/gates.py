@@ -19,7 +19,7 @@ from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
-from vocadapt.training.masked.stages import new_ids
+from vocadapt.training.masked.stages import find_new_ids
 from vocadapt.vocabulary.families import Vocabulary
 
 BATCH = 16  # windows at a time
@@ -89,7 +89,7 @@ def measure_gates(
             "Make one with the preset exbert-s3, then pretrain it.",
         )
     new = np.zeros(len(model.vocabulary), dtype=bool)
-    new[new_ids(model)] = True
+    new[find_new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
     usual = WindowSettings(share=0.0).within(positions)
     read = list(build_loss_windows(lines, model.splitter, model.vocabulary, usual))

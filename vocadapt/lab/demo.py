@@ -23,7 +23,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, writing
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_draft
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
@@ -95,7 +95,7 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
                 "Run from a clone.",
             )
         if not (target / MANIFEST).is_file():
-            with writing(target) as draft:
+            with open_draft(target) as draft:
                 shutil.copytree(source, draft, dirs_exist_ok=True)
     return [workspace.artifact(kind, name) for kind, name in SHIPPED]
 

@@ -23,9 +23,9 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.notes import notes_of
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.lab.workspace.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES
 from vocadapt.training.scoring.counts import Rules
@@ -93,7 +93,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         (files.get("csv"), report.csv),
     ):
         if file:
-            with writing_file(file) as draft:
+            with open_file_draft(file) as draft:
                 draft.write_text(make(), encoding="utf-8", errors="replace")
     answer = {
         "a": found.spec.first,

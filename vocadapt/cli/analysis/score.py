@@ -22,7 +22,7 @@ from vocadapt.training.scoring.uncertainty import (
 )
 from vocadapt.training.tasks.examples import UNITS, Predictions, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import build_tally
 
 
 def _add_options(parser: Parser) -> None:
@@ -122,7 +122,7 @@ def _score_once(
     unit: str,
 ) -> tuple[dict[str, Any], str]:
     """Compute one score, as JSON values and as text."""
-    tally = tally_of(gold, said.predicted, scorer, rules, unit)
+    tally = build_tally(gold, said.predicted, scorer, rules, unit)
     score = scorer.of(tally, rules)
     used = "".join(
         f"; {name}: {value if isinstance(value, str) else json.dumps(value)}"
@@ -140,7 +140,7 @@ def _score_once(
             f" {scorer.headline} {number(interval.low)} to {number(interval.high)}"
         )
     if against is not None:
-        other = tally_of(gold, against.predicted, scorer, rules, unit)
+        other = build_tally(gold, against.predicted, scorer, rules, unit)
         theirs, ours = aligned(other, tally)
         compared = compare_tallies(scorer, theirs, ours, rules, draws)
         values["against"] = asdict(compared)

@@ -12,7 +12,7 @@ from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
-from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 
@@ -58,7 +58,7 @@ def _report_gates(options: Namespace, progress: Progress) -> Answer:
         "seconds": time.perf_counter() - start,
     }
     if out is not None:
-        with writing_file(out) as draft:
+        with open_file_draft(out) as draft:
             draft.write_text(
                 json.dumps(answer) if out.suffix == ".json" else render_tsv(found), encoding="utf-8"
             )

@@ -9,7 +9,7 @@ from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import load_run
@@ -64,7 +64,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     logits = run.logits(split.examples, progress)
     tokenization = select_tokenization(logits, options.tokenization)
     said = list(map(run.outputs.predict, logits[tokenization], split.examples))
-    with writing_file(out) as draft:
+    with open_file_draft(out) as draft:
         draft.write_text(
             "".join(run.kind.format_predictions(split.examples, said, out.suffix == ".jsonl")),
             encoding="utf-8",

@@ -12,9 +12,9 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
+from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
-from vocadapt.lab.workspace.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.benchmark_card import card_of
 from vocadapt.training.tasks.download import as_toml, download_benchmark
@@ -42,7 +42,7 @@ def fetch_benchmark(
     and unexpected files.
     """
     card, start = card_of(name), time.perf_counter()
-    with writing(folder, overwrite) as draft:
+    with open_draft(folder, overwrite) as draft:
         made = download_benchmark(card, draft, source, _read_checksums(folder, card.name), progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
         command = [*DOWNLOAD, card.name, "--out", str(folder)]
@@ -71,7 +71,7 @@ def import_task(
     start = time.perf_counter()
     # Read the given files, not their copies: a message names the file that the user knows.
     task = task_of_files(kind, files, scorer)
-    with writing(folder) as draft:
+    with open_draft(folder) as draft:
         splits = {split: f"{split}{file_extension(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind.name, splits, scorer)
         for split, name in splits.items():

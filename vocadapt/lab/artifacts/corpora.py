@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import alone, hold
-from vocadapt.lab.workspace.workspace import Workspace, changed, open_artifact
+from vocadapt.lab.workspace.workspace import Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -90,7 +90,7 @@ def find_training_text(vectors: Path) -> Corpus | None:
     folder = vectors.resolve()
     try:
         manifest, around = open_artifact(folder).manifest, Workspace(folder.parent.parent)
-        if changed(manifest.inputs["text"], around):
+        if explain_change(manifest.inputs["text"], around):
             return None
         paths = [
             around.root / path for path in manifest.inputs["text"].paths

@@ -14,13 +14,13 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.artifacts.benchmarks import file_extension
-from vocadapt.lab.workspace.manifest import Manifest, content_stamp
+from vocadapt.lab.workspace.drafts import check_free, open_draft
+from vocadapt.lab.workspace.manifest import Manifest, compute_content_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
-from vocadapt.lab.workspace.writing import check_free, writing
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import build_tally
 
 GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
@@ -81,7 +81,7 @@ def import_prediction_files(
         )
     judged = [_score_predictions(kind, split, chosen, predicted) for predicted, _ in files]
     with ExitStack() as stack:
-        drafts = [stack.enter_context(writing(folder)) for _, folder in files]
+        drafts = [stack.enter_context(open_draft(folder)) for _, folder in files]
         for draft, (predicted, folder), (numbers, seconds) in zip(
             drafts, files, judged, strict=True
         ):
@@ -92,7 +92,7 @@ def import_prediction_files(
             for path, name in zip((gold, predicted), copies.values(), strict=True):
                 shutil.copyfile(check_file(path), draft / name)
             settings = {"kind": kind.name, "scorer": scorer, "from": predicted.name, **copies}
-            numbers = {**numbers, GOLD: content_stamp([gold])}
+            numbers = {**numbers, GOLD: compute_content_stamp([gold])}
             Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(
                 draft
             )
@@ -105,7 +105,7 @@ def _score_predictions(
     """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
     loaded = kind.read_predictions(predicted, split)
-    score = scorer.of(tally_of(split, loaded.predicted, scorer))
+    score = scorer.of(build_tally(split, loaded.predicted, scorer))
     return {
         "examples": len(split),
         scorer.headline: score.value,

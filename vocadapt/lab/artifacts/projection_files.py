@@ -17,7 +17,7 @@ from vocadapt.analysis.figures.projection import (
 )
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.projection import ProjectionArtifact
-from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.text.spreadsheet import format_frame_as_csv
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = F
     and for an image if there is no browser.
     """
     check_export_path(path, overwrite)
-    with writing_file(path) as draft:
+    with open_file_draft(path) as draft:
         FORMATS[path.suffix.lower()](drawn, draft)
 
 

@@ -10,7 +10,7 @@ from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import silent
 from vocadapt.settings import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
@@ -30,7 +30,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
     root, inputs = artifact.folder.parent.parent, dict(artifact.manifest.inputs)
     try:
         unchecked = inputs.pop("model", None)
-        if any(changed(given, Workspace(root)) for given in inputs.values()):
+        if any(explain_change(given, Workspace(root)) for given in inputs.values()):
             return None
         if unchecked is not None:
             inputs["model"] = unchecked
@@ -61,7 +61,7 @@ def find_corpus(folder: Path) -> Corpus | None:
     try:
         if "vectors" in inputs:
             return find_training_text(around.root / inputs["vectors"].paths[0])
-        if "text" not in inputs or changed(inputs["text"], around):
+        if "text" not in inputs or explain_change(inputs["text"], around):
             return None
         paths = [around.root / path for path in inputs["text"].paths]
         stored = model.manifest.settings["corpus"]

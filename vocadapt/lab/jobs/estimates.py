@@ -12,7 +12,7 @@ from statistics import median
 
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.queue import each_job
+from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 
@@ -51,21 +51,21 @@ def _read_load_average() -> float:
         return 0.0
 
 
-def job_seconds(workspace: Workspace, step: str, work: float) -> float:
+def estimate_job_seconds(workspace: Workspace, step: str, work: float) -> float:
     """Estimate the duration of a job: its start-up, then its work at the speed of earlier ones.
 
     work: seconds as modeled from the size of the work and constants of one machine.
     """
-    begin = start_up(workspace, step)
+    begin = measure_start_up(workspace, step)
     return begin + work * measure_slowness(workspace, step, begin)
 
 
-def start_up(workspace: Workspace, step: str) -> float:
+def measure_start_up(workspace: Workspace, step: str) -> float:
     """Return the start-up time of a step's jobs: imports, and loading of a model.
 
     The median of the latest jobs; the measured time that the step declares if there is none.
     """
-    stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
+    stands = (job.status() for job in iterate_jobs(workspace) if job.spec.step == step)
     begun = (status.paced - status.started for status in stands if status.paced and not status.past)
     found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]
     if not found:

@@ -20,11 +20,11 @@ from vocadapt.lab.steps.checkpoints import CHECKPOINT, MADE_FROM
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors, remove_abandoned_drafts
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import held
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.lab.workspace.writing import convert_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process exited unexpectedly: it was killed, or the machine went down."
@@ -162,7 +162,7 @@ class Job:
             self._send(sign)
         self._wait_for_end(grace)
         if not held(self.folder):
-            sweep(self.target.parent)
+            remove_abandoned_drafts(self.target.parent)
         return self.status()
 
     def wait(self, seconds: float) -> Status:

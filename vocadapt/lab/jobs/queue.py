@@ -27,10 +27,10 @@ from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.drafts import check_free, convert_write_errors, remove_abandoned_drafts
 from vocadapt.lab.workspace.locks import alone, held, take
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
-from vocadapt.lab.workspace.writing import check_free, convert_write_errors, sweep
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
@@ -48,7 +48,7 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
         "overwrite": overwrite,
     }
     check_disk_space(target, spec.estimate_bytes())
-    with _gate(workspace):
+    with _lock_jobs(workspace):
         _check_target(workspace, target, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
@@ -63,7 +63,7 @@ def resume(workspace: Workspace, job: Job) -> Job:
     It resumes from the step's checkpoint if there is one. Raises InputError if the job is alive or
     done, or if its target exists.
     """
-    with _gate(workspace):
+    with _lock_jobs(workspace):
         status = job.status()
         if status.alive or status.state == "done":
             raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
@@ -74,7 +74,7 @@ def resume(workspace: Workspace, job: Job) -> Job:
     return job
 
 
-def each_job(workspace: Workspace) -> Iterator[Job]:
+def iterate_jobs(workspace: Workspace) -> Iterator[Job]:
     """Yield the readable jobs of a workspace, newest first; jobs of other versions are skipped."""
     folder = workspace.root / "jobs"
     try:
@@ -86,7 +86,7 @@ def each_job(workspace: Workspace) -> Iterator[Job]:
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
     """List the jobs of a workspace, newest first; with `most` only so many."""
-    return list(islice(each_job(workspace), most))
+    return list(islice(iterate_jobs(workspace), most))
 
 
 def find_job(workspace: Workspace, job_id: str) -> Job:
@@ -99,18 +99,18 @@ def find_job(workspace: Workspace, job_id: str) -> Job:
     return job
 
 
-def promised(workspace: Workspace, kind: str) -> set[str]:
+def list_promised_names(workspace: Workspace, kind: str) -> set[str]:
     """Return the names of artifacts of a kind that living jobs will make."""
     living = (job for job in list_jobs(workspace) if job.spec.kind == kind and job.status().alive)
     return {job.target.name for job in living}
 
 
-def tidy(workspace: Workspace) -> None:
+def remove_remains(workspace: Workspace) -> None:
     """Remove the remains of killed processes: drafts, jobs that never started, checkpoints of
     finished jobs.
     """
     for kind in ARTIFACTS:
-        sweep(workspace.root / kind)
+        remove_abandoned_drafts(workspace.root / kind)
     remove_stale_counts(workspace.root)
     for folder in (workspace.root / "jobs").glob("*/"):
         if not ID.fullmatch(folder.name) or held(folder):
@@ -126,13 +126,13 @@ def tidy(workspace: Workspace) -> None:
 
 
 @contextmanager
-def _gate(workspace: Workspace) -> Iterator[None]:
+def _lock_jobs(workspace: Workspace) -> Iterator[None]:
     """Let one process at a time start jobs in a workspace; it tidies up first."""
     folder = workspace.root / "jobs"
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with convert_write_errors(folder), alone(workspace.root):
-        tidy(workspace)
+        remove_remains(workspace)
         yield
 
 

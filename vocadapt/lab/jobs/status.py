@@ -8,8 +8,8 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.file_cache import CachedReader
-from vocadapt.lab.workspace.writing import is_disk_full
 
 STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")

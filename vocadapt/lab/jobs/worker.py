@@ -21,9 +21,9 @@ from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, w
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import take
 from vocadapt.lab.workspace.uploads import remove_taken_in
-from vocadapt.lab.workspace.writing import is_disk_full
 from vocadapt.progress import watch_blocks
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn

@@ -35,7 +35,7 @@ from vocadapt.training.scoring.uncertainty import (
 )
 from vocadapt.training.tasks.examples import UNITS, Example, Split
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.word_endings import SuffixSlice, suffix_slice
 
 WEIGHTS = "model.safetensors"
@@ -80,8 +80,8 @@ class RunPair:
         """Paired test of the second side against the first."""
         first, second = self.sides
         tallies = aligned(
-            tally_of(self.split, first.predictions, self.scorer, self.rules),
-            tally_of(self.split, second.predictions, self.scorer, self.rules),
+            build_tally(self.split, first.predictions, self.scorer, self.rules),
+            build_tally(self.split, second.predictions, self.scorer, self.rules),
         )
         return compare_tallies(self.scorer, *tallies, self.rules, self.spec.draws)
 

@@ -16,7 +16,7 @@ from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, settings_from
 from vocadapt.spaces.io.storage import load_space
@@ -37,7 +37,7 @@ def rebuild_spec(artifact: Artifact) -> Spec:
             "Give two spaces that differ only in the seed, or compare without a noise baseline.",
         )
     for role, given in manifest.inputs.items():
-        if why := changed(given, around):
+        if why := explain_change(given, around):
             raise InputError(
                 f"{artifact.name} cannot be trained again: {why}.",
                 f"It needs the unchanged {role}.",

@@ -20,7 +20,7 @@ from vocadapt.training.scoring.counts import Scorer, Tally
 from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.benchmark_card import groups
 from vocadapt.training.tasks.folds import without_fold
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import build_tally
 
 N = TypeVar("N", int, float)
 GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
@@ -137,7 +137,7 @@ def _name_with_parent(folder: Path) -> str:
 
 
 def _tally_run(run: SavedRun, tokenization: str, scorer: Scorer) -> Tally:
-    return tally_of(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
+    return build_tally(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
 
 
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:

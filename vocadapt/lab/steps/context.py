@@ -8,7 +8,7 @@ from pathlib import Path
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import Numbers
-from vocadapt.lab.workspace.manifest import Input, take_input
+from vocadapt.lab.workspace.manifest import Input, record_input
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.io.storage import load_space
@@ -70,7 +70,7 @@ class StepContext:
         for role in ("space", "other"):
             opened[role] = lambda role=role: [self.opened(role).folder]  # type: ignore[misc]
         return {
-            role: take_input(
+            role: record_input(
                 opened[role]() if role in opened else [Path(path) for path in paths], self.root
             )
             for role, paths in self.spec.inputs.items()

@@ -39,8 +39,8 @@ from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import SPLITS, UNITS, Prediction, Split
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.kinds import find_kind
-from vocadapt.training.tasks.predictions import tally_of
-from vocadapt.training.tasks.seen_examples import count_seen, read_seen, seen_line
+from vocadapt.training.tasks.predictions import build_tally
+from vocadapt.training.tasks.seen_examples import count_seen, describe_seen, read_seen
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
     TASK,
@@ -388,7 +388,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         scores.append(
             {
                 tokenization: chosen.of(
-                    tally_of(split, said[tokenization], chosen, run.rules), run.rules
+                    build_tally(split, said[tokenization], chosen, run.rules), run.rules
                 ).to_dict()
                 for tokenization in kept
             }
@@ -412,7 +412,7 @@ def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
         raise InputError(problem, "Fine-tune with vocadapt, or allow seen examples.")
     if refuse and known and count:
         raise InputError(
-            f"{split.path}: {seen_line(split.examples, known)}",
+            f"{split.path}: {describe_seen(split.examples, known)}",
             "Train on other examples, or test on others.",
         )
     return count

@@ -16,8 +16,8 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.manifest import Manifest, versions_of
-from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, writing
+from vocadapt.lab.workspace.manifest import Manifest, find_versions
+from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, open_draft
 from vocadapt.progress import Progress, silent
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
@@ -42,7 +42,7 @@ def run_step(
     folder = Path(folder)
     _check_output_outside_inputs(spec, folder)
     check_disk_space(folder, spec.estimate_bytes())
-    with writing(folder, overwrite) as draft:
+    with open_draft(folder, overwrite) as draft:
         root = None
         if folder.absolute().parent.name in list_kinds():
             root = folder.absolute().parent.parent
@@ -63,7 +63,7 @@ def run_step(
             settings=asdict(spec.settings),
             inputs=inputs,
             numbers=numbers,
-            versions=versions_of(spec.declaration.libraries),
+            versions=find_versions(spec.declaration.libraries),
             seed=spec.seed,
             seconds=time.perf_counter() - start,
             command=build_command(spec, folder),

@@ -15,7 +15,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.writing import check_free
+from vocadapt.lab.workspace.drafts import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
 from vocadapt.settings import MAX_SEED, check_settings, setting

@@ -84,7 +84,7 @@ class Manifest:
         """Write manifest.json: the last file of an artifact."""
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
 
-    def foreign(self, folder: Path) -> list[str]:
+    def list_foreign_files(self, folder: Path) -> list[str]:
         """Return the files of the folder that the step did not write."""
         return sorted(files_in(folder) - set(self.files))
 
@@ -117,7 +117,7 @@ def files_in(folder: Path) -> set[str]:
     return found - {MANIFEST}
 
 
-def stamp_of(folder: Path) -> str:
+def compute_stamp(folder: Path) -> str:
     """Return the stamp of an artifact: a hash of its manifest, which is rewritten with every
     change.
     """
@@ -136,7 +136,7 @@ _STAMPS = CachedReader(lambda path: blake2b(read_whole(path), digest_size=16).he
 _MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
-def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
+def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     """Stamp an input: an artifact by its manifest, other files by their content.
 
     Raises InputError if nothing can be read at a path.
@@ -146,9 +146,9 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
     try:
         shown = tuple(_relative_to(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
-            return Input(shown, stamp_of(paths[0]))
-        seen = seen_stamp(paths)  # first: what changes while it is read was changed since
-        return Input(shown, content_stamp(paths), seen)
+            return Input(shown, compute_stamp(paths[0]))
+        seen = compute_seen_stamp(paths)  # first: what changes while it is read was changed since
+        return Input(shown, compute_content_stamp(paths), seen)
     except FileNotFoundError as error:
         raise InputError(
             f"{error.filename}: no such file or folder.",
@@ -158,12 +158,12 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}.") from error
 
 
-def content_stamp(paths: Sequence[Path]) -> str:
+def compute_content_stamp(paths: Sequence[Path]) -> str:
     """Return a digest of the content of files and of all files in folders, with their names.
 
     Files are not read again while sizes and times are unchanged.
     """
-    return _content_stamp(tuple(paths), seen_stamp(paths))
+    return _content_stamp(tuple(paths), compute_seen_stamp(paths))
 
 
 @lru_cache(maxsize=256)
@@ -179,7 +179,7 @@ def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
     return total.hexdigest()
 
 
-def seen_stamp(paths: Sequence[Path]) -> str:
+def compute_seen_stamp(paths: Sequence[Path]) -> str:
     """Return a digest of sizes and modification times: cheap, and equal only if nothing was
     touched.
     """
@@ -190,7 +190,7 @@ def seen_stamp(paths: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+def find_versions(libraries: Iterable[str]) -> dict[str, str]:
     """Return the versions of Python, vocadapt and the named libraries."""
     found = {"python": python_version(), "vocadapt": __version__}
     for library in libraries:

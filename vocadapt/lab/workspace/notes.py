@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import alone
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.lab.workspace.writing import convert_write_errors
 
 FILE = "notes.jsonl"
 MAX_NOTE_LENGTH, MAX_TAGS, MAX_TAG_LENGTH = (

@@ -15,7 +15,7 @@ from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
-from vocadapt.lab.workspace.writing import convert_write_errors, is_disk_full
+from vocadapt.lab.workspace.drafts import convert_write_errors, is_disk_full
 
 # The earliest date that a zip file can have: real times would make two builds differ.
 BEGINNING = (1980, 1, 1, 0, 0, 0)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace, check_name
-from vocadapt.lab.workspace.writing import convert_write_errors
 
 FOLDER = "slices"
 MAX_NAME_LENGTH = 100  # characters of a name

@@ -12,28 +12,28 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path
+from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
     MANIFEST,
     Input,
     Manifest,
-    content_stamp,
+    compute_content_stamp,
+    compute_seen_stamp,
+    compute_stamp,
     read_manifest,
-    seen_stamp,
-    stamp_of,
 )
-from vocadapt.lab.workspace.writing import writing
 
 __all__ = [
     "ARTIFACTS",
     "UPLOADS",
     "Artifact",
     "Workspace",
-    "adapted_models",
     "check_name",
+    "list_adapted_models",
     "list_kinds",
     "open_artifact",
-    "writing",
+    "open_draft",
 ]
 
 # folder of what came through the browser: taken in by the artifact that is made of it, then removed
@@ -83,11 +83,11 @@ class Artifact:
         """One of ARTIFACTS."""
         return self.manifest.kind
 
-    def stale(self, workspace: "Workspace") -> list[str]:
+    def explain_staleness(self, workspace: "Workspace") -> list[str]:
         """Reasons why the artifact no longer matches its inputs, one sentence each; empty if it
         does.
         """
-        reasons = (changed(given, workspace) for given in self.manifest.inputs.values())
+        reasons = (explain_change(given, workspace) for given in self.manifest.inputs.values())
         return [reason for reason in reasons if reason]
 
 
@@ -136,7 +136,7 @@ class Workspace:
             self._found(kind), key=lambda artifact: artifact.manifest.created, reverse=True
         )
 
-    def free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
+    def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
         """A name near `wish` that is not taken yet, and none of `but`: biomed, biomed-2, biomed-3
         …
         """
@@ -164,19 +164,19 @@ class Workspace:
 def open_artifact(folder: Path) -> Artifact:
     """Open the artifact at any folder; raises InputError if there is none."""
     try:
-        return Artifact(folder, read_manifest(folder), stamp_of(folder))
+        return Artifact(folder, read_manifest(folder), compute_stamp(folder))
     except (FileNotFoundError, NotADirectoryError):
         return Artifact(folder, Manifest.load(folder), "")  # raises, and says what was expected
 
 
-def adapted_models(workspace: Workspace) -> list[Artifact]:
+def list_adapted_models(workspace: Workspace) -> list[Artifact]:
     """The models that were taught words, newest first; a model that was merely converted is not
     among them.
     """
     return [model for model in workspace.artifacts("models") if "added" in model.manifest.numbers]
 
 
-def changed(given: Input, workspace: Workspace) -> str | None:
+def explain_change(given: Input, workspace: Workspace) -> str | None:
     """Return why an input differs from when it was used; None if it does not, or if it was an
     upload.
     """
@@ -187,7 +187,7 @@ def changed(given: Input, workspace: Workspace) -> str | None:
         return f"{given.name} is gone"
     if not given.seen:
         return _changed_artifact(paths[0], given, workspace)
-    if seen_stamp(paths) == given.seen or content_stamp(paths) == given.stamp:
+    if compute_seen_stamp(paths) == given.seen or compute_content_stamp(paths) == given.stamp:
         return None
     return f"{given.name} was changed since"
 
@@ -195,6 +195,10 @@ def changed(given: Input, workspace: Workspace) -> str | None:
 def _changed_artifact(folder: Path, given: Input, workspace: Workspace) -> str | None:
     if not (folder / MANIFEST).is_file():
         return f"{given.name} is gone"
-    if stamp_of(folder) != given.stamp:
+    if compute_stamp(folder) != given.stamp:
         return f"{given.name} was rebuilt since"
-    return f"{given.name} is itself out of date" if open_artifact(folder).stale(workspace) else None
+    return (
+        f"{given.name} is itself out of date"
+        if open_artifact(folder).explain_staleness(workspace)
+        else None
+    )

@@ -39,8 +39,8 @@ from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.tasks.examples import Example, Prediction, Split
-from vocadapt.training.tasks.predictions import score_baseline, tally_of
-from vocadapt.training.tasks.seen_examples import fingerprint_examples, read_seen, seen_line
+from vocadapt.training.tasks.predictions import build_tally, score_baseline
+from vocadapt.training.tasks.seen_examples import describe_seen, fingerprint_examples, read_seen
 from vocadapt.training.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def compute_scores(
         for tokenization, own in logits.items()
     }
     return {
-        tokenization: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
+        tokenization: task.scorer.of(build_tally(split, own, task.scorer, task.rules), task.rules)
         for tokenization, own in predictions.items()
     }
 
@@ -404,7 +404,7 @@ def _check_size(
 
 def _report_seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
     """Report the examples of other splits that were also trained on."""
-    reports = {name: seen_line(split.examples, seen) for name, split in splits.items()}
+    reports = {name: describe_seen(split.examples, seen) for name, split in splits.items()}
     return [f"{name}: {report}" for name, report in reports.items() if report]
 
 

@@ -134,7 +134,7 @@ class FinetuningDataset:
             raise IndexError(step)
         items = self.epoch(step // self.steps)[step % self.steps]
         views = [self.encoded.views[item.tokenization][item.chunk] for item in items]
-        return batch_of(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
+        return build_batch(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
 
     def draw_items(self, epoch: int) -> list[Item]:
         """Draw the tokenization of every chunk in an epoch, in the order of the chunks."""
@@ -177,7 +177,7 @@ def divide(items: list[Item], size: int) -> list[list[Item]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def batch_of(
+def build_batch(
     views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None, head: str = TOKEN
 ) -> Batch:
     """Pad views to the longest of them and return tensors; labels are at the scored positions,

@@ -38,7 +38,13 @@ from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, begin, check_stage, new_ids
+from vocadapt.training.masked.stages import (
+    PRETRAINING_PRESETS,
+    STAGES,
+    check_stage,
+    find_new_ids,
+    select_trained_parameters,
+)
 from vocadapt.training.masked.trainer import TrainingResult, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
@@ -233,7 +239,9 @@ def _train(
     """
     network, how = loaded.network, settings.training
     total = sum(value.numel() for value in network.parameters())
-    separated = begin(network, settings.stage, new_ids(model), settings.train_heads)
+    separated = select_trained_parameters(
+        network, settings.stage, find_new_ids(model), settings.train_heads
+    )
     trainable = sum(value.numel() for value in trainable_parameters(network).values())
     saver = None
     if settings.keep_minutes:

@@ -22,7 +22,7 @@ from vocadapt.training.masked.continued import (
     continue_pretraining,
 )
 from vocadapt.training.masked.losses import find_next_sentence_head
-from vocadapt.training.masked.stages import new_ids
+from vocadapt.training.masked.stages import find_new_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class ContinuedAdaptation(AdaptedModel):
         assert self.training is not None
         settings = self.training.settings
         if settings.stage == "embeddings":
-            return bool(new_ids(self.untrained))
+            return bool(find_new_ids(self.untrained))
         return settings.stage == "extension" and not settings.train_heads
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:

@@ -91,7 +91,7 @@ def check_stage(
         )
 
 
-def new_ids(model: LanguageModel) -> list[int]:
+def find_new_ids(model: LanguageModel) -> list[int]:
     """Return the ids of the tokens that got embeddings when the model was adapted, as its folder
     records; empty if it was not adapted.
     """
@@ -108,7 +108,7 @@ def new_ids(model: LanguageModel) -> list[int]:
     ]
 
 
-def begin(
+def select_trained_parameters(
     network: "transformers.PreTrainedModel", stage: str, new: list[int], train_heads: bool = False
 ) -> "SeparatedEmbeddings | None":
     """Make only the parameters of a stage require a gradient.

@@ -9,7 +9,7 @@ import numpy as np
 
 from vocadapt.progress import Progress, silent
 from vocadapt.training.finetune.encoding import Encoded, View
-from vocadapt.training.finetune.mixture import batch_of, select_inputs
+from vocadapt.training.finetune.mixture import build_batch, select_inputs
 from vocadapt.training.labels import Logits
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
     """Return the logits of a batch at the scored positions: for each view (places, outputs)."""
     import torch
 
-    batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
+    batch = {name: values.to(network.device) for name, values in build_batch(views, pad).items()}
     with torch.inference_mode():
         outputs = network(**select_inputs(network, batch))
         stacked = outputs.get("logits")

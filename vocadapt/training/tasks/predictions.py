@@ -11,7 +11,7 @@ from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.multilabel import merge_labels
 
 
-def tally_of(
+def build_tally(
     gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = DEFAULT_RULES, unit: str = ""
 ) -> Tally:
     """Count predictions by example or by document; the counted units are those that intervals and
@@ -36,10 +36,10 @@ def tally_of(
 def score_baseline(
     kind: TaskKind, gold: Split, scorer: str = "", rules: Rules = DEFAULT_RULES
 ) -> Baseline:
-    """Score constant predictions in the default units of `tally_of`."""
+    """Score constant predictions in the default units of `build_tally`."""
     chosen = kind.scorer(scorer)
     predictions = kind.constant_predictions(gold.gold)
-    scores = [chosen.of(tally_of(gold, one, chosen, rules), rules).value for one in predictions]
+    scores = [chosen.of(build_tally(gold, one, chosen, rules), rules).value for one in predictions]
     return Baseline(scores[0], tuple(scores))
 
 

@@ -38,7 +38,7 @@ def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
     return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
 
 
-def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
+def describe_seen(examples: Sequence[Example], seen: frozenset[str]) -> str:
     """Report in a sentence how many of the examples were trained on; "" if none."""
     count = count_seen(examples, seen)
     if not count:

@@ -114,4 +114,6 @@ def _start(workspace: Workspace, spec: Spec, name: str) -> None:
 
 
 def _name(workspace: Workspace, wish: str) -> str:
-    return workspace.free_name("vectors", wish, queue.promised(workspace, "vectors"))
+    return workspace.find_free_name(
+        "vectors", wish, queue.list_promised_names(workspace, "vectors")
+    )

@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.uploads import remove_forgotten
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
-from vocadapt.lab.workspace.writing import convert_write_errors
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import megabytes

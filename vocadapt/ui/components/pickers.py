@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
-from vocadapt.lab.jobs.queue import promised
+from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -356,7 +356,7 @@ def name_for(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
     """Show the name field of a new artifact; the default is free and not promised to a job."""
-    free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
+    free = workspace.find_free_name(kind, wish, {*list_promised_names(workspace, kind), *taken})
     place = plain(str(workspace.root / kind))
     return str(
         st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")
@@ -365,7 +365,7 @@ def name_for(
 
 def stale_note(artifact: Artifact, workspace: Workspace) -> None:
     """Warn if the inputs of an artifact have changed."""
-    reasons = artifact.stale(workspace)
+    reasons = artifact.explain_staleness(workspace)
     if reasons:
         st.warning(
             f"Out of date: {plain('; '.join(reasons))}. Create it again to include the change.",

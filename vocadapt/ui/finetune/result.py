@@ -89,7 +89,7 @@ def command(workspace: Workspace, wanted: Wanted) -> None:
     """Draw the command lines of the form, one per model."""
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         for label, model in wanted.models.items():
-            name = workspace.free_name(
+            name = workspace.find_free_name(
                 "runs", f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
             )
             draw_command(build_command(wanted.spec(model), workspace.folder("runs", name)))

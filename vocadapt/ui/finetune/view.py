@@ -11,8 +11,8 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.jobs.estimates import start_up
-from vocadapt.lab.jobs.queue import promised
+from vocadapt.lab.jobs.estimates import measure_start_up
+from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -275,7 +275,7 @@ def find_missing(wanted: Wanted) -> dict[str, str]:
 
 def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
     """Draw the estimated duration for each model, and the basis of the estimate."""
-    total, begin = 0.0, start_up(workspace, "finetune")
+    total, begin = 0.0, measure_start_up(workspace, "finetune")
     step, n = wanted.step, wanted.runs
     for label, model in wanted.models.items():
         try:
@@ -344,6 +344,8 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             st.markdown(f":gray[{queued}]")
     if pressed:
         for label, model in wanted.models.items():
-            name = workspace.free_name("runs", wishes[label], promised(workspace, "runs"))
+            name = workspace.find_free_name(
+                "runs", wishes[label], list_promised_names(workspace, "runs")
+            )
             panel.launch(workspace, wanted.spec(model), name)
         st.rerun()

@@ -17,8 +17,8 @@ from vocadapt.lab.artifacts.corpora import find_training_text
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
-from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp, stamp_of
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, changed
+from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
@@ -61,7 +61,7 @@ def stamp_files(path: Path) -> str:
 def stamp_space(opened: OpenedSpace) -> str:
     """Return a text that changes with the files of a space."""
     is_artifact = os.path.isfile(opened.folder / MANIFEST)
-    stamp = stamp_of(opened.folder) if is_artifact else stamp_files(opened.folder)
+    stamp = compute_stamp(opened.folder) if is_artifact else stamp_files(opened.folder)
     return f"{opened.folder} {stamp}"
 
 
@@ -70,7 +70,7 @@ STAMPS: dict[str | type, Callable[[Any], Any]] = {
     Artifact: lambda artifact: f"{artifact.folder} {artifact.stamp}",
     LanguageModel: lambda model: f"{model.path} {stamp_files(model.path)}",
     OpenedSpace: stamp_space,
-    Corpus: lambda corpus: f"{seen_stamp(corpus.files)} {corpus.settings}",
+    Corpus: lambda corpus: f"{compute_seen_stamp(corpus.files)} {corpus.settings}",
 }
 
 
@@ -87,7 +87,7 @@ def space_stamp(name: str) -> str:
     """Return a cache key that changes with the files of a space."""
     check_model(name)
     folder = expand_path(name)
-    return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
+    return f"{name} {compute_stamp(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
 
 def model_of(name: str) -> LanguageModel:
@@ -187,7 +187,7 @@ def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
 def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
     """Return the text that word vectors were trained on; None if it is unknown or has changed."""
     given = vectors.manifest.inputs.get("text")
-    if given is None or changed(given, workspace):
+    if given is None or explain_change(given, workspace):
         return None
     return _text(vectors, given.stamp)
 

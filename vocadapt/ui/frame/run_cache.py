@@ -9,7 +9,7 @@ from vocadapt.lab.artifacts import runs
 from vocadapt.lab.artifacts.run_sources import find_corpus
 from vocadapt.lab.artifacts.runs import RunSet, list_runs, open_runs
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
-from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp
+from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
@@ -24,7 +24,7 @@ def task_of(path: Path, fold: int = 0) -> Task:
     """Return the examples of a task folder or .toml; for a k-fold task, those of one fold. Raise
     InputError if it is no task.
     """
-    return _task(str(path), fold, seen_stamp(files_of_task(path)))
+    return _task(str(path), fold, compute_seen_stamp(files_of_task(path)))
 
 
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
@@ -48,7 +48,7 @@ def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
 def corpus_behind(run: Path) -> Corpus | None:
     """Return the text of the added words of a run's model, if it is available and unchanged."""
     return _corpus_behind(
-        str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
+        str(run), compute_seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
     )
 
 

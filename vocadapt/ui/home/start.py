@@ -66,5 +66,5 @@ def _take_news(workspace: Workspace) -> None:
     open_demo(workspace)
     inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
     queue.start(
-        workspace, Spec("corpus", CorpusStep(copy=True), inputs), workspace.free_name(*NEWS)
+        workspace, Spec("corpus", CorpusStep(copy=True), inputs), workspace.find_free_name(*NEWS)
     )

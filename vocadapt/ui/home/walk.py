@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vocadapt.analysis.results.tables import format_metric_name
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, adapted_models
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction
 
@@ -66,7 +66,7 @@ def strip(workspace: Workspace) -> None:
 def made_by(stop: Stop, workspace: Workspace) -> list[Artifact]:
     """Return the artifacts of a step, newest first; converted models do not count as adapted ones."""
     if stop.kind == "models":
-        return adapted_models(workspace)
+        return list_adapted_models(workspace)
     return workspace.artifacts(stop.kind)
 
 
@@ -74,7 +74,7 @@ def state_of(found: list[Artifact], workspace: Workspace) -> str:
     """Return "done", "stale" or "missing", according to the newest artifact of a step."""
     if not found:
         return "missing"
-    return "stale" if found[0].stale(workspace) else "done"
+    return "stale" if found[0].explain_staleness(workspace) else "done"
 
 
 def headline(artifact: Artifact) -> str:

@@ -12,7 +12,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
     estimate_leaderboard_seconds,
 )
-from vocadapt.lab.jobs.queue import promised
+from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
 from vocadapt.lab.steps.spec import Spec
@@ -133,7 +133,9 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         "Compare initializers", type="primary", icon=":material/leaderboard:", key="compare"
     ):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
-        name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))
+        name = workspace.find_free_name(
+            "leaderboards", wish, list_promised_names(workspace, "leaderboards")
+        )
         paths = {role: (path,) for role, path in inputs.items()}
         panel.start(workspace, Spec("leaderboard", LeaderboardStep(settings), paths), name)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -168,7 +168,7 @@ def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) 
     """Name the models whose words of the text are not counted yet, and offer to count them."""
     if not models:
         return
-    seconds = job_seconds(workspace, "corpus", estimate_counting(corpus))
+    seconds = estimate_job_seconds(workspace, "corpus", estimate_counting(corpus))
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
         f"This text has no word counts for **{names}** yet (different casing). Counting takes"
@@ -183,5 +183,5 @@ def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) 
         panel.start(
             workspace,
             Spec("corpus", CorpusStep(), inputs),
-            workspace.free_name("corpora", corpus.name),
+            workspace.find_free_name("corpora", corpus.name),
         )

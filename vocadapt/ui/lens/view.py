@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import PROGRAM
-from vocadapt.lab.workspace.workspace import Workspace, adapted_models
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
@@ -93,7 +93,7 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     models in use, uploaded vocabularies, common ones.
     """
     offered: dict[str, str] = {}
-    for artifact in adapted_models(workspace):
+    for artifact in list_adapted_models(workspace):
         before = open_base_model(LanguageModel(artifact.folder, artifact.name))
         if before:
             offered[f"{artifact.name} · before"] = str(before.path)
@@ -184,7 +184,7 @@ def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[st
     """Return the models selected by default: the newest adapted model before and after, else the
     first model that can be opened.
     """
-    adapted = adapted_models(workspace)
+    adapted = list_adapted_models(workspace)
     if adapted:
         name = adapted[0].name
         return [label for label in offered if label in (f"{name} · before", name)]

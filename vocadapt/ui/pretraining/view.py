@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -212,7 +212,7 @@ def cost(
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
     found = estimate_pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
-    seconds = job_seconds(workspace, "continued", found.seconds)
+    seconds = estimate_job_seconds(workspace, "continued", found.seconds)
     st.markdown(
         f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
         f" {count(found.steps)} steps, {found.epochs:.2f} epochs :small[:gray[at"

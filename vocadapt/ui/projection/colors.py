@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis import token_columns
 from vocadapt.analysis.token_columns import Column
 from vocadapt.lab.workspace.slices import load_slice, slices_of
-from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, adapted_models
+from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
 from vocadapt.ui.adapt import model as model_view
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
@@ -79,7 +79,7 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
         "region": lambda: _region(shown),
     }
     offered |= _frequencies(workspace, shown)
-    for model in adapted_models(workspace):
+    for model in list_adapted_models(workspace):
         if _concerns(model, shown, workspace):
             offered[f"origin · {model.name}"] = lambda model=model: token_columns.origin(
                 shown.tokens, _plan(model)

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.spec import Spec
@@ -48,7 +48,7 @@ def draw_form(
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _parameters(method, tokens)
     width = spaces[0].opened.space.dim
-    seconds = job_seconds(
+    seconds = estimate_job_seconds(
         workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
     )
     about = f"**{count(tokens)}** tokens"

@@ -18,7 +18,7 @@ import vocadapt
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
-from vocadapt.lab.jobs.queue import tidy
+from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame.session import WORKSPACE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
@@ -135,7 +135,7 @@ def _url(address: str, port: int | None) -> str:
 def _tidy(workspace: Workspace) -> None:
     """Delete leftovers of killed processes; a read-only workspace is served unchanged."""
     try:
-        tidy(workspace)
+        remove_remains(workspace)
     except OSError as error:
         sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
 

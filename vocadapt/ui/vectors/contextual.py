@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -113,7 +113,7 @@ def _preview(
     targets, tokens = _find_targets(corpus, model, settings, counts)
     if targets is None:
         return "No word of this text would get a vector: lower *Min count*."
-    seconds = job_seconds(
+    seconds = estimate_job_seconds(
         workspace, "contextual", estimate_contextual_seconds(tokens, model, settings)
     )
     return (

@@ -7,7 +7,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
-from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.spec import Spec
@@ -113,7 +113,9 @@ def training_settings() -> Word2VecSettings:
 
 def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
     """Describe the vocabulary, duration and size of a training in a sentence."""
-    seconds = job_seconds(workspace, "vectors", estimate_word2vec_seconds(counts, settings))
+    seconds = estimate_job_seconds(
+        workspace, "vectors", estimate_word2vec_seconds(counts, settings)
+    )
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
     return (

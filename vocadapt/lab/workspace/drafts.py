@@ -26,7 +26,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
-def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
+def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes `folder` when the block ends, and is removed if it
     raises.
 
@@ -79,7 +79,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
             f"{folder} is not something vocadapt wrote, so it is not overwritten.",
             "Choose another place.",
         )
-    if foreign := Manifest.load(folder).foreign(folder):
+    if foreign := Manifest.load(folder).list_foreign_files(folder):
         raise InputError(
             f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not"
             " overwritten.",
@@ -88,7 +88,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def writing_file(path: Path) -> Iterator[Path]:
+def open_file_draft(path: Path) -> Iterator[Path]:
     """Yield a file to fill; it replaces `path` when the block ends, and is removed if it raises.
 
     Raises InputError if it cannot be written, or the disk is full. `check_free_file` checks that
@@ -138,7 +138,7 @@ def convert_write_errors(place: Path) -> Iterator[None]:
         raise InputError(f"{show_path(place)}: {problem}.", WRITE_REMEDY) from error
 
 
-def sweep(parent: Path) -> None:
+def remove_abandoned_drafts(parent: Path) -> None:
     """Remove what killed writers left in a folder; an artifact that was being replaced is restored."""
     if not parent.is_dir():
         return
@@ -182,7 +182,7 @@ def is_disk_full(error: BaseException) -> bool:
 def _make(folder: Path) -> tuple[Path, int]:
     """Remove leftovers next to `folder`, then make and lock a temporary folder there."""
     with suppress(OSError):  # what cannot be removed is somebody else's
-        sweep(folder.parent)
+        remove_abandoned_drafts(folder.parent)
     lock = None
     while lock is None:  # None: swept before it could be locked
         draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
