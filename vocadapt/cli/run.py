@@ -314,5 +314,5 @@ def render_overview() -> str:
     width = max(map(len, commands)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in commands.items()]
     usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
-    sentence = (about or "").split("\n")[0]
-    return "\n".join([sentence, "", usage, "", *lines])
+    summary = (about or "").split("\n")[0]
+    return "\n".join([summary, "", usage, "", *lines])
