@@ -225,7 +225,7 @@ def squad(path, asked):
 def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "vocadapt.lab.steps.zero_shot.run_step", lambda *_: pytest.fail("a step was run")
+        "vocadapt.lab.reports.zero_shot.run_step", lambda *_: pytest.fail("a step was run")
     )
     squad(tmp_path / "general.json", questions(8))
     own = Question("d", "which drug", "patients with placebo", (Answer("placebo", 14),))

@@ -12,7 +12,8 @@ from vocadapt.cli.setting_options import add_settings, read_given, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import find_task
-from vocadapt.lab.steps.finetune import EvaluateSettings, FinetuneStep, evaluate_runs
+from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress

@@ -10,7 +10,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.setting_options import add_settings, read_given
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.training.finetune import render_scores
-from vocadapt.lab.steps.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
+from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.settings import (

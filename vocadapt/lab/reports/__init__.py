@@ -1,5 +1,6 @@
 """Reports: answers computed from models and artifacts, the same for page and command line.
 
-They do not depend on each other: `advice`, `diagnostics`, `gates`, `ledgers` (error analysis),
-`noise_baselines`, `pretraining`, `results`, `word_lookup`.
+They do not depend on each other: `advice`, `diagnostics`, `evaluation` (scoring runs again), `gates`,
+`ledgers` (error analysis), `noise_baselines`, `pretraining`, `results`, `word_lookup`. `zero_shot`
+runs two steps and an evaluation.
 """

@@ -1,6 +1,4 @@
-"""The step that fine-tunes a model: one run per seed (and fold), and their summary; scoring runs
-again.
-"""
+"""The step that fine-tunes a model: one run per seed (and fold), and their summary."""
 
 import shutil
 import sys
@@ -15,32 +13,26 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec, measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
-from vocadapt.progress import Progress, part, silent
+from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
 from vocadapt.training.finetune.mixture import (
-    CHOICES,
     TOKENIZATIONS,
     choose_main_tokenization,
-    select_tokenization,
 )
 from vocadapt.training.finetune.run_files import (
     SavedRun,
     called_after,
     folder_name,
     load_run,
-    runs_in,
     save_run,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
-from vocadapt.training.tasks.context_windows import WORD_RULES
-from vocadapt.training.tasks.examples import SPLITS, UNITS, Prediction, Split
+from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
 from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.kinds import find_kind
-from vocadapt.training.tasks.predictions import build_tally
-from vocadapt.training.tasks.seen_examples import count_seen, describe_seen, read_seen
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import (
     TASK,
@@ -192,7 +184,7 @@ def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     """
     splits = {name: sample_split(split, limit) for name, split in task.splits.items()}
     findings = [
-        _describe_sample(name, splits[name], split)
+        describe_sample(name, splits[name], split)
         for name, split in task.splits.items()
         if len(splits[name]) < len(split)
     ]
@@ -207,7 +199,8 @@ def sample_split(split: Split, limit: int) -> Split:
     return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
-def _describe_sample(name: str, few: Split, all: Split) -> str:
+def describe_sample(name: str, few: Split, all: Split) -> str:
+    """Return a note that only some examples of a split are used."""
     return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
@@ -310,126 +303,6 @@ def read_live_runs(checkpoint: Path) -> dict[str, Live]:
     """
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
     return {called_after(folder): read_live(folder) for folder in folders}
-
-
-@dataclass(frozen=True)
-class EvaluateSettings:
-    """Settings of scoring a run again.
-
-    `test`: examples to score (None: the saved predictions of the run's test split).
-    """
-
-    test: Path | None = None
-    limit: int = setting(0, "maximum number of examples, drawn at random", empty="all")
-    tokenization: str = setting(
-        "", "tokenization to score; mixed and both mean pooled", choices=CHOICES, empty="all"
-    )
-    scorer: str = setting("", "scorer to use instead of the task's")
-    unseen: bool = setting(
-        False,
-        "require zero-shot examples: fail if the run was trained on any of them (for questions, on"
-        " their context or the question)",
-    )
-    word_rule: str = setting(
-        "",
-        "question answering: rule that splits the context into the words over which logits are"
-        " pooled",
-        choices=WORD_RULES,
-        empty="the run's",
-    )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
-    """Score a run, or all seeds of one; also count the test examples that it was trained on
-    (`seen`).
-
-    `seen` is None if not known. If runs were trained on different examples, as those of folds are,
-    it is the maximum. Raises InputError for examples without labels, for seen ones if only unseen
-    ones are allowed, for a tokenization that the run does not have, and for a score that does not
-    fit.
-    """
-    if how.limit and how.test is None:
-        raise InputError(
-            "A limit applies only to other examples than the run's own.",
-            "Give test examples with the limit.",
-        )
-    if how.word_rule and how.test is None:
-        problem = (
-            "The saved predictions of the run's own test examples are scored: another word rule"
-            " does not apply to them."
-        )
-        raise InputError(
-            problem, "Give test examples to predict again, or leave the word rule out."
-        )
-    runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
-    kind = runs[0].kind
-    read = kind.read_split(how.test, unit=runs[0].unit) if how.test else None
-    for place, run in enumerate(runs):
-        whole = read or run.kept.split
-        split = sample_split(whole, how.limit)
-        if read:
-            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
-        if not split.labeled:
-            raise InputError(
-                f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
-            )
-        seen.append(_count_seen(run, whole, how.unseen))
-        findings += [said for said in _collect_findings(run, whole, split) if said not in findings]
-        said = (
-            _predict_split(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
-            if read
-            else run.kept.predicted
-        )
-        kept = [select_tokenization(said, how.tokenization)] if how.tokenization else list(said)
-        chosen = run.scorer(how.scorer)
-        scores.append(
-            {
-                tokenization: chosen.of(
-                    build_tally(split, said[tokenization], chosen, run.rules), run.rules
-                ).to_dict()
-                for tokenization in kept
-            }
-        )
-    known = [count for count in seen if count is not None]
-    most = max(known) if len(known) == len(runs) else None
-    about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
-    if kind.has_word_rule:
-        about["word_rule"] = how.word_rule or runs[0].word_rule
-    return {**summarize_runs(runs, scores), **about, "findings": findings}
-
-
-def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
-    """Count the examples that the run was trained on; None if its folder does not record it."""
-    known = read_seen(run.folder)
-    count = None if known is None else count_seen(split.examples, known)
-    if refuse and count is None:
-        problem = (
-            f"{run.folder} does not record its training examples, so none is known to be unseen."
-        )
-        raise InputError(problem, "Fine-tune with vocadapt, or allow seen examples.")
-    if refuse and known and count:
-        raise InputError(
-            f"{split.path}: {describe_seen(split.examples, known)}",
-            "Train on other examples, or test on others.",
-        )
-    return count
-
-
-def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
-    """Return notes on the examples: what was repaired, and whether they are a sample."""
-    found = Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
-    return [*found, *([_describe_sample("test", split, whole)] if len(split) < len(whole) else [])]
-
-
-def _predict_split(run: SavedRun, split: Split, progress: Progress) -> dict[str, list[Prediction]]:
-    logits = run.logits(split.examples, progress)
-    return {
-        tokenization: list(map(run.outputs.predict, own, split.examples))
-        for tokenization, own in logits.items()
-    }
 
 
 def measure_runs(spec: Spec) -> int:

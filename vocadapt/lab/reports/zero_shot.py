@@ -8,9 +8,10 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.finetune import EvaluateSettings, FinetuneStep, evaluate_runs
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import Numbers

@@ -1,0 +1,166 @@
+"""Scoring fine-tuned runs again: on other examples, or by another scorer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.finetune import describe_sample, sample_split, summarize_runs
+from vocadapt.lab.steps.step import Numbers
+from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import check_settings, setting
+from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
+from vocadapt.training.finetune.run_files import SavedRun, runs_in
+from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.examples import Prediction, Split
+from vocadapt.training.tasks.predictions import build_tally
+from vocadapt.training.tasks.seen_examples import count_seen, describe_seen, read_seen
+from vocadapt.training.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """Settings of scoring a run again.
+
+    `test`: examples to score (None: the saved predictions of the run's test split).
+    """
+
+    test: Path | None = None
+    limit: int = setting(0, "maximum number of examples, drawn at random", empty="all")
+    tokenization: str = setting(
+        "", "tokenization to score; mixed and both mean pooled", choices=CHOICES, empty="all"
+    )
+    scorer: str = setting("", "scorer to use instead of the task's")
+    unseen: bool = setting(
+        False,
+        "require zero-shot examples: fail if the run was trained on any of them (for questions, on"
+        " their context or the question)",
+    )
+    word_rule: str = setting(
+        "",
+        "question answering: rule that splits the context into the words over which logits are"
+        " pooled",
+        choices=WORD_RULES,
+        empty="the run's",
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
+    """Score a run, or all seeds of one; also count the test examples that it was trained on
+    (`seen`).
+
+    `seen` is None if not known. If runs were trained on different examples, as those of folds are,
+    it is the maximum. Raises InputError for examples without labels, for seen ones if only unseen
+    ones are allowed, for a tokenization that the run does not have, and for a score that does not
+    fit.
+    """
+    _check_settings_apply(how)
+    runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
+    kind, given = runs[0].kind, None
+    if how.test:
+        given = kind.read_split(how.test, unit=runs[0].unit)
+    for place, run in enumerate(runs):
+        # 1. The examples: the given ones, or the run's own test split.
+        whole = given or run.kept.split
+        split = sample_split(whole, how.limit)
+        if given:
+            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
+        if not split.labeled:
+            raise InputError(
+                f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
+            )
+        seen.append(_count_seen(run, whole, how.unseen))
+        for finding in _collect_findings(run, whole, split):
+            if finding not in findings:
+                findings.append(finding)
+
+        # 2. Their predictions, and the scores of these.
+        if given:
+            step = part(progress, place / len(runs), (place + 1) / len(runs))
+            predicted = _predict_split(run, split, step)
+        else:
+            predicted = run.kept.predicted
+        scores.append(_score_predictions(run, split, predicted, how))
+
+    about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": None}
+    known = [count for count in seen if count is not None]
+    if len(known) == len(runs):
+        about["seen"] = max(known)
+    if kind.has_word_rule:
+        about["word_rule"] = how.word_rule or runs[0].word_rule
+    return {**summarize_runs(runs, scores), **about, "findings": findings}
+
+
+def _check_settings_apply(how: EvaluateSettings) -> None:
+    """Raise InputError for settings of other test examples if there are none."""
+    if how.test is not None:
+        return
+    if how.limit:
+        raise InputError(
+            "A limit applies only to other examples than the run's own.",
+            "Give test examples with the limit.",
+        )
+    if how.word_rule:
+        raise InputError(
+            "The saved predictions of the run's own test examples are scored: another word rule"
+            " does not apply to them.",
+            "Give test examples to predict again, or leave the word rule out.",
+        )
+
+
+def _score_predictions(
+    run: SavedRun,
+    split: Split,
+    predicted: Mapping[str, Sequence[Prediction]],
+    how: EvaluateSettings,
+) -> dict[str, Any]:
+    """Score the predictions under each requested tokenization."""
+    tokenizations = list(predicted)
+    if how.tokenization:
+        tokenizations = [select_tokenization(predicted, how.tokenization)]
+    scorer, scores = run.scorer(how.scorer), {}
+    for tokenization in tokenizations:
+        tally = build_tally(split, predicted[tokenization], scorer, run.rules)
+        scores[tokenization] = scorer.of(tally, run.rules).to_dict()
+    return scores
+
+
+def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
+    """Count the examples that the run was trained on; None if its folder does not record it."""
+    known = read_seen(run.folder)
+    count = None
+    if known is not None:
+        count = count_seen(split.examples, known)
+    if refuse and count is None:
+        problem = (
+            f"{run.folder} does not record its training examples, so none is known to be unseen."
+        )
+        raise InputError(problem, "Fine-tune with vocadapt, or allow seen examples.")
+    if refuse and known and count:
+        raise InputError(
+            f"{split.path}: {describe_seen(split.examples, known)}",
+            "Train on other examples, or test on others.",
+        )
+    return count
+
+
+def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
+    """Return notes on the examples: what was repaired, and whether they are a sample."""
+    found = Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
+    if len(split) == len(whole):
+        return list(found)
+    return [*found, describe_sample("test", split, whole)]
+
+
+def _predict_split(
+    run: SavedRun, split: Split, progress: Progress
+) -> Mapping[str, list[Prediction]]:
+    logits = run.logits(split.examples, progress)
+    return {
+        tokenization: list(map(run.outputs.predict, own, split.examples))
+        for tokenization, own in logits.items()
+    }
