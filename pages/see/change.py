@@ -18,7 +18,7 @@ st.markdown(
     " and compared with a noise baseline."
 )
 glossary.offer_terms("bootstrap", "contextual vector", "noise baseline", "space", "word vectors")
-panel.job_panel(workspace, ["vectors", "contextual"])
+panel.draw_job_panel(workspace, ["vectors", "contextual"])
 
 spaces, options = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):
@@ -27,7 +27,7 @@ with spaces, st.container(horizontal=True):
 with options:
     settings = view.choose_settings()
 if not (before and after):
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There are no two spaces to compare yet.",
         (
             "Make word vectors or adapt a model, or select any two models above: a folder on this"
@@ -37,12 +37,12 @@ if not (before and after):
         "Make word vectors",
     )
 else:
-    with mistakes.shown():
+    with mistakes.show_errors():
         baseline = noise_baseline.choose_baseline(workspace, before, after, settings)
         found = view.compare(before, after, settings, baseline.pair, baseline.about)
         if found:
             pickers.crowded_note(before, after)
-            view.headline(*found)
-            view.charts_and_list(workspace, *found)
+            view.draw_headline(*found)
+            view.draw_charts_and_list(workspace, *found)
             view.details(*found, before, after, baseline.pair)
-contextual.form(workspace)
+contextual.draw_form(workspace)

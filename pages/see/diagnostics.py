@@ -17,7 +17,7 @@ st.markdown(
 glossary.offer_terms("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece")
 spaces = view.choose_spaces(workspace)
 if not spaces:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no space to diagnose yet.",
         (
             "Select one under *Spaces*, or type the folder of a model on this machine, or a hub"
@@ -29,11 +29,11 @@ if not spaces:
     )
     st.stop()
 
-with mistakes.shown():
+with mistakes.show_errors():
     tables = cached.tables(spaces)
-    view.cosine_tables(spaces, tables)
-    view.cards(spaces, tables)
+    view.draw_cosine_tables(spaces, tables)
+    view.draw_cards(spaces, tables)
     view.norms_against_frequency(spaces)
-    file = relations.relations(workspace, spaces)
+    file = relations.draw_relations(workspace, spaces)
     files = relations.downloads(spaces, file)
-    view.details(spaces, tables, relations.command(spaces, file), files)
+    view.draw_details(spaces, tables, relations.command(spaces, file), files)

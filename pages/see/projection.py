@@ -21,7 +21,7 @@ glossary.offer_terms(
 )
 # Always present: otherwise a starting job would shift the projection, and it would be redrawn.
 with st.container():
-    panel.job_panel(workspace, ["projection"])
+    panel.draw_job_panel(workspace, ["projection"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
@@ -38,7 +38,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             help=controls.HELP["example"],
         )
 if not spaces:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no space to project yet.",
         (
             "A projection needs word vectors of your domain or a language model: make vectors, or"
@@ -49,9 +49,9 @@ if not spaces:
     )
     st.stop()
 
-with making, mistakes.shown():
+with making, mistakes.show_errors():
     form.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
-with mistakes.shown():
+with mistakes.show_errors():
     if view:
         pickers.stale_note(view, workspace)
     projection_view.explore(

@@ -20,7 +20,7 @@ glossary.offer_terms(
 
 corpora = workspace.artifacts("corpora")
 if not corpora:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no text in this workspace yet.",
         (
             "Import a text of your domain and choose a model: the advice is based on how the"
@@ -48,14 +48,14 @@ if report is None:
         view.count_now(corpus, model, workspace)
     st.stop()
 
-view.verdict(report)
-view.headline(report)
+view.draw_verdict(report)
+view.draw_headline(report)
 chart, words = st.columns(2, gap="large")
 with chart:
-    view.length_chart(report)
+    view.draw_length_chart(report)
 with words:
-    view.most_frequent_split_words(report)
+    view.draw_split_words(report)
 if report.advice.recipes:
-    view.recipes(report, corpus, workspace, model)
-view.gains(report)
-view.details(report, corpus, model, task)
+    view.draw_recipes(report, corpus, workspace, model)
+view.draw_gains(report)
+view.draw_details(report, corpus, model, task)

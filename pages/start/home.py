@@ -15,8 +15,8 @@ st.markdown(
     " folder, with every step open to inspection."
 )
 glossary.offer_terms("artifact", "job", "recipe", "step", "workspace")
-walk.strip(workspace)
-panel.job_panel(
+walk.draw_strip(workspace)
+panel.draw_job_panel(
     workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]
 )
 
@@ -25,9 +25,9 @@ if recent:
     st.subheader("Recent")
     st.dataframe(recent, hide_index=True, width="stretch")
     if is_demo_installed() and not workspace.artifacts("corpora"):
-        start.bring_a_text(workspace)
+        start.draw_text_cards(workspace)
 else:
-    start.ways_to_begin(workspace)
+    start.draw_ways_to_begin(workspace)
 st.markdown(
     f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this"
     " machine.]]"

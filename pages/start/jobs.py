@@ -13,5 +13,5 @@ st.markdown(
     " progress, cancel or resume them here."
 )
 glossary.offer_terms("artifact", "job", "step", "workspace")
-view.board(workspace)
+view.draw_jobs(workspace)
 step_form.draw_more_steps(workspace)

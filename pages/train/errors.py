@@ -25,12 +25,12 @@ glossary.offer_terms(
     "slice",
     "unit",
 )
-panel.job_panel(workspace, ["finetune"])
+panel.draw_job_panel(workspace, ["finetune"])
 
 pickers.warn_of_unreadable_runs(workspace)
 offered = comparable.list_comparable(workspace)
 if not offered:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no run with predictions in this workspace yet.",
         (
             "Fine-tune a model on a task with a test file. For an adapted model one run is"
@@ -41,23 +41,23 @@ if not offered:
         "Fine-tune a model",
     )
 else:
-    with mistakes.shown():
+    with mistakes.show_errors():
         found = view.choose_two(offered)
         if found is not None:
             slicing = view.build_slicing(found)
             entries = view.select_entries(slicing)
-            view.headline(found, slicing, entries)
+            view.draw_headline(found, slicing, entries)
             left, right = st.columns([1.75, 1], gap="medium")
             with left:
-                shown = view.cards(found, entries, notes.summarize_notes(workspace))
+                shown = view.draw_cards(found, entries, notes.summarize_notes(workspace))
             with right:
-                view.slices(found, slicing)
-                view.scores_by_tokenization(slicing)
-                notes.note_form(workspace, shown)
-            notes.contexts(workspace, shown)
-            notes.details(workspace, found, slicing)
+                view.draw_slices(found, slicing)
+                view.draw_scores_by_tokenization(slicing)
+                notes.draw_note_form(workspace, shown)
+            notes.draw_contexts(workspace, shown)
+            notes.draw_details(workspace, found, slicing)
 with (
     st.expander("Import predictions", icon=":material/add:", expanded=not offered),
-    mistakes.shown(),
+    mistakes.show_errors(),
 ):
     comparable.import_form(workspace)

@@ -24,14 +24,14 @@ glossary.offer_terms(
     "task",
 )
 with st.container():
-    live.running(workspace)
+    live.draw_running(workspace)
 runs = run_cache.runs_in(workspace)
 if runs:
-    result.newest_result(workspace, runs)
+    result.draw_newest_result(workspace, runs)
 
 st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
 if not workspace.artifacts("tasks"):
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no task in this workspace yet.",
         (
             "Fine-tuning needs labeled examples: download a benchmark or import your own files"
@@ -39,13 +39,13 @@ if not workspace.artifacts("tasks"):
         ),
     )
 wanted = None
-with mistakes.shown():
-    wanted = view.form(workspace)
+with mistakes.show_errors():
+    wanted = view.draw_form(workspace)
     if wanted:
         view.describe_task(wanted)
-        view.cost(workspace, wanted, runs)
+        view.draw_cost(workspace, wanted, runs)
         view.start(workspace, wanted)
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
-    task_intake.task_forms(workspace)
+    task_intake.draw_task_forms(workspace)
 if wanted:
-    result.command(workspace, wanted)
+    result.draw_commands(workspace, wanted)

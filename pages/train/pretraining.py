@@ -26,19 +26,19 @@ glossary.offer_terms(
     "stage",
 )
 with st.container():
-    live.running(workspace)
+    live.draw_running(workspace)
 made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
 selected = result.choose_result(workspace, made) if made else None
 if selected:
-    result.curves(made, selected)
-with mistakes.shown():
-    gates.gates(workspace, corpora, selected.name if selected else "")
+    result.draw_curves(made, selected)
+with mistakes.show_errors():
+    gates.draw_gate_section(workspace, corpora, selected.name if selected else "")
 if selected:
-    result.details(selected)
+    result.draw_details(selected)
 
 st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no text to pretrain on yet.",
         (
             "Import a text of your domain first. For an exBERT, first adapt a model with a"
@@ -48,8 +48,8 @@ if not corpora:
         "Import a text",
     )
     st.stop()
-with mistakes.shown():
-    wanted = view.form(workspace, corpora)
+with mistakes.show_errors():
+    wanted = view.draw_form(workspace, corpora)
     if wanted:
-        view.cost(workspace, wanted, made)
+        view.draw_cost(workspace, wanted, made)
         view.start(workspace, wanted)

@@ -28,7 +28,7 @@ glossary.offer_terms(
 pickers.warn_of_unreadable_runs(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.tokenizations]
 if not runs:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no scored run in this workspace yet.",
         (
             "Fine-tune a model on a task with a labeled test split, best with three seeds. Its"
@@ -44,12 +44,12 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     own = [one for one in runs if one.task == task]
     baseline = view.pick_baseline(own)
     scorer = view.pick_score(own[0].kind)
-with mistakes.shown():
+with mistakes.show_errors():
     board = view.results(own, baseline, scorer).boards[0]
-    view.headline(board)
-    view.leaderboard(board)
-    view.curves(own, own[0].metric)
+    view.draw_headline(board)
+    view.draw_leaderboard(board)
+    view.draw_curves(own, own[0].metric)
     confusion.draw_confusion(task)
     if len({one.task for one in runs}) > 1:
-        view.group_means(view.results(runs, None, "").groups)
-    view.details(workspace, board, scorer)
+        view.draw_group_means(view.results(runs, None, "").groups)
+    view.draw_details(workspace, board, scorer)

@@ -22,7 +22,7 @@ left, right = st.columns([1.7, 1], gap="large")
 with right:
     folder = view.choose_run(workspace)
 if not folder:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no fine-tuned model to try yet.",
         ("Fine-tune one, or type the folder of a model with a task head under *Another folder*."),
         "pages/train/finetune.py",
@@ -30,7 +30,7 @@ if not folder:
     )
     st.stop()
 
-with mistakes.shown():
+with mistakes.show_errors():
     run = view.opened(folder)
     with left:
         example = view.choose_example(run)
@@ -40,4 +40,4 @@ with mistakes.shown():
         st.markdown("Type a text above, or click an example.")
     st.divider()
     file.predict_file(folder, run)
-    file.details(folder, run, example)
+    file.draw_details(folder, run, example)

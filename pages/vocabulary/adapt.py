@@ -28,22 +28,22 @@ glossary.offer_terms(
     "preset",
     "recipe",
 )
-panel.job_panel(workspace, ["model"])
+panel.draw_job_panel(workspace, ["model"])
 
 made = list_adapted_models(workspace)
 if made:
-    model.adapted(workspace, made)
+    model.draw_adapted_model(workspace, made)
     st.divider()
 
 st.subheader("Adapt a model" if not made else "Adapt another")
 form, plan_side = st.columns([1, 1.7], gap="large")
 with form:
-    chosen = plan.recipe_form(workspace)
+    chosen = plan.draw_recipe_form(workspace)
 with plan_side:
     if chosen is None:
         st.stop()
-    plan.plan(workspace, chosen)
-    plan.training_cost(workspace, chosen)
+    plan.draw_plan(workspace, chosen)
+    plan.draw_training_cost(workspace, chosen)
     target = pickers.name_for(workspace, "models", chosen.wish, "model_name")
     if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
         panel.start(

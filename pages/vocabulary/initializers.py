@@ -38,7 +38,7 @@ with st.container(horizontal=True):
         default=pickers.model_behind(target, workspace) if target else None,
     )
 if not shown:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no target yet.",
         "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors"
         " from a text of your domain.",
@@ -51,6 +51,6 @@ if target:
 transfer = view.prepare_transfer(workspace, name, target or str(shown))
 if transfer is None:
     st.stop()
-view.headline(transfer.materials)
-view.token_inspector(transfer)
-leaderboard.leaderboard(workspace, transfer)
+view.draw_headline(transfer.materials)
+view.draw_token_inspector(transfer)
+leaderboard.draw_leaderboard(workspace, transfer)

@@ -16,7 +16,7 @@ st.markdown(
     " and which words a new vocabulary keeps whole."
 )
 glossary.offer_terms("added token", "fertility", "tokenization", "wordpiece")
-panel.job_panel(workspace, ["corpus"])
+panel.draw_job_panel(workspace, ["corpus"])
 
 left, right = st.columns([1.7, 1], gap="large")
 with right:
@@ -24,7 +24,7 @@ with right:
 with left:
     text = view.choose_text()
 if not models:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no model to compare yet.",
         (
             "Add one under *Models*: a folder on this machine, a hub name that was used here"
@@ -36,5 +36,5 @@ if not models:
 
 view.compare_tokenizations(models, text)
 st.divider()
-corpus.corpus_statistics(workspace, models)
-view.details(workspace, models, text)
+corpus.draw_corpus_statistics(workspace, models)
+view.draw_details(workspace, models, text)

@@ -17,7 +17,7 @@ st.markdown(
     " and compare vocabularies."
 )
 glossary.offer_terms("fertility", "reduction", "tokenization", "wordpiece")
-panel.job_panel(workspace, ["corpus"])
+panel.draw_job_panel(workspace, ["corpus"])
 
 left, right = st.columns([2, 1], gap="large")
 with left:
@@ -26,7 +26,7 @@ corpora = workspace.artifacts("corpora")
 with right:
     corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
 if not models:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no model to analyze yet.",
         (
             "Add one under *Models*: a folder on this machine, a hub name that was used here"
@@ -38,20 +38,20 @@ if not models:
 
 reducer = None
 if corpus is None:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There is no text in this workspace yet.",
         "Import one to see how much longer it gets as the vocabulary shrinks.",
         "pages/words/vectors.py",
         "Import a text",
     )
 else:
-    with mistakes.shown():
+    with mistakes.show_errors():
         reducer = count_cache.reducer_of(corpus, models[0].name, workspace.root)
         if reducer:
-            vocabulary_view.reduction(workspace, corpus, models[0], reducer)
+            vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
         else:
             lens_corpus.not_counted(workspace, corpus, models[:1])
-with mistakes.shown():
+with mistakes.show_errors():
     profiles.compare(workspace, models, corpus)
 if corpus and reducer:
-    vocabulary_view.details(corpus, models, reducer)
+    vocabulary_view.draw_details(corpus, models, reducer)

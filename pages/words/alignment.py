@@ -21,11 +21,11 @@ st.markdown(
 glossary.offer_terms(
     "alignment", "anchor", "chance", "CSLS", "held-out", "P@k", "word vectors", "wordpiece"
 )
-panel.job_panel(workspace, ["alignment"])
+panel.draw_job_panel(workspace, ["alignment"])
 
 found = workspace.artifacts("vectors")
 if not found:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There are no word vectors to align yet.",
         "An alignment needs the words of your domain with vectors, and a language model.",
         "pages/words/vectors.py",
@@ -53,7 +53,7 @@ spaces = cache.crossing(
     vectors, model, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:
-    view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
+    view.draw_headline({} if waiting else judged, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
         view.explain_missing_default(first, anchors, spaces.words.dim)
 pickers.stale_note(vectors, workspace)
@@ -67,7 +67,7 @@ def evaluate(which: AlignmentSettings, compare: bool) -> None:
 
 
 if waiting:
-    view.not_fitted_yet(settings, evaluate)
+    view.offer_fit(settings, evaluate)
 else:
-    view.neighbors(spaces, model, vectors, workspace)
-view.held_out(judged, spaces, settings, detail, evaluate)
+    view.draw_neighbors(spaces, model, vectors, workspace)
+view.draw_held_out(judged, spaces, settings, detail, evaluate)

@@ -13,22 +13,24 @@ st.markdown(
     "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."
 )
 glossary.offer_terms("artifact", "space", "word vectors")
-panel.job_panel(workspace, ["corpus", "vectors", "import"])
+panel.draw_job_panel(workspace, ["corpus", "vectors", "import"])
 
 found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
 if found:
-    vectors = view.headline(workspace, found)
+    vectors = view.draw_headline(workspace, found)
     space = cache.space_of(vectors)
     left, right = st.columns([1, 1], gap="large")
     with left:
         st.subheader("Nearest words")
-        view.near_words(vectors, workspace, pickers.model_behind(vectors, workspace))
+        view.draw_near_words(vectors, workspace, pickers.model_behind(vectors, workspace))
     with right:
         st.subheader("Word frequencies")
-        view.frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))
+        view.draw_frequencies(
+            space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
+        )
         view.judgment(vectors, space)
 else:
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         "There are no word vectors in this workspace yet.",
         (
             "Import a text of your domain, then train on it: a few million words give useful"
@@ -46,7 +48,7 @@ with text:
     forms.import_text_form(workspace, model)
 with train:
     if corpora:
-        forms.training_form(workspace, model, corpora)
+        forms.draw_training_form(workspace, model, corpora)
     else:
         st.markdown("Import a text first.")
 with ready:
@@ -54,5 +56,5 @@ with ready:
 
 if found:
     with st.expander("All words", icon=":material/table_rows:"):
-        view.word_table(space)
-    view.details(vectors, space)
+        view.draw_word_table(space)
+    view.draw_details(vectors, space)

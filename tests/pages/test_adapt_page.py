@@ -160,9 +160,9 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.adapt.model import deviations
+        from vocadapt.ui.adapt.model import draw_deviations
 
-        deviations(st.session_state["numbers"])
+        draw_deviations(st.session_state["numbers"])
 
     app = AppTest.from_function(page)
     app.session_state["numbers"] = numbers

@@ -33,14 +33,14 @@ def parsed(body):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_token_is_shown_as_it_is_and_adds_no_element(text, written):
-    markup.token_chips([text])
+    markup.draw_token_chips([text])
     (chip,) = parsed(written[0])
     assert (chip.tag, chip.text, chip.get("title")) == ("span", text, text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
-    markup.neighbor_cards([markup.Card(text, text, "domain", [(text, 0.5)])])
+    markup.draw_neighbor_cards([markup.Card(text, text, "domain", [(text, 0.5)])])
     (card,) = parsed(written[0])
     title, note, row = card
     assert (title.text, note.text, row[0].text) == (text, text, text)
@@ -50,7 +50,7 @@ def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
 @pytest.mark.parametrize("text", [*HOSTILE, "\u202egnirts", "שלום"])
 def test_a_concordance_shows_all_parts_as_they_are_each_with_its_own_direction(text, written):
     widest = "w" * 50
-    markup.concordance([markup.Line(text, text, text, text), markup.Line("", widest, "", "")])
+    markup.draw_concordance([markup.Line(text, text, text, text), markup.Line("", widest, "", "")])
     line, other = parsed(written[0])
     left, match, right = line
     shown = "‹U+202E›gnirts" if text.startswith("\u202e") else text
@@ -64,7 +64,7 @@ def widths(body):
 
 
 def test_shared_neighbors_are_marked_and_bars_run_from_0_to_1(written):
-    markup.neighbor_cards(
+    markup.draw_neighbor_cards(
         [markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})]
     )
     body, scale = written
@@ -110,13 +110,13 @@ def test_shared_neighbors_are_marked_and_bars_run_from_0_to_1(written):
 )
 def test_bars_begin_at_0_and_share_one_stated_scale(cards, expected, note, written):
     """Neighbors by CSLS with negative scores drew full bars; .454 and .520 looked alike."""
-    markup.neighbor_cards([markup.Card("t", "n", "source", **card) for card in cards])
+    markup.draw_neighbor_cards([markup.Card("t", "n", "source", **card) for card in cards])
     assert widths("".join(body.removeprefix(markup.STYLE) for body in written)) == expected
     assert parsed(written[-1]).text == note
 
 
 def test_cards_without_a_score_state_no_scale(written):
-    markup.neighbor_cards([markup.Card("t", "n", "source", [], empty="none")])
+    markup.draw_neighbor_cards([markup.Card("t", "n", "source", [], empty="none")])
     assert len(written) == 1
 
 
@@ -128,7 +128,7 @@ def test_the_bars_of_a_table_share_one_scale_in_all_columns(written):
 
 
 def test_new_tokens_are_framed(written):
-    markup.token_chips(["ta", "tachycardia"], new={"tachycardia"})
+    markup.draw_token_chips(["ta", "tachycardia"], new={"tachycardia"})
     assert [chip.get("class").split()[-1] for chip in parsed(written[0])] == ["va-chip", "va-new"]
 
 
@@ -138,7 +138,7 @@ def test_control_characters_become_pictures():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_cuts_show_names_and_tokens_as_they_are(text, written):
-    markup.tokenization_lines(
+    markup.draw_tokenization_lines(
         [markup.TokenizationLine(text, text, [markup.Chip(text, f"{text} · id 1")])]
     )
     ((name, words),) = parsed(written[0])
@@ -154,7 +154,7 @@ def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
         markup.Chip("[UNK]", kind="unknown"),
         markup.Chip("##", goes_on=True),
     ]
-    markup.tokenization_lines([markup.TokenizationLine("m", "", chips)])
+    markup.draw_tokenization_lines([markup.TokenizationLine("m", "", chips)])
     ((_, words),) = parsed(written[0])
     assert [["".join(chip.itertext()) for chip in word] for word in words] == [
         ["ta", "##chy"],
@@ -188,7 +188,7 @@ def test_plain_breaks_what_would_become_a_link(text):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
     rows = [(text, text, [markup.Heat(1.0, text), markup.Heat(-0.5), markup.Heat(None)])]
-    markup.heat_map([text, "b", "c"], rows, text)
+    markup.draw_heat_map([text, "b", "c"], rows, text)
     (table,) = parsed(written[0])
     head, body = table
     assert [cell.text for cell in head[0]] == [None, text, "b", "c"] and table.get(
@@ -206,7 +206,7 @@ def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
 
 
 def test_scores_that_are_counts_are_whole(written):
-    markup.neighbor_cards(
+    markup.draw_neighbor_cards(
         [markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)]
     )
     (card,) = parsed(written[0])

@@ -16,11 +16,11 @@ from vocadapt.ui.jobs import panel, strip, view
 def form():
     import streamlit as st
 
-    from vocadapt.ui.components.optional_input import optional_number
+    from vocadapt.ui.components.optional_input import draw_optional_number
 
-    st.text(str(optional_number("Cap", (0, 100), 0, "all", key="cap")))
-    st.text(str(optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
-    st.text(str(optional_number("Rate", (0.0, 1.0), 0.0, "by size")))
+    st.text(str(draw_optional_number("Cap", (0, 100), 0, "all", key="cap")))
+    st.text(str(draw_optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
+    st.text(str(draw_optional_number("Rate", (0.0, 1.0), 0.0, "by size")))
 
 
 def test_an_empty_field_is_the_settings_0():
@@ -36,10 +36,10 @@ def test_an_empty_field_is_the_settings_0():
 
 
 def test_an_optional_field_with_a_usual_value_needs_a_key():
-    from vocadapt.ui.components.optional_input import optional_number
+    from vocadapt.ui.components.optional_input import draw_optional_number
 
     with pytest.raises(ValueError, match="needs a key"):
-        optional_number("Chunk", (0, 100), 30, "all")
+        draw_optional_number("Chunk", (0, 100), 30, "all")
 
 
 def test_no_field_says_that_0_stands_for_something():
@@ -108,7 +108,7 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
     running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    markup.strip(strip.strip_of(Made, running, 2))
+    markup.draw_strip(strip.strip_of(Made, running, 2))
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
@@ -140,5 +140,5 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
     monkeypatch.setattr(
         strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
-    strip._strip(tmp_path)
+    strip._draw_strip(tmp_path)
     assert links == [{view.JOB: Running.id}]

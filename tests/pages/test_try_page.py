@@ -255,9 +255,9 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.finetune.view import all_settings
+        from vocadapt.ui.finetune.view import choose_settings
 
-        st.text(all_settings("quick", st.session_state.get("questions", False)).word_rule)
+        st.text(choose_settings("quick", st.session_state.get("questions", False)).word_rule)
 
     app = AppTest.from_function(page).run()
     assert app.text[0].value == "code" and "Word rule" not in [box.label for box in app.selectbox]

@@ -27,7 +27,7 @@ GATES = {
 }
 
 
-def options(recipe: Recipe, model: str) -> Recipe:
+def choose_options(recipe: Recipe, model: str) -> Recipe:
     """Draw the extension size and initial gate if the recipe has them; return the changed recipe."""
     if recipe.vocabulary.kind == "extend":
         size = draw_setting(
@@ -54,11 +54,11 @@ def options(recipe: Recipe, model: str) -> Recipe:
             format_func=fraction,
         )
         recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
-        module_line(recipe, model)
+        draw_module_line(recipe, model)
     return recipe
 
 
-def module_line(recipe: Recipe, model: str) -> None:
+def draw_module_line(recipe: Recipe, model: str) -> None:
     """Show the size of the module of each layer."""
     found = cache.model_of(model)
     size = ModuleSize.of(recipe.module, found.config)

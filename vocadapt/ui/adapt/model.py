@@ -25,7 +25,7 @@ VERDICT = {
 }
 
 
-def adapted(workspace: Workspace, made: list[Artifact]) -> None:
+def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
     """Draw one adapted model: figures, certificate, tokenization before and after, and code to use
     it.
     """
@@ -50,15 +50,15 @@ def adapted(workspace: Workspace, made: list[Artifact]) -> None:
     words = new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
-        before_and_after(artifact, " ".join(words))
+        draw_before_and_after(artifact, " ".join(words))
         needed = "its modules need vocadapt" if numbers.get("module") else "no vocadapt needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
         st.code(snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
         _download(workspace, artifact)
     with right:
-        certificate(record.get("certificate"), str(record.get("certified", "")))
-        deviations(numbers)
-    export.details(
+        draw_certificate(record.get("certificate"), str(record.get("certified", "")))
+        draw_deviations(numbers)
+    export.draw_details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
 
@@ -78,7 +78,7 @@ def _download(workspace: Workspace, artifact: Artifact) -> None:
     )
 
 
-def certificate(found: dict[str, Any] | None, when: str = "") -> None:
+def draw_certificate(found: dict[str, Any] | None, when: str = "") -> None:
     """Draw the checks of a certificate, one line each; `when`: when they were made, if the model
     has changed since.
     """
@@ -96,7 +96,7 @@ def certificate(found: dict[str, Any] | None, when: str = "") -> None:
         st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")
 
 
-def deviations(numbers: Mapping[str, Any]) -> None:
+def draw_deviations(numbers: Mapping[str, Any]) -> None:
     """Show how often the tokenizer deviates from the exact-word rule, if it was counted."""
     of = numbers.get("added_occurrences")
     why = numbers.get(NOT_COUNTED)
@@ -119,17 +119,17 @@ def deviations(numbers: Mapping[str, Any]) -> None:
         )
 
 
-def before_and_after(artifact: Artifact, example: str) -> None:
+def draw_before_and_after(artifact: Artifact, example: str) -> None:
     """Draw the tokenization of a text before and after adaptation."""
     text = st.text_input("Tokenize a text", value=example, key=f"cut_{artifact.name}")
     before = cache.model_of(str(artifact.folder / BASE))
     after = cache.model_of(str(artifact.folder))
     name = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
     st.markdown(f":small[before · {plain(name)}]")
-    markup.token_chips(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
+    markup.draw_token_chips(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")
     tokens = encode(after.fast_tokenizer, text, add_special_tokens=False).tokens
-    markup.token_chips(tokens, {token for token in tokens if token not in before.vocabulary})
+    markup.draw_token_chips(tokens, {token for token in tokens if token not in before.vocabulary})
 
 
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)

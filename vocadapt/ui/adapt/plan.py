@@ -54,7 +54,7 @@ class Chosen:
         return f"{pickers.shown_model(self.model).rpartition('/')[2]}-{made_with}"
 
 
-def recipe_form(workspace: Workspace) -> Chosen | None:
+def draw_recipe_form(workspace: Workspace) -> Chosen | None:
     """Draw the form of a recipe and its inputs; return None, with a message, if an input is
     missing.
     """
@@ -74,7 +74,7 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     if "target" in recipe.needs:
         target = pickers.pick_target(workspace, model, "adapt_target")
         if not target:
-            pickers.nothing_yet(
+            pickers.draw_empty_state(
                 "No target is selected yet.",
                 "This preset adopts another model's vocabulary: select it above.",
             )
@@ -82,7 +82,7 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     if vectors:
         recipe = _choose_vector_options(recipe, vectors, model)
     else:
-        recipe = extension.options(recipe, model)
+        recipe = extension.choose_options(recipe, model)
     if recipe.makes_embeddings:
         rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
         recipe = replace(recipe, rows=rows)
@@ -134,7 +134,7 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
     found = workspace.artifacts(kind)
     if found:
         return pickers.pick(label, found, f"adapt_{kind}")
-    pickers.nothing_yet(what, how, "pages/words/vectors.py", "Make word vectors")
+    pickers.draw_empty_state(what, how, "pages/words/vectors.py", "Make word vectors")
     return None
 
 
@@ -155,15 +155,15 @@ def _choose_vector_options(recipe: Recipe, vectors: Artifact, model: str) -> Rec
     return recipe
 
 
-def plan(workspace: Workspace, chosen: Chosen) -> None:
+def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
     """Draw the plan of a recipe: figures, added and removed tokens."""
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
-    plan_metrics(found, cache.model_of(chosen.model).dim)
+    draw_plan_metrics(found, cache.model_of(chosen.model).dim)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         extension.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
-    added_words(found)
+    draw_added_words(found)
     if found.removed_tokens:
         with st.expander(
             f"{count(len(found.removed_tokens))} removed tokens", expanded=not found.added
@@ -179,17 +179,17 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
             )
 
 
-def training_cost(workspace: Workspace, chosen: Chosen) -> None:
+def draw_training_cost(workspace: Workspace, chosen: Chosen) -> None:
     """Show the cost of continued pretraining, if the recipe includes it."""
     if chosen.recipe.further.stage and chosen.corpus:
         label = pickers.shown_model(chosen.model)
         wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
-        view.cost(
+        view.draw_cost(
             workspace, wanted, list_pretrained_models(workspace), "Continued pretraining, about"
         )
 
 
-def plan_metrics(plan: VocabularyPlan, dim: int) -> None:
+def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     """Draw the numbers of added, removed and excluded tokens, and the parameters."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
@@ -235,7 +235,7 @@ def growth(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
     return parameters, parameters * FLOAT32
 
 
-def added_words(plan: VocabularyPlan) -> None:
+def draw_added_words(plan: VocabularyPlan) -> None:
     """Draw the added words, their wordpieces before, and their counts if known."""
     if not plan.added:
         return
@@ -262,7 +262,7 @@ def added_words(plan: VocabularyPlan) -> None:
 def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
     offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
-    with mistakes.shown():
+    with mistakes.show_errors():
         offered = methods.list_methods(
             cache.space_of(vectors),
             cache.model_of(model).space,

@@ -68,7 +68,7 @@ def pick_task(workspace: Workspace) -> Path | None:
             ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line between"
             " sentences.]"
         )
-        files = intake.files_from(workspace, "task", TASK_TYPES, several=False)
+        files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
         if files and st.button("Remove", key="no_task"):
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
@@ -105,7 +105,7 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
         )
 
 
-def verdict(report: AdviceReport) -> None:
+def draw_verdict(report: AdviceReport) -> None:
     """Draw the verdict and the findings behind it."""
     if report.advice.verdict == "adapt":
         st.success(f"**{_format_numbers(report.advice.sentence)}**", icon=":material/check_circle:")
@@ -125,7 +125,7 @@ def _format_numbers(text: str) -> str:
     return plain(THOUSANDS.sub(NARROW, text))
 
 
-def headline(report: AdviceReport) -> None:
+def draw_headline(report: AdviceReport) -> None:
     """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
     shown, columns = report.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
@@ -200,7 +200,7 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
+def draw_recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
     """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
     vectors = _vectors_of(corpus, workspace, model)
@@ -234,7 +234,7 @@ def recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, model:
     draw_command(first)
 
 
-def length_chart(report: AdviceReport) -> None:
+def draw_length_chart(report: AdviceReport) -> None:
     """Draw the distribution of tokens per word, for text and task entities."""
     st.subheader("Tokens per word")
     shown = report.advice.figures
@@ -247,7 +247,7 @@ def length_chart(report: AdviceReport) -> None:
     draw_note(f"Running words with a letter: {sizes}.")
 
 
-def most_frequent_split_words(report: AdviceReport) -> None:
+def draw_split_words(report: AdviceReport) -> None:
     """Draw the most frequent split words."""
     words = report.advice.split_words
     st.subheader("Most frequent split words")
@@ -268,7 +268,7 @@ def most_frequent_split_words(report: AdviceReport) -> None:
     )
 
 
-def gains(report: AdviceReport) -> None:
+def draw_gains(report: AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
     st.subheader("Gains and costs of adding words")
     rows = [
@@ -295,7 +295,7 @@ def gains(report: AdviceReport) -> None:
     draw_table(table, key="gains", column_config=config)
 
 
-def details(report: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
+def draw_details(report: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
     """Draw the folded block of the advice."""
     with open_details():
         st.markdown("The same advice in a terminal")

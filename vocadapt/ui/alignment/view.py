@@ -46,7 +46,7 @@ NOT_JUDGED = (
 )
 
 
-def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
+def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     """Show the number of anchors, held-out P@5 with cosine and with CSLS, and chance level; dashes
     before evaluation.
 
@@ -90,7 +90,7 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
     )
 
 
-def not_fitted_yet(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
+def offer_fit(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{methods.label(settings)}** is not fitted yet: its scores and neighbor lists appear here"
@@ -100,7 +100,7 @@ def not_fitted_yet(settings: AlignmentSettings, evaluate: StartEvaluation) -> No
 
 
 @st.fragment
-def neighbors(
+def draw_neighbors(
     spaces: CrossSpace, model: LanguageModel, vectors: Artifact, workspace: Workspace
 ) -> None:
     """Draw the search field, the four neighbor lists and the lines of the word; a fragment of its
@@ -128,9 +128,9 @@ def neighbors(
         )
         settings = _list_settings(k)
     if word:
-        with mistakes.shown():
+        with mistakes.show_errors():
             answer = word_query.across(spaces, model, word, settings)
-            markup.neighbor_cards(word_query.four_cards(answer, settings))
+            markup.draw_neighbor_cards(word_query.four_cards(answer, settings))
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
@@ -146,7 +146,7 @@ def neighbors(
                     key="get_neighbors",
                 )
         with st.expander("In the text", icon=":material/notes:"):
-            keyword_in_context.of_vectors(word, vectors, workspace, str(model.path))
+            keyword_in_context.draw_lines_of_vectors(word, vectors, workspace, str(model.path))
 
 
 def _list_settings(k: int) -> ListSettings:
@@ -175,7 +175,7 @@ def _list_settings(k: int) -> ListSettings:
     return ListSettings(k, str(metric), csls and cosine)
 
 
-def held_out(
+def draw_held_out(
     judged: Mapping[str, Row],
     spaces: CrossSpace,
     settings: AlignmentSettings,
@@ -189,7 +189,7 @@ def held_out(
     left, right = st.columns([1.7, 1], gap="large")
     with left:
         st.subheader("Alignment methods compared")
-        _comparison(judged, spaces, chosen, evaluate)
+        _draw_comparison(judged, spaces, chosen, evaluate)
     with right:
         st.subheader("Held-out pairs against random pairs")
         if detail:
@@ -201,14 +201,14 @@ def held_out(
             if not methods.is_slow(settings):  # else the button is above
                 _evaluate_button(settings, evaluate)
     if detail:
-        _anchors(judged_of(detail), chosen)
+        _draw_anchors(judged_of(detail), chosen)
         anchors, shown = judged_of(detail).anchors, methods.select_comparable(judged)
         rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
         files = {
             "held-out-maps.tsv": lambda: export.tsv(("map", *methods.COLUMNS), rows),
             "anchors.tsv": lambda: export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
         }
-        export.details(detail, files)
+        export.draw_details(detail, files)
 
 
 def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:
@@ -218,14 +218,14 @@ def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> 
         evaluate(settings, False)
 
 
-def _comparison(
+def _draw_comparison(
     judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, evaluate: StartEvaluation
 ) -> None:
     """Draw the comparison table and the button that starts it."""
     shown = methods.select_comparable(judged)
     if shown:
         markup.score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
-        _best(shown)
+        _draw_best(shown)
     if not methods.find_best(judged):
         seconds = methods.estimate_seconds(spaces)
         which = "The others are" if shown else "The alignments are"
@@ -243,7 +243,7 @@ def _comparison(
         st.markdown(f":small[Not in the table: {method} ({why}).]")
 
 
-def _best(judged: Mapping[str, Row]) -> None:
+def _draw_best(judged: Mapping[str, Row]) -> None:
     """Show the best method, its significance, and the basis of the scores."""
     name = methods.find_best(judged)
     if name:
@@ -283,7 +283,7 @@ def _pairs(judged: AlignmentEvaluation) -> None:
     draw_figure(figures.plot_pair_similarities(true, random), "pairs")
 
 
-def _anchors(judged: AlignmentEvaluation, chosen: str) -> None:
+def _draw_anchors(judged: AlignmentEvaluation, chosen: str) -> None:
     """Draw the anchors with their residuals, worst first."""
     words = [
         anchor

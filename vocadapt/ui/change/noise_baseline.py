@@ -75,7 +75,7 @@ def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
             spec = rebuild_spec(artifact)
         except InputError:
             continue
-        _training_buttons(workspace, artifact, spec)
+        _draw_training_buttons(workspace, artifact, spec)
         return
     draw_note(
         "Neither space can be retrained here. The command line takes two other spaces:"
@@ -83,7 +83,7 @@ def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
     )
 
 
-def _training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
+def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
     about = duration(artifact.manifest.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):

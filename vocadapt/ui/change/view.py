@@ -29,7 +29,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.export import draw_downloads, open_details, tsv
-from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards, plain
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, mistakes
@@ -108,7 +108,7 @@ def compare(
     return cache.change_of(first, second, settings, baseline, about)
 
 
-def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
+def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
     words, overlap, chance, changed = st.columns(4)
     of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
@@ -137,7 +137,7 @@ def headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None
 
 
 @st.fragment
-def charts_and_list(
+def draw_charts_and_list(
     workspace: Workspace, change: NeighborhoodChange, baseline: NoiseBaseline | None
 ) -> None:
     """Draw the histogram, the ranked list, the cards of one word, and overlap by frequency."""
@@ -149,10 +149,10 @@ def charts_and_list(
         with histogram:
             _histogram(change, baseline, kept)
         rows = select_rows(change, kept)
-        _ranked_list(change, baseline, rows, kept)
+        _draw_ranked_list(change, baseline, rows, kept)
         _save_slice_form(workspace, change, rows, kept)
     with right:
-        _word(change, baseline, examples_of(change, rows))
+        _draw_word(change, baseline, examples_of(change, rows))
     _overlap_by_frequency(change, baseline)
 
 
@@ -291,7 +291,7 @@ def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | 
     draw_note("Overlaps are multiples of 1/k; the dots are jittered vertically.")
 
 
-def _ranked_list(
+def _draw_ranked_list(
     change: NeighborhoodChange,
     baseline: NoiseBaseline | None,
     rows: list[int],
@@ -379,14 +379,16 @@ def _take_selected(key: str, words: list[str]) -> None:
         st.session_state["change_word"] = words[rows[0]]
 
 
-def _word(change: NeighborhoodChange, baseline: NoiseBaseline | None, examples: list[str]) -> None:
+def _draw_word(
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, examples: list[str]
+) -> None:
     """Draw the three cards of the searched word."""
     word = word_query.ask_for_word("change_word", "Select or type a word", examples, change.index)
     if not word:
         return
-    with mistakes.shown():
+    with mistakes.show_errors():
         found = change.word(word)
-        neighbor_cards(three_cards(found, (change.before.name, change.after.name)))
+        draw_neighbor_cards(three_cards(found, (change.before.name, change.after.name)))
         row = change.index[word]
         notes = [f"**{plain(word)}** keeps **{len(found.both)} of {change.settings.k}** neighbors"]
         if change.counts is not None:

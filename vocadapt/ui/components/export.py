@@ -14,7 +14,7 @@ from vocadapt.ui.components.blocks import draw_command
 Download = Callable[[], str | bytes]
 
 
-def details(artifact: Artifact, downloads: Mapping[str, Download] | None = None) -> None:
+def draw_details(artifact: Artifact, downloads: Mapping[str, Download] | None = None) -> None:
     """Draw the folded block; `downloads` maps file names to functions that create the content on
     click.
     """

@@ -29,7 +29,7 @@ ENDINGS = re.compile(
 MAX_NAME_LENGTH = 80  # characters of an upload's name
 
 
-def files_from(
+def choose_files(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
     """Show the inputs for files, by upload or by path; return their paths, empty if there are none."""
@@ -45,7 +45,7 @@ def files_from(
         )
         uploads = given if isinstance(given, list) else list(filter(None, [given]))
         if uploads:
-            with mistakes.shown():
+            with mistakes.show_errors():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
                 st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
                 st.rerun()

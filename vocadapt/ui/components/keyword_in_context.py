@@ -25,7 +25,9 @@ AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds of a search: without a click, at mo
 COLUMNS = ("file", "line", "left", "match", "right")
 
 
-def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | None) -> None:
+def draw_lines_of_vectors(
+    word: str, vectors: Artifact, workspace: Workspace, model: str | None
+) -> None:
     """Draw the lines of a word in the training text of word vectors, if it is available and
     unchanged.
     """
@@ -38,10 +40,10 @@ def of_vectors(word: str, vectors: Artifact, workspace: Workspace, model: str | 
     manifest = vectors.manifest
     paths = [workspace.root / path for path in manifest.inputs["text"].paths]
     command = build_context_command(word, paths, manifest.settings["corpus"], model)
-    in_context(word, text, model, workspace, command)
+    draw_lines(word, text, model, workspace, command)
 
 
-def in_context(
+def draw_lines(
     word: str,
     text: Corpus,
     model: str,
@@ -120,4 +122,4 @@ def _draw(found: KeywordContext) -> None:
     for hit in found.hits:
         place = f"{hit.file.name}, line {hit.line:,}"
         lines.append(markup.Line(hit.left, hit.match, hit.right, place))
-    markup.concordance(lines)
+    markup.draw_concordance(lines)

@@ -48,7 +48,7 @@ class Card:
     counts: bool = False  # scores are whole numbers
 
 
-def neighbor_cards(cards: Sequence[Card]) -> None:
+def draw_neighbor_cards(cards: Sequence[Card]) -> None:
     """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
     scales = {what: _scale_of(what, cards) for what in dict.fromkeys(map(_measured, cards))}
     body = "".join(_card(card, scales[_measured(card)]) for card in cards)
@@ -95,7 +95,7 @@ class Heat:
     note: str = ""
 
 
-def heat_map(
+def draw_heat_map(
     columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
 ) -> None:
     """Draw a table of cosines with their numbers, blue above 0 and orange below; rows: name, note,
@@ -115,7 +115,7 @@ def heat_map(
     _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
 
 
-def token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
+def draw_token_chips(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
     """Draw the tokens of a text as chips; tokens of `new` in a green frame."""
     chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
     _write(f'<div class="va-cut">{chips}</div>')
@@ -133,7 +133,7 @@ class Line:
     place: str
 
 
-def concordance(lines: Sequence[Line]) -> None:
+def draw_concordance(lines: Sequence[Line]) -> None:
     """Draw lines of text aligned on their words; each part keeps its own writing direction."""
     widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
     body = "".join(_concordance_line(line, widest) for line in lines)
@@ -162,7 +162,7 @@ class TokenizationLine:
     chips: Sequence[Chip]
 
 
-def tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
+def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     """Draw tokenizations of one text; the tokens of a word are joined, new ones green, unknown ones
     violet.
     """
@@ -171,14 +171,14 @@ def tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     )
 
 
-def outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
+def draw_outcome_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
     """Draw the four counts of an error ledger: number, what it counts, its color ("good", "bad" or
     ""); one is chosen.
     """
     _write(error_html.STYLE + error_html.render_counts(shown, chosen))
 
 
-def entry_card(view: EntryCard, note: str = "") -> None:
+def draw_entry_card(view: EntryCard, note: str = "") -> None:
     """Draw an entry of an error ledger: gold, both predictions, the tokens before and after, the
     provenance of new embeddings, and its note.
     """
@@ -187,7 +187,9 @@ def entry_card(view: EntryCard, note: str = "") -> None:
     )
 
 
-def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
+def draw_plain_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1
+) -> None:
     """Draw a table of texts, one row selected; all columns but the first are right-aligned."""
     _write(error_html.STYLE + error_html.render_table(header, rows, chosen))
 
@@ -207,7 +209,7 @@ class Marked:
     counts: bool = False
 
 
-def marked_texts(lines: Sequence[Marked]) -> None:
+def draw_marked_texts(lines: Sequence[Marked]) -> None:
     """Draw texts with marked parts underlined, each followed by its label."""
     _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
 
@@ -222,7 +224,7 @@ class Strip:
     done: float
 
 
-def strip(shown: Strip | None) -> None:
+def draw_strip(shown: Strip | None) -> None:
     """Draw the job strip; None draws an empty one of the same size."""
     if shown is None:
         _write("")

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 
-def optional_number(
+def draw_optional_number(
     label: str,
     bounds: tuple[float, float],
     usual: float,

@@ -32,12 +32,12 @@ __all__ = [
     "COMMON_MODELS",
     "ChosenRun",
     "crowded_note",
+    "draw_empty_state",
     "model_behind",
     "models_in_use",
     "models_of",
     "models_to_train",
     "name_for",
-    "nothing_yet",
     "pick",
     "pick_model",
     "pick_named",
@@ -373,7 +373,7 @@ def stale_note(artifact: Artifact, workspace: Workspace) -> None:
         )
 
 
-def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") -> None:
+def draw_empty_state(what: str, how: str, page: str | None = None, link: str = "") -> None:
     """Show why a page is empty, what to do, and a link."""
     with st.container(border=True):
         st.markdown(f"**{what}**")

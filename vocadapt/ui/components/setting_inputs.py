@@ -9,7 +9,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.settings import Setting, groups_of, settings_of, show_value
-from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.optional_input import draw_optional_number
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def _draw_number(
     options.setdefault("step", kind(step))
     if declared.empty and least is None:
         limits = (lowest, highest)
-        return kind(optional_number(label, limits, value, declared.empty, place, **options))
+        return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))
     return kind(place.number_input(label, lowest, highest, value, **options))
 
 

@@ -33,7 +33,7 @@ SHAPES = (
 Score = tuple[RelationList, Relation, Seen, RelationScore]
 
 
-def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
+def draw_relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
     """Show the picker of word pairs and their cosines in each space; return the user's file, if one
     is shown.
     """
@@ -52,10 +52,10 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
         required=True,
     )
     file = None
-    with mistakes.shown():
+    with mistakes.show_errors():
         if source == OWN:
             st.markdown(f":small[{SHAPES}]")
-            files = intake.files_from(workspace, "pair_file", TYPES, several=False)
+            files = intake.choose_files(workspace, "pair_file", TYPES, several=False)
             if not files:
                 return None
             file = files[0]
@@ -124,7 +124,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
             " these · a pair is used if the space has both words as single tokens · missing:"
             " number of missing words, and the first ones"
         )
-        _similarity(names, lists, file)
+        _draw_similarity(names, lists, file)
 
 
 def _scores(
@@ -144,7 +144,7 @@ def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.Re
     return figures.RelationMarks(name, seen.color, corrected, sd, random)
 
 
-def _similarity(
+def _draw_similarity(
     names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None
 ) -> None:
     """Show Spearman's correlation with human judgments, if the pairs have any."""

@@ -94,7 +94,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     draw_note(plain(TOKENS[tokens]), right)
     found: list[Seen] = []
     for label, name in chosen.items():
-        with mistakes.shown():
+        with mistakes.show_errors():
             if label not in known:
                 label = pickers.shown_model(label)
             seen = Seen(label, name, tokens)
@@ -119,7 +119,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
     return [*models, *(label for label in known if label not in models)][:AT_FIRST]
 
 
-def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
+def draw_cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
     """Draw the mean cosines of all pairs of tokens and of common tokens as heat maps."""
     names = short([seen.label for seen in spaces])
     pairs, common = st.columns(2, gap="large")
@@ -130,7 +130,7 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
         )
         cells = [[Heat(value) for value in row] for row in tables.mean_cosine]
         counted = [f"{count(n)} tokens" for n in tables.counted]
-        markup.heat_map(
+        markup.draw_heat_map(
             names,
             list(zip(names, counted, cells, strict=True)),
             "mean cosine of all pairs of tokens",
@@ -144,7 +144,7 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
             [Heat(value, f"n = {count(n)}") for value, n in zip(values, row, strict=True)]
             for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
         ]
-        markup.heat_map(
+        markup.draw_heat_map(
             names,
             [(name, "", row) for name, row in zip(names, twins, strict=True)],
             "mean cosine of common tokens",
@@ -155,7 +155,7 @@ def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
     )
 
 
-def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
+def draw_cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
     """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
     st.subheader("Each space")
     requested = st.session_state.setdefault("hubs_requested", set())
@@ -257,7 +257,7 @@ def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     draw_note(note)
 
 
-def details(
+def draw_details(
     spaces: Sequence[Seen],
     tables: CosineTables,
     relations: tuple[str, ...],
@@ -322,7 +322,7 @@ def _hubs(found: Hubness | None) -> None:
         f" {fraction(found.never)} of the tokens are near none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
-    markup.neighbor_cards(
+    markup.draw_neighbor_cards(
         [
             Card(
                 "Hubs",

@@ -142,7 +142,7 @@ def import_form(workspace: Workspace) -> None:
         with column:
             st.markdown(label)
             key = f"brought_{role}"
-            found = intake.files_from(workspace, key, intake.TASK_TYPES, several=False)
+            found = intake.choose_files(workspace, key, intake.TASK_TYPES, several=False)
             if found:
                 given[role] = found[0]
     files = [given[role] for role in ("predictions", "other predictions") if role in given]

@@ -52,13 +52,13 @@ def summarize_notes(workspace: Workspace) -> dict[str, str]:
     return summaries
 
 
-def note_form(workspace: Workspace, shown: Shown) -> None:
+def draw_note_form(workspace: Workspace, shown: Shown) -> None:
     """Draw the note and tags of one of the cards; saved in the workspace when they change."""
     if not shown.views:
         return
     titles = _titles(shown)
     id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
-    with mistakes.shown():
+    with mistakes.show_errors():
         notes = notes_of(workspace)
         held = notes.get(id, Note(""))
         text_key, tags_key = f"note {id}", f"tags {id}"
@@ -87,7 +87,7 @@ def note_form(workspace: Workspace, shown: Shown) -> None:
         )
 
 
-def contexts(workspace: Workspace, shown: Shown) -> None:
+def draw_contexts(workspace: Workspace, shown: Shown) -> None:
     """Draw the words of an example in context: in the test and training examples, and in the text of
     the new words.
     """
@@ -112,7 +112,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
             _lines(workspace, compared, str(word))
 
 
-def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
+def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     """Draw the folded block: the command, the test, tables of errors, and the report as files."""
     compared, settings = shown.compared, slicing.settings
     name = str(st.session_state.get("slice") or ALL)
@@ -132,14 +132,14 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         errors = compared.ledger.kinds
         kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in errors.items()]
         with left:
-            markup.plain_table(("kind", "baseline", "compared"), kinds)
+            markup.draw_plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
         rows = [
             (label or "–", *(f"{counts[outcome]:,}" for outcome in OUTCOMES))
             for label, counts in compared.ledger.by_label.items()
         ]
         with right:
-            markup.plain_table(("type", *OUTCOMES), rows)
+            markup.draw_plain_table(("type", *OUTCOMES), rows)
         report = partial(build_report, workspace, shown, slicing, name, command)
         draw_downloads(
             {
@@ -251,7 +251,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     run = compared.runs[1] or compared.runs[0]
     text = _text_behind(compared)
     if run is not None and text is not None:
-        keyword_in_context.in_context(word, text, str(run.folder), workspace, key="error_context")
+        keyword_in_context.draw_lines(word, text, str(run.folder), workspace, key="error_context")
     else:
         draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
 
@@ -265,7 +265,7 @@ def _concordance(where: str, found: KeywordContext) -> None:
         for hit in found.hits:
             place = f"{hit.file}, example {hit.line:,}"
             lines.append(markup.Line(hit.left, hit.match, hit.right, place))
-        markup.concordance(lines)
+        markup.draw_concordance(lines)
 
 
 def _save(workspace: Workspace, id: str, about: str, text_key: str, tags_key: str) -> None:

@@ -110,14 +110,14 @@ def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
     return slicing.ledger.search(entries, query)
 
 
-def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
+def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """Draw the counts of the four outcomes, both scores, and the test of their difference."""
     counts, selected = count_by_outcome(entries), -1
     if _selected_outcome() in OUTCOMES:
         selected = list(OUTCOMES).index(_selected_outcome())
     labels = {outcome: f"{outcome} · {OUTCOME_NOTES[outcome]}" for outcome in (FIXED, BROKEN)}
     cards = [(counts[name], labels.get(name, name), COLORS[name]) for name in OUTCOMES]
-    markup.outcome_counts(cards, selected)
+    markup.draw_outcome_counts(cards, selected)
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     basis = "On all entries, not only those listed: "
     if len(entries) == len(shown.compared.ledger.entries):
@@ -126,7 +126,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     draw_note(f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}.")
 
 
-def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
+def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
     """Draw the entries with one outcome as cards, a few per page, each with its note."""
     counts = count_by_outcome(entries)
     names = [*OUTCOMES, *(name for name in ALARMS if counts[name])]
@@ -161,7 +161,7 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     )
     with place:
         for view in views:
-            markup.entry_card(view, notes.get(view.id, ""))
+            markup.draw_entry_card(view, notes.get(view.id, ""))
         first = (number - 1) * EACH + 1
         draw_note(
             f"{count(first)} to {count(first + len(part) - 1)} of {count(len(listed))} {plain(outcome)}"
@@ -169,14 +169,14 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     return Shown(shown.compared, shown.picked, views, tuple(part))
 
 
-def slices(shown: Shown, slicing: Slicing) -> None:
+def draw_slices(shown: Shown, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
     scores = slicing.scores()
     names = [one.name for one in scores]
     chosen = names.index(_selected_slice()) if _selected_slice() in names else -1
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
-    markup.plain_table(header, format_slices(scores), chosen)
+    markup.draw_plain_table(header, format_slices(scores), chosen)
     with st.popover("Slice settings", icon=":material/tune:"):
         draw_setting(st, SliceSettings, "suffix", "errors_suffix", bind="query-params")
         draw_setting(st, SliceSettings, "pieces", "errors_pieces", bind="query-params")
@@ -192,14 +192,16 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         )
 
 
-def scores_by_tokenization(slicing: Slicing) -> None:
+def draw_scores_by_tokenization(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
     found = slicing.by_tokenization(_selected_slice())
     if found:
         st.subheader("Score by tokenization")
         if _selected_slice() != ALL:
             draw_note(f"Entries of this slice only: {plain(slicing.title(_selected_slice()))}.")
-        markup.plain_table(("", *map(label_tokenization, found)), format_tokenization_scores(found))
+        markup.draw_plain_table(
+            ("", *map(label_tokenization, found)), format_tokenization_scores(found)
+        )
 
 
 def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:

@@ -16,9 +16,9 @@ STEP = "finetune"
 REDRAW = 4  # points of a curve between two drawings, so that it does not flicker
 
 
-def running(workspace: Workspace) -> None:
+def draw_running(workspace: Workspace) -> None:
     """Draw the running jobs of this step, and the newest ended one if it can be resumed."""
-    panel.running(workspace, STEP, "finetune_live", _draw_job)
+    panel.draw_running(workspace, STEP, "finetune_live", _draw_job)
 
 
 def _draw_job(job: Job, status: Status) -> None:

@@ -21,7 +21,7 @@ RESULTS = "pages/train/results.py"
 FINDINGS = 4  # findings of the newest runs shown directly
 
 
-def newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     """Draw the newest runs: scores under each tokenization, learning curves, and a link to Results."""
     newest = runs[0]
     if newest.artifact:
@@ -42,7 +42,7 @@ def newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     )
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
-        _scores(newest)
+        _draw_scores(newest)
         findings: list[str] = []
         for run in newest.runs:
             findings += run.record.get("findings", ())
@@ -60,10 +60,10 @@ def newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         elif curves:
             draw_figure(results.plot_losses(curves), "last_curve")
     if newest.artifact:
-        export.details(newest.artifact)
+        export.draw_details(newest.artifact)
 
 
-def _scores(newest: RunSet) -> None:
+def _draw_scores(newest: RunSet) -> None:
     """Draw the headline metric under each tokenization: mean ± sd, n, and the name of the score."""
     if not newest.tokenizations:
         st.markdown("The test split has no labels: predicted, not scored.")
@@ -85,7 +85,7 @@ def _scores(newest: RunSet) -> None:
         )
 
 
-def command(workspace: Workspace, wanted: Wanted) -> None:
+def draw_commands(workspace: Workspace, wanted: Wanted) -> None:
     """Draw the command lines of the form, one per model."""
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         for label, model in wanted.models.items():

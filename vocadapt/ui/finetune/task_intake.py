@@ -18,12 +18,12 @@ from vocadapt.ui.frame import address, mistakes
 TASK = "finetune_task"  # key of the picker, and query parameter
 
 
-def task_forms(workspace: Workspace) -> None:
+def draw_task_forms(workspace: Workspace) -> None:
     """Draw the forms that download a benchmark or import files; the new task is then selected."""
     card, files = st.tabs(["Download a benchmark", "Own files"])
-    with card, mistakes.shown():
+    with card, mistakes.show_errors():
         _download(workspace)
-    with files, mistakes.shown():
+    with files, mistakes.show_errors():
         _own(workspace)
 
 
@@ -75,7 +75,9 @@ def _own(workspace: Workspace) -> None:
             if split != "train":
                 label += " :small[:gray[optional]]"
             st.markdown(label)
-            found = intake.files_from(workspace, f"task_{split}", intake.TASK_TYPES, several=False)
+            found = intake.choose_files(
+                workspace, f"task_{split}", intake.TASK_TYPES, several=False
+            )
             if found:
                 files[split] = found[0]
     wish = "task"

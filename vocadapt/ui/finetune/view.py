@@ -92,7 +92,7 @@ class Wanted:
         return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
 
 
-def form(workspace: Workspace) -> Wanted | None:
+def draw_form(workspace: Workspace) -> Wanted | None:
     """Draw the form; return None as long as no task or no model is selected."""
     chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
     with chosen:
@@ -122,7 +122,7 @@ def form(workspace: Workspace) -> Wanted | None:
         )
         fold = _choose_fold(place)
         with st.popover("More settings", icon=":material/tune:"):
-            settings = all_settings(preset, place is not None and _has_word_rule(place))
+            settings = choose_settings(preset, place is not None and _has_word_rule(place))
     about = FINETUNING_PRESETS[preset].about
     st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
     with seeds:
@@ -203,7 +203,7 @@ def _has_word_rule(place: Path) -> bool:
     return TASK_KINDS[read_task_file(_toml(place)).kind].has_word_rule
 
 
-def all_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
+def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Show the inputs of all settings with the preset's values."""
     usual = FINETUNING_PRESETS[preset].settings
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
@@ -273,7 +273,7 @@ def find_missing(wanted: Wanted) -> dict[str, str]:
     return found
 
 
-def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
+def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
     """Draw the estimated duration for each model, and the basis of the estimate."""
     total, begin = 0.0, measure_start_up(workspace, "finetune")
     step, n = wanted.step, wanted.runs

@@ -11,7 +11,7 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.address import WORKSPACE as HERE
 from vocadapt.ui.frame.session import find_start, workspace
 from vocadapt.ui.jobs import strip
-from vocadapt.ui.jobs.panel import running_jobs
+from vocadapt.ui.jobs.panel import draw_sidebar_jobs
 from vocadapt.ui.serving import paths, preload
 
 
@@ -21,16 +21,16 @@ def draw(page: st.Page) -> None:
     """
     paths.warn_once()
     address.enter(page.url_path)
-    with mistakes.shown():
+    with mistakes.show_errors():
         check_extensions()
-        sidebar()
+        draw_sidebar()
         strip.draw(workspace())
         page.run()
     # not if the run is interrupted: then the page is drawn again at once
     preload.report_page_drawn()
 
 
-def sidebar() -> None:
+def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
     start = find_start()
     going = st.session_state.pop(address.GOING, None)
@@ -50,7 +50,7 @@ def sidebar() -> None:
         )
         if going:
             st.switch_page(going[0], query_params=going[1])
-        running_jobs(workspace())
+        draw_sidebar_jobs(workspace())
         address.keep_history()
 
 

@@ -15,7 +15,7 @@ MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def show_errors() -> Iterator[None]:
     """Show the InputError of a block as a message; any other exception passes and keeps its
     trace.
     """

@@ -12,7 +12,7 @@ from vocadapt.ui.frame import address, mistakes
 VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.py"
 
 
-def ways_to_begin(workspace: Workspace) -> None:
+def draw_ways_to_begin(workspace: Workspace) -> None:
     """Draw one card per way to start: the demo and a small news text if they are installed, and the
     user's own text.
     """
@@ -23,7 +23,7 @@ def ways_to_begin(workspace: Workspace) -> None:
             way(workspace)
 
 
-def bring_a_text(workspace: Workspace) -> None:
+def draw_text_cards(workspace: Workspace) -> None:
     """Draw the cards for importing a text, for a workspace that has the demo only."""
     st.subheader("Add a text")
     for column, way in zip(st.columns(3, gap="medium"), (_news, _own), strict=False):
@@ -37,7 +37,7 @@ def _demo(workspace: Workspace) -> None:
         " vectors of 20 000 biomedical words."
     )
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
-        with mistakes.shown():
+        with mistakes.show_errors():
             open_demo(workspace)
             address.go_to(ALIGNMENT_PAGE)
 
@@ -48,7 +48,7 @@ def _news(workspace: Workspace) -> None:
         " small for useful vectors."
     )
     if st.button("Import the news", icon=":material/bolt:", key="take_news"):
-        with mistakes.shown():
+        with mistakes.show_errors():
             _take_news(workspace)
             address.go_to(VECTORS_PAGE)
 

@@ -52,7 +52,7 @@ WALK = (
 )
 
 
-def strip(workspace: Workspace) -> None:
+def draw_strip(workspace: Workspace) -> None:
     """Draw the steps in a row, each with its state, its newest artifact and a link to its page."""
     for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
         found = made_by(stop, workspace)

@@ -57,7 +57,7 @@ HELP = {
 }
 
 
-def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
+def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     """Draw a comparison of initializers for this transfer, and the form that starts another one."""
     st.subheader("Initializers before training")
     st.markdown(
@@ -65,12 +65,12 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         " compared with their true embeddings. *Floors* ignore the token (mean or random"
         " embedding): an initializer that is not better has learned nothing."
     )
-    panel.job_panel(workspace, ("leaderboard",))
+    panel.draw_job_panel(workspace, ("leaderboard",))
     made = list_boards(workspace, transfer)
     if made:
         kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
         pickers.stale_note(kept, workspace)
-        _standings(cache.compared_of(kept))
+        _draw_standings(cache.compared_of(kept))
         _export(kept)
     place = st.container()
     if made:
@@ -140,7 +140,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         panel.start(workspace, Spec("leaderboard", LeaderboardStep(settings), paths), name)
 
 
-def _standings(compared: InitializerComparison) -> None:
+def _draw_standings(compared: InitializerComparison) -> None:
     """Draw the verdict, the chart and the table, with n, candidates and chance."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")

@@ -19,7 +19,7 @@ from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.markup import Card, escape_invisible, neighbor_cards
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
@@ -93,7 +93,7 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     return Transfer(key, _materials(key, base, space, other.vocabulary), inputs)
 
 
-def headline(materials: Materials) -> None:
+def draw_headline(materials: Materials) -> None:
     """Draw the numbers of new and common tokens, and the dimensions."""
     columns = st.columns(3)
     columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
@@ -104,7 +104,7 @@ def headline(materials: Materials) -> None:
 
 
 @st.fragment
-def token_inspector(transfer: Transfer) -> None:
+def draw_token_inspector(transfer: Transfer) -> None:
     """Draw the neighbors of a token in the target space, in the model, and under each initializer
     (Fast 2023, table 6.11).
     """
@@ -126,13 +126,13 @@ def token_inspector(transfer: Transfer) -> None:
     )
     if not token:
         return
-    with mistakes.shown():
+    with mistakes.show_errors():
         if token not in space and token not in materials.model:
             raise InputError(
                 f"{token[:60]!r} is neither in the target space nor in the model.",
                 "Try another, or an example.",
             )
-        neighbor_cards(_cards(key, materials, token, tuple(methods)))
+        draw_neighbor_cards(_cards(key, materials, token, tuple(methods)))
         draw_note(
             "The 5 nearest tokens, by cosine. Under each initializer's name: the"
             " source tokens of the embedding and their weights. A good embedding has"
@@ -152,7 +152,7 @@ def _choose_training_text(
     """
     corpora = workspace.artifacts("corpora")
     if not corpora:
-        pickers.nothing_yet(
+        pickers.draw_empty_state(
             "A bare vocabulary has no token vectors.",
             "They are trained on a text of your domain: import one first.",
             "pages/words/vectors.py",

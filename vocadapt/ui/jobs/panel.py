@@ -61,7 +61,7 @@ def launch(workspace: Workspace, spec: Spec, name: str) -> Job:
     return queue.start(workspace, spec, name)
 
 
-def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
+def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     """Draw the newest job of these steps, unless it is done or was dismissed."""
     mine = (job for job in queue.list_jobs(workspace, RECENT) if job.spec.step in steps)
     job = next(mine, None)
@@ -71,10 +71,10 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     if status.alive:
         st.fragment(_running_job, run_every=EVERY)(job)
     elif status.state != "done":
-        ended(workspace, job, status)
+        draw_ended_job(workspace, job, status)
 
 
-def running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
+def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
     """Draw the running job of a step by `draw`, in a container with this key, and the waiting ones
     below it; then the newest ended job if it is unfinished.
     """
@@ -86,7 +86,7 @@ def running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> None:
         st.fragment(_queue, run_every=EVERY)(alive, key, draw)
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
-        ended(workspace, *last)
+        draw_ended_job(workspace, *last)
 
 
 def queue_line(workspace: Workspace) -> str:
@@ -98,7 +98,7 @@ def queue_line(workspace: Workspace) -> str:
     return f"A new job would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
 
 
-def running_jobs(workspace: Workspace) -> None:
+def draw_sidebar_jobs(workspace: Workspace) -> None:
     """Draw the running and waiting jobs and those that ended in the last minutes, for the sidebar."""
     shown = [job for job in queue.list_jobs(workspace, RECENT) if _is_news(job.status())]
     alive = {job.id for job in shown if job.status().alive}
@@ -146,7 +146,7 @@ def pace(job: Job, status: Status) -> str:
     return time
 
 
-def bar(status: Status) -> None:
+def draw_progress(status: Status) -> None:
     """Draw the progress bar of a running or waiting job."""
     default = "in the queue" if status.state == "waiting" else "starting …"
     st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or default)
@@ -158,7 +158,7 @@ def draw_running_job(job: Job, status: Status, line: str) -> None:
     words.markdown(line)
     with button:
         cancel_button(job, "cancel")
-    bar(status)
+    draw_progress(status)
 
 
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
@@ -189,12 +189,12 @@ def resume_button(workspace: Workspace, job: Job, key: str) -> None:
     if job.has_checkpoint:
         help = "Continues from the last checkpoint."
     if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=help):
-        with mistakes.shown():
+        with mistakes.show_errors():
             queue.resume(workspace, job)
             st.rerun()
 
 
-def link(job: Job, label: str, icon: str | None = None) -> None:
+def draw_link(job: Job, label: str, icon: str | None = None) -> None:
     """Draw a link to a job on the page Jobs."""
     st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **here()})
 
@@ -232,17 +232,17 @@ def _small(shown: list[Job], alive: set[str]) -> None:
     for job in sort_by_urgency(shown, stands):
         status = stands[job.id]
         if not status.alive:
-            link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
+            draw_link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
             continue
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
-            bar(status)
+            draw_progress(status)
             with st.container(horizontal=True, vertical_alignment="center"):
                 cancel_button(job, "stop", "content")
-                link(job, "Details")
+                draw_link(job, "Details")
 
 
-def ended(workspace: Workspace, job: Job, status: Status) -> None:
+def draw_ended_job(workspace: Workspace, job: Job, status: Status) -> None:
     """Draw a job that failed, was canceled or was interrupted, with buttons to resume or dismiss it."""
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
@@ -257,4 +257,4 @@ def ended(workspace: Workspace, job: Job, status: Status) -> None:
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
-            link(job, "Log and settings")
+            draw_link(job, "Log and settings")

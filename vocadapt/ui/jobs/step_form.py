@@ -23,7 +23,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     step = pickers.pick_named("Step", STEP, offered, help="Selects a step to run as a job.")
     if step is None:
         return
-    with mistakes.shown():
+    with mistakes.show_errors():
         _draw_form(workspace, step)
     made = workspace.artifacts(step.makes)
     if made:
@@ -77,4 +77,4 @@ def _draw_result(workspace: Workspace, artifact: Artifact) -> None:
     figures = artifact.manifest.numbers.items()
     st.markdown(" · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures))
     files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
-    export.details(artifact, files)
+    export.draw_details(artifact, files)

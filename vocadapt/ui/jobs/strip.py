@@ -22,7 +22,7 @@ KEY = "job_strip"  # markup_style positions this container
 def draw(workspace: Workspace) -> None:
     """Draw the strip; it is updated every second while a job runs or waits."""
     alive = any(job.status().alive for job in queue.list_jobs(workspace, RECENT))
-    st.fragment(_strip, run_every=EVERY if alive else None)(workspace)
+    st.fragment(_draw_strip, run_every=EVERY if alive else None)(workspace)
 
 
 def strip_of(job: Job, status: Status, waiting: int) -> Strip:
@@ -48,7 +48,7 @@ def _describe_progress(job: Job, status: Status, done: float) -> str:
     return f"{100 * done:.0f} % · {time}"
 
 
-def _strip(workspace: Workspace) -> None:
+def _draw_strip(workspace: Workspace) -> None:
     """Draw the running job, or the first waiting one; an empty strip if there is none, so that the
     page does not move.
     """
@@ -57,8 +57,8 @@ def _strip(workspace: Workspace) -> None:
     alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
     with st.container(key=KEY, horizontal=True, vertical_alignment="center"):
         if not alive:
-            markup.strip(None)
+            markup.draw_strip(None)
             return
         first = alive[0]
-        markup.strip(strip_of(first, stands[first.id], len(alive) - 1))
+        markup.draw_strip(strip_of(first, stands[first.id], len(alive) - 1))
         st.page_link(PAGE, label="Details", query_params={JOB: first.id, **here()}, width="content")

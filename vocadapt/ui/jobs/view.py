@@ -30,11 +30,11 @@ MAX_ID_LENGTH = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
 
 
-def board(workspace: Workspace) -> None:
+def draw_jobs(workspace: Workspace) -> None:
     """Draw the list of jobs, newest first, and the one in the address, else the newest."""
     found = queue.list_jobs(workspace)
     if not found:
-        pickers.nothing_yet(
+        pickers.draw_empty_state(
             "There are no jobs in this workspace yet.",
             (
                 "Long steps run as jobs: they continue when this page is closed, and are listed"
@@ -58,7 +58,7 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
     with left:
         _list(found, stands, selected)
     with right:
-        _job(workspace, selected, stands[selected.id])
+        _draw_job(workspace, selected, stands[selected.id])
 
 
 def _selected_job(found: list[Job]) -> Job:
@@ -118,7 +118,7 @@ def _when(job: Job, status: Status) -> str:
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
 
-def _job(workspace: Workspace, job: Job, status: Status) -> None:
+def _draw_job(workspace: Workspace, job: Job, status: Status) -> None:
     """Draw one job: its step, progress, actions, log, and the folded block."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
@@ -127,13 +127,13 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
         st.markdown(CHIPS[status.state], width="content")
     st.markdown(f":gray[{_story(job, status)}]")
     if status.alive:
-        panel.bar(status)
+        panel.draw_progress(status)
     if status.error:
         st.error(plain(mistakes.named(status.error)), icon=":material/error:")
     if status.remedy:
         st.text(mistakes.named(status.remedy))
     _actions(workspace, job, status)
-    _picture(job, status.alive)
+    _draw_picture(job, status.alive)
     log = job.log(LINES)
     title = "Log"
     if len(log.splitlines()) >= LINES:
@@ -181,7 +181,7 @@ def _see(job: Job) -> None:
     )
 
 
-def _picture(job: Job, alive: bool) -> None:
+def _draw_picture(job: Job, alive: bool) -> None:
     """Draw the progress over time, one line per run; of a running job only every few lines, so that
     it does not flicker.
     """

@@ -25,13 +25,13 @@ from vocadapt.vocabulary.lens import Change, TokenizationFigures
 SHOWN = 500  # rows of the table of changed words
 
 
-def corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
+def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
     """Draw the figures of each model on a whole text of the workspace, and the most changed words."""
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
     head.subheader("On a corpus")
     corpora = workspace.artifacts("corpora")
     if not corpora:
-        pickers.nothing_yet(
+        pickers.draw_empty_state(
             "There is no text in this workspace yet.",
             "Import one to see how often each model splits its words.",
             "pages/words/vectors.py",
@@ -40,7 +40,7 @@ def corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
         return
     with picker:
         corpus = pickers.pick("Text", corpora, "lens_corpus")
-    with mistakes.shown():
+    with mistakes.show_errors():
         rows = {
             seen.name: count_cache.figures_of(
                 corpus, seen.word_tokenizer, seen.name, workspace.root
@@ -49,16 +49,16 @@ def corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None:
         }
         counted = [row for row in rows.values() if row]
         if counted:
-            _table(counted)
+            _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
             draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
         not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
-            changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
+            draw_changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
 
 
 @st.fragment
-def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
+def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
     """Draw the words that another model tokenizes differently from the first, and the tokenizations
     of the selected word.
     """
@@ -91,10 +91,10 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
     )
     table, chips = st.columns([1.25, 1], gap="large")
     with table:
-        selected = selected_rows(shown) or [0]
+        selected = select_rows(shown) or [0]
     with chips:
         word = shown[selected[0]].word
-        markup.tokenization_lines([tokenization_line(seen, first, word) for seen in models])
+        markup.draw_tokenization_lines([tokenization_line(seen, first, word) for seen in models])
     st.download_button(
         "changed-words.csv",
         lambda: changed_csv(changed),
@@ -106,7 +106,7 @@ def changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]
     )
 
 
-def selected_rows(changed: Sequence[Change]) -> list[int]:
+def select_rows(changed: Sequence[Change]) -> list[int]:
     """Draw changed words as a table; return the rows selected in it."""
     event = draw_table(
         {
@@ -131,7 +131,7 @@ def changed_csv(changed: Sequence[Change]) -> str:
     return format_csv([("word", "count", "before", "after", "saved"), *lines])
 
 
-def _table(rows: Sequence[TokenizationFigures]) -> None:
+def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
     """Draw the figures of a whole text, one row per model."""
     first = rows[0]
     differences = ["", *(signed(row.fertility - first.fertility) for row in rows[1:])]

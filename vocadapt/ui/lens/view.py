@@ -71,7 +71,7 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
     picker.
     """
     picker = st.container()  # above the upload, but drawn after it
-    uploaded = _upload(workspace)
+    uploaded = _upload_vocabulary(workspace)
     offered = models_offered(workspace)
     if uploaded:
         st.session_state[key] = [*(st.session_state.get(key) or []), uploaded]
@@ -125,14 +125,16 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
             f" maximum is {count(MAX_CHIP_CHARACTERS)}."
         )
     else:
-        markup.tokenization_lines([tokenization_line(seen, models[0], text) for seen in models])
+        markup.draw_tokenization_lines(
+            [tokenization_line(seen, models[0], text) for seen in models]
+        )
         st.markdown(
             ":small[:gray[\\#\\# continues the word ·] :green[**framed**] :gray[= a token"
             " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model"
             " · hover over a wordpiece for its id and position]]"
         )
-    with mistakes.shown():
-        _metrics(
+    with mistakes.show_errors():
+        _draw_metrics(
             [seen.word_tokenizer.figures(count_text(text, seen.model.splitter)) for seen in models]
         )
 
@@ -147,7 +149,7 @@ def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
     return TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
 
 
-def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
+def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
     """Draw the folded block: the commands, the definitions, and the tokens of the text as a table."""
     texts = []
     if text.strip():
@@ -173,7 +175,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
 def _open(label: str, name: str) -> Seen | None:
     """Open a model; show a message and return None if that fails."""
     found = None
-    with mistakes.shown():
+    with mistakes.show_errors():
         model = cache.model_of(name)
         if model.vocabulary and model.splitter:  # read now, so that an error is shown here
             found = Seen(pickers.shown_model(label), name, model)
@@ -197,7 +199,7 @@ def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[st
     return []
 
 
-def _upload(workspace: Workspace) -> str | None:
+def _upload_vocabulary(workspace: Workspace) -> str | None:
     """Show the upload of a vocab.txt; return the label of a new one."""
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
@@ -215,7 +217,7 @@ def _upload(workspace: Workspace) -> str | None:
     return file.name
 
 
-def _metrics(rows: Sequence[TokenizationFigures]) -> None:
+def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
     """Draw wordpieces per word and the fraction of whole words for each model, with the difference to
     the first model.
     """

@@ -23,7 +23,7 @@ from vocadapt.ui.frame.cache import STAMPS
 NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
 
-def gates(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
+def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
     """Show the pickers of an exBERT of the workspace and a text; draw its gates after a click."""
     able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:

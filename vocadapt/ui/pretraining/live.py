@@ -19,9 +19,9 @@ from vocadapt.ui.jobs import panel
 STEP = "continued"
 
 
-def running(workspace: Workspace) -> None:
+def draw_running(workspace: Workspace) -> None:
     """Draw the running jobs of this step, and the newest ended one if it can be resumed."""
-    panel.running(workspace, STEP, "pretraining_live", _draw_job)
+    panel.draw_running(workspace, STEP, "pretraining_live", _draw_job)
 
 
 def _draw_job(job: Job, status: Status) -> None:

@@ -36,11 +36,11 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
         FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address
     )
     pickers.stale_note(artifact, workspace)
-    figures(selected)
+    draw_figures(selected)
     return selected
 
 
-def figures(one: PretrainedModel) -> None:
+def draw_figures(one: PretrainedModel) -> None:
     """Draw the loss per character before and after, the trained parameters, the tokens, and the time."""
     numbers = one.numbers
     loss = numbers["loss_per_character"]
@@ -90,7 +90,7 @@ def figures(one: PretrainedModel) -> None:
             st.code("\n".join(one.kept), language=None, wrap_lines=True)
 
 
-def curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> None:
+def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> None:
     """Draw the held-out loss of several models against wordpieces or time, and the table of all."""
     st.subheader("Loss curves")
     able = [one for one in made if one.curve.points]
@@ -169,10 +169,10 @@ def table(made: Sequence[PretrainedModel]) -> None:
     )
 
 
-def details(one: PretrainedModel) -> None:
+def draw_details(one: PretrainedModel) -> None:
     """Draw the folded block: settings, command and downloads."""
     header = ("step", "wordpieces", "seconds", "held-out loss per character")
     rows: list[tuple[object, ...]] = [
         (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
     ]
-    export.details(one.artifact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})
+    export.draw_details(one.artifact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})

@@ -81,7 +81,7 @@ class Wanted:
         )
 
 
-def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
+def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     """Draw the form; return None, with a message, for a model that cannot be pretrained."""
     left, right = st.columns([1, 1.25], gap="large")
     with left:
@@ -105,12 +105,12 @@ def form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
                 help=HELP["stage"],
             )
         )
-    return Wanted(label, place, corpus, settings(stage, model))
+    return Wanted(label, place, corpus, choose_settings(stage, model))
 
 
 def explain_missing_head(label: str, model: LanguageModel) -> None:
     """State that a model lacks the head that pretraining needs, and the remedy."""
-    pickers.nothing_yet(
+    pickers.draw_empty_state(
         f"{plain(label)} has no masked-language-model head, which pretraining needs.",
         (
             f"It was saved as {plain(model.architecture or 'no class')}. Select a model that was"
@@ -149,7 +149,7 @@ def positions_of(model: LanguageModel) -> int:
     return int(model.config.get("max_position_embeddings", 512))
 
 
-def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
+def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     """Draw the widgets of the budget and of all settings, filled with those of the preset; return
     the settings.
     """
@@ -174,7 +174,7 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bind="query-params",
             help=HELP["budget"],
         )
-        given = budget_of(str(budget), usual, preset)
+        given = choose_budget(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
             training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
@@ -186,7 +186,7 @@ def settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     )
 
 
-def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, Any]:
+def choose_budget(name: str, usual: MaskedSettings, preset: str) -> dict[str, Any]:
     """Draw the widget of a budget; return its value, which overrides the preset's."""
     initial, options = BUDGETS[name]
     start: dict[str, Any] = {name: initial or usual.epochs}
@@ -205,7 +205,7 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, Any]:
     return values | {"schedule": draw_setting(st, usual, "schedule", f"schedule_{preset}")}
 
 
-def cost(
+def draw_cost(
     workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About"
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""

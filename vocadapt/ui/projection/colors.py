@@ -30,12 +30,12 @@ def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
         "Color", list(offered), key="projection_color", bind="query-params", help=HELP, width=210
     )
     column = None
-    with mistakes.shown():
+    with mistakes.show_errors():
         column = offered.get(str(chosen), offered[PLAIN])()
     return column
 
 
-def coverage_note(column: Column | None, shown: Shown) -> None:
+def draw_coverage_note(column: Column | None, shown: Shown) -> None:
     """Show how many tokens have a value, if not all do."""
     if column is not None and column.known < len(shown.words):
         note = (
@@ -45,7 +45,7 @@ def coverage_note(column: Column | None, shown: Shown) -> None:
         st.markdown(f":small[:violet[{plain(column.name)}: {note}]]")
 
 
-def upload_table(workspace: Workspace) -> None:
+def draw_upload_table(workspace: Workspace) -> None:
     """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
     st.markdown(
         ":small[One line per token: token,value. Numbers are shown on a color scale, words in"

@@ -33,7 +33,7 @@ def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Down
     }
 
 
-def details(shown: Shown, look: Look, standing: Standing) -> None:
+def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
     """Draw Details & export: settings, command line and files of the projection."""
     with open_details():
         st.markdown("The same projection in a terminal")
@@ -56,7 +56,7 @@ def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
     """Render the visible projection and offer the files; shows a message if no browser can render
     it.
     """
-    with mistakes.shown(), st.spinner("Drawing …"):
+    with mistakes.show_errors(), st.spinner("Drawing …"):
         drawn = {
             f"map.{end}": render_image(seen(shown, look, standing.rings, still=True), end)
             for end in ("png", "svg")

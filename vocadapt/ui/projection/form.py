@@ -46,7 +46,7 @@ def draw_form(
         format_func=LABELS.__getitem__,
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
-    settings = _parameters(method, tokens)
+    settings = _choose_parameters(method, tokens)
     width = spaces[0].opened.space.dim
     seconds = estimate_job_seconds(
         workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
@@ -90,7 +90,7 @@ def command(shown: Shown) -> str:
     return build_command(Spec("projection", shown.map.settings, inputs), Path("map.html"))
 
 
-def _parameters(method: str, tokens: int) -> ProjectionSettings:
+def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
     """Draw the parameters of a method; all but the main one are folded."""
     if method == "tsne":
         most = float((tokens - 1) // 3)

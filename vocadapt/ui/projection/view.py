@@ -13,11 +13,11 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.markup import Card, neighbor_cards, plain
+from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.projection import chart, export, marks, table
-from vocadapt.ui.projection.colors import coverage_note, pick_color, upload_table
+from vocadapt.ui.projection.colors import draw_coverage_note, draw_upload_table, pick_color
 from vocadapt.ui.projection.selection import (
     BY_HAND,
     PICKED,
@@ -54,29 +54,31 @@ def explore(workspace: Workspace, shown: Shown) -> None:
             st.popover(
                 "Table", icon=":material/upload_file:", help="Colors tokens by your own table."
             ),
-            mistakes.shown(),
+            mistakes.show_errors(),
         ):
-            upload_table(workspace)
+            draw_upload_table(workspace)
         look = chart.Look(column, *chart.choose_look(shown))
     chosen, standing = table.selected(workspace, shown, _selected_ids(shown)), chart.Standing()
     with right:
-        near(shown, look, chosen.ids, standing)
+        draw_neighbors(shown, look, chosen.ids, standing)
     with left:
         chart.draw(shown, look, standing, lambda key: _select_in_lasso(key, shown))
-        quality(shown)
-        coverage_note(column, shown)
+        draw_quality(shown)
+        draw_coverage_note(column, shown)
     table.show(workspace, shown, chosen, column, clear)
-    export.details(shown, look, standing)
+    export.draw_details(shown, look, standing)
 
 
 @st.fragment
-def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: chart.Standing) -> None:
+def draw_neighbors(
+    shown: Shown, look: chart.Look, selected: Sequence[int], standing: chart.Standing
+) -> None:
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
     word, k = _choose_word()
     found = _find_neighbors(shown, word, k)
-    _cards(shown, word, k, found)
+    _draw_cards(shown, word, k, found)
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size = dot_size(len(shown.words))
     charts = []
@@ -89,7 +91,7 @@ def near(shown: Shown, look: chart.Look, selected: Sequence[int], standing: char
         st.rerun()
 
 
-def quality(shown: Shown) -> None:
+def draw_quality(shown: Shown) -> None:
     """Show which tokens are drawn, and the quality of the projection compared with chance."""
     pickers.crowded_note(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.map.how)}**")
@@ -173,10 +175,10 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
     return Rings(index.get(found[0][1]), near, selected)
 
 
-def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
+def _draw_cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
-        neighbor_cards([])  # so that the browser loads the component before the first search
+        draw_neighbor_cards([])  # so that the browser loads the component before the first search
         draw_note(
             "Find a token, or click a point: its nearest neighbors in the"
             " original space appear here. To select many, use the lasso tool."
@@ -201,7 +203,7 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, common, missing))
-    neighbor_cards(cards)
+    draw_neighbor_cards(cards)
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
     if found[0] and found[0][0][1] not in drawn:
         st.markdown(

@@ -12,8 +12,8 @@ from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.markup import (
     MAX_UPRIGHT_COLUMNS,
     Heat,
+    draw_heat_map,
     escape_invisible,
-    heat_map,
     plain,
 )
 from vocadapt.ui.components.number_formats import count
@@ -37,13 +37,13 @@ def draw_confusion(task: str) -> None:
         with right:
             st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
-    with mistakes.shown():
+    with mistakes.show_errors():
         stamp = chosen.of.artifact.stamp if chosen.of.artifact else ""
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
         if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # at full width, with the examples below
             left, right = st.container(), st.container()
         with left:
-            _matrix(found)
+            _draw_matrix(found)
         with right:
             _examples(found, chosen)
 
@@ -56,7 +56,7 @@ def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -
     )
 
 
-def _matrix(found: ConfusionMatrix) -> None:
+def _draw_matrix(found: ConfusionMatrix) -> None:
     """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many
     classes the most confused.
     """
@@ -72,7 +72,7 @@ def _matrix(found: ConfusionMatrix) -> None:
         names = list(found.predicted)
         if len(names) <= MAX_UPRIGHT_COLUMNS:
             names = [f"predicted {name}" for name in names]
-        heat_map(names, rows, "gold against predicted")
+        draw_heat_map(names, rows, "gold against predicted")
     draw_note(
         f"{count(int(whole.counts.sum()))} {found.unit}; rows: gold, columns: predicted; each cell:"
         " fraction of its row, and count."

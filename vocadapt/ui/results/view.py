@@ -108,7 +108,7 @@ def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: st
     return build_results(list(runs), baseline, scorer)
 
 
-def headline(board: TaskLeaderboard) -> None:
+def draw_headline(board: TaskLeaderboard) -> None:
     """Draw the best run, its difference to the baseline, and the numbers of units and collapsed runs."""
     best = board.standings[0]
     score_column, difference, units, collapsed = st.columns([1.4, 1.4, 1, 1])
@@ -135,7 +135,7 @@ def headline(board: TaskLeaderboard) -> None:
     collapsed.metric("Collapsed runs", sum(by_run.values()))
 
 
-def leaderboard(board: TaskLeaderboard) -> None:
+def draw_leaderboard(board: TaskLeaderboard) -> None:
     """Draw the scores as a figure and a table, the definition of the score, and the findings."""
     marks = [
         result_figures.ScoreMark(
@@ -195,7 +195,7 @@ def _table(board: TaskLeaderboard) -> None:
     )
 
 
-def curves(runs: Sequence[RunSet], metric: str) -> None:
+def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
     """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
     st.subheader("Learning curves")
     every = {}
@@ -221,7 +221,7 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 
 
-def group_means(groups: GroupMeans) -> None:
+def draw_group_means(groups: GroupMeans) -> None:
     """Draw the mean of each model over each group of tasks, and the number of tasks."""
     means: dict[str, list[str]] = {}
     is_scored = False
@@ -243,7 +243,7 @@ def group_means(groups: GroupMeans) -> None:
     )
 
 
-def details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
+def draw_details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
     """Draw the folded block: the command, and the table in several formats."""
     with open_details():
         st.markdown("The same in a terminal")

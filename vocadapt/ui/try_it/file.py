@@ -65,7 +65,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
     )
 
 
-def details(folder: str, run: SavedRun, example: Example | None) -> None:
+def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     """Draw the folded block: the same in a terminal and in Python, and the record of the run."""
     with open_details():
         st.markdown("The same in a terminal")

@@ -106,7 +106,7 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the tokenizations, the prediction with each, and the figures behind it."""
     if run.kind.head != QUESTION:
         text = text_of(example)
-        markup.tokenization_lines(
+        markup.draw_tokenization_lines(
             [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
         )
         if len(run.tokenizers) > 1:
@@ -168,11 +168,13 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> M
     )
 
 
-def _words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
+def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
     """Draw the sentence with its entities, and a table of all words predicted as part of one: their
     tags, probabilities, and which tokenization was outvoted.
     """
-    markup.marked_texts([_marked(tried, tokenization, example) for tokenization in tried.logits])
+    markup.draw_marked_texts(
+        [_marked(tried, tokenization, example) for tokenization in tried.logits]
+    )
     votes = dict(tried.votes)
     tags = zip(*tried.predictions.values(), strict=True)  # of each word, by tokenization
     rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
@@ -201,9 +203,9 @@ def _words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> None:
     draw_table(table, height="content", column_config=widths)
 
 
-def _labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
+def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
     """Draw the probability of every label under each tokenization, and the votes."""
-    markup.marked_texts(
+    markup.draw_marked_texts(
         [
             Marked(
                 f"{tokenization} predicts",
@@ -225,7 +227,7 @@ def _labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
 
 
-def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
+def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
     """Draw the best answers under each tokenization, and the text around the main one."""
     best = {
         tokenization: best_answers(rows, example.context, BEST, rule=example.word_rule)
@@ -250,9 +252,9 @@ def _answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None
             note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
             is_main = tokenization == tried.tokenization
             lines.append(Marked(f"{tokenization} answers", note, visible, marks, is_main))
-    markup.marked_texts(lines)
+    markup.draw_marked_texts(lines)
     text, note = f"{example.question} {visible}", " of the question and this text"
-    markup.tokenization_lines(
+    markup.draw_tokenization_lines(
         [_tokenization_line(run, tokenization, text, note) for tokenization in run.tokenizers]
     )
     rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
@@ -288,7 +290,7 @@ def _visible_part(context: str, answer: AnswerSpan) -> tuple[int, int]:
 
 # How a prediction is drawn, by the head of the network.
 PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
-    TOKEN: _words,
-    SEQUENCE: _labels,
-    QUESTION: _answers,
+    TOKEN: _draw_words,
+    SEQUENCE: _draw_labels,
+    QUESTION: _draw_answers,
 }

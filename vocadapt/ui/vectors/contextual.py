@@ -29,7 +29,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.lens import Counts
 
 
-def form(workspace: Workspace) -> None:
+def draw_form(workspace: Workspace) -> None:
     """Draw the folded form; the result is listed as word vectors."""
     with st.expander("Make contextual vectors", icon=":material/notes:"):
         st.markdown(
@@ -39,14 +39,14 @@ def form(workspace: Workspace) -> None:
         )
         corpora = workspace.artifacts("corpora")
         if not corpora:
-            pickers.nothing_yet(
+            pickers.draw_empty_state(
                 "There is no text in this workspace yet.",
                 "Contextual vectors are computed on a text: import one first.",
                 "pages/words/vectors.py",
                 "Import a text",
             )
             return
-        with mistakes.shown():
+        with mistakes.show_errors():
             _form(workspace, corpora)
 
 

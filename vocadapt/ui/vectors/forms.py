@@ -29,7 +29,7 @@ PAPER = Word2VecSettings()
 
 def import_text_form(workspace: Workspace, model: str) -> None:
     """Draw the form that imports text files as a corpus, with word counts for the model."""
-    files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
+    files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Line filter", icon=":material/filter_alt:"):
         settings = CorpusSettings(
             field=draw_setting(st, CorpusSettings, "field"),
@@ -50,12 +50,12 @@ def import_text_form(workspace: Workspace, model: str) -> None:
         panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
-def training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
+def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Draw the form that trains word vectors on a corpus, with the estimated size and duration."""
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
-        settings = training_settings()
+        settings = choose_settings()
     with plan:
         _start_training(workspace, model, corpus, settings)
 
@@ -87,7 +87,7 @@ def preview(workspace: Workspace, model: str, corpus: Artifact, settings: Word2V
     return cost(workspace, counts, replace(settings, dim=width))
 
 
-def training_settings() -> Word2VecSettings:
+def choose_settings() -> Word2VecSettings:
     """Draw the settings of Word2Vec, filled with the published values; return them."""
     left, right = st.columns(2)
     epochs = draw_setting(left, PAPER, "epochs")
@@ -127,7 +127,7 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
 
 def import_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Draw the form that imports vectors of another program."""
-    files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
+    files = intake.choose_files(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
     limit = draw_setting(left, ImportStep, "limit", step=10_000)
     words = right.text_input(

@@ -22,7 +22,7 @@ SPEARMAN = (
 )
 
 
-def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
+def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     """Show the picker of vectors, and the size and origin of the selected ones; return them."""
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
@@ -49,7 +49,7 @@ def headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
 
 
 @st.fragment
-def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
+def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> None:
     """Draw the nearest neighbors of a word and its lines in the text; the examples are words that
     the model splits, if there is one.
     """
@@ -58,15 +58,15 @@ def near_words(vectors: Artifact, workspace: Workspace, model: str | None) -> No
         "vectors_word", "Type a word", word_query.examples_of(space, here), space
     )
     if typed:
-        with mistakes.shown():
+        with mistakes.show_errors():
             word = resolve_word(typed, here.splitter, space) if here else typed
             listed = word_query.similar(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
-            markup.neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
-        keyword_in_context.of_vectors(typed, vectors, workspace, model if here else None)
+            markup.draw_neighbor_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
+        keyword_in_context.draw_lines_of_vectors(typed, vectors, workspace, model if here else None)
 
 
-def frequencies(space: EmbeddingSpace, min_count: int) -> None:
+def draw_frequencies(space: EmbeddingSpace, min_count: int) -> None:
     """Draw the frequency-rank plot, if the counts are known."""
     if space.counts is None:
         st.markdown("These vectors have no word counts.")
@@ -74,7 +74,7 @@ def frequencies(space: EmbeddingSpace, min_count: int) -> None:
     draw_figure(figures.plot_frequency_ranks(space.counts, min_count), "frequencies")
 
 
-def word_table(space: EmbeddingSpace) -> None:
+def draw_word_table(space: EmbeddingSpace) -> None:
     """Draw the table of all words with their counts, most frequent first."""
     columns: dict[str, Any] = {"word": space.words}
     if space.counts is not None:
@@ -98,10 +98,10 @@ def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
             draw_metric(column, name, fraction(score.spearman), note, help=SPEARMAN)
 
 
-def details(vectors: Artifact, space: EmbeddingSpace) -> None:
+def draw_details(vectors: Artifact, space: EmbeddingSpace) -> None:
     """Draw the folded block, with downloads of the vectors."""
     folder = vectors.folder
-    export.details(
+    export.draw_details(
         vectors,
         {
             "vectors.safetensors": lambda: (folder / "vectors.safetensors").read_bytes(),

@@ -28,8 +28,8 @@ LISTED = 12  # unreachable tokens listed
 def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | None) -> None:
     """Draw the overlap and the statistics of vocabularies, then the charts."""
     st.subheader("Vocabularies compared")
-    _overlap(models)
-    _statistics(models)
+    _draw_overlap(models)
+    _draw_statistics(models)
     left, right = st.container(), st.container()
     if len(models) < 3:
         left, right = st.columns(2, gap="large")
@@ -46,12 +46,12 @@ def compare(workspace: Workspace, models: Sequence[Seen], corpus: Artifact | Non
         figure = figures.plot_against_id(panels, "characters, without marks")
         draw_figure(figure, "length_by_id")
     if corpus is not None:
-        _frequencies(workspace, models[:PANELS], _choose_texts(workspace, corpus))
+        _draw_frequencies(workspace, models[:PANELS], _choose_texts(workspace, corpus))
     if len(models) > PANELS:
         draw_note(f"By id: the first {PANELS} of {len(models)} models.")
 
 
-def _overlap(models: Sequence[Seen]) -> None:
+def _draw_overlap(models: Sequence[Seen]) -> None:
     """Draw the fraction of the row's tokens that the column's vocabulary also has."""
     if len(models) < 2:
         st.markdown("Select a second model above to compare vocabularies.")
@@ -70,7 +70,7 @@ def _overlap(models: Sequence[Seen]) -> None:
     )
 
 
-def _statistics(models: Sequence[Seen]) -> None:
+def _draw_statistics(models: Sequence[Seen]) -> None:
     """Draw the numbers of tokens by position in a word, of single characters, and of unreachable tokens."""
     profiles = [count_cache.profile_of(seen.model) for seen in models]
     places = [
@@ -133,7 +133,9 @@ def _choose_texts(workspace: Workspace, corpus: Artifact) -> list[Artifact]:
     return [corpus, *(others[name] for name in chosen if name in others)]
 
 
-def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]) -> None:
+def _draw_frequencies(
+    workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artifact]
+) -> None:
     """Draw the frequency of each token in each text, one row per text and one column per model; name
     the texts without counts.
     """

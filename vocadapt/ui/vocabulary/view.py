@@ -51,21 +51,21 @@ HELP = {
 
 
 @st.fragment
-def reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
+def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer) -> None:
     """Draw the settings of a reduction, its effect, the curves of all heuristics, and the tokens."""
     st.subheader("Reduce the vocabulary")
     settings = _choose_settings(reducer.vocabulary)
-    with mistakes.shown():
+    with mistakes.show_errors():
         with st.spinner("Ordering the tokens …"):
             removed = reducer.removed_mask(settings)
         grown = measure_growth_over_seeds(reducer, settings, SEEDS)
-        _metrics(seen, reducer, grown, removed)
-        _charts(reducer, settings, grown, removed)
+        _draw_metrics(seen, reducer, grown, removed)
+        _draw_charts(reducer, settings, grown, removed)
         st.subheader("Removed and kept tokens")
-        _token_table(workspace, corpus, seen, reducer, removed)
+        _draw_token_table(workspace, corpus, seen, reducer, removed)
 
 
-def details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
+def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
     """Draw the folded block: the commands, the definitions, and all tokens as a table."""
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
     study += ["--workspace", str(corpus.folder.parent.parent)]
@@ -121,7 +121,7 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
     return ReductionSettings(heuristic, keep / 100)
 
 
-def _metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None:
+def _draw_metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None:
     """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
     n_removed = int(removed.sum())
     kept, gone, growth, parameters = st.columns(4)
@@ -133,12 +133,12 @@ def _metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None
         help += f" Mean ± sd over {len(SEEDS)} seeds."
     tokens = f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces"
     draw_metric(growth, "Text growth", f"{percent} %", tokens, help)
-    _parameters_metric(parameters, seen, n_removed)
+    _draw_parameters_metric(parameters, seen, n_removed)
     if grown.unknown:
         st.markdown(f":violet[{count(grown.unknown)} more words of the text become unknown.]")
 
 
-def _parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
+def _draw_parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
     """Draw the parameters of the removed embeddings."""
     size = measure_model_size(seen.model) if _has_embeddings(seen) else ModelSize()
     if size.width is None:
@@ -158,7 +158,9 @@ def _parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> Non
     )
 
 
-def _charts(reducer: Reducer, settings: ReductionSettings, grown: Growth, removed: Mask) -> None:
+def _draw_charts(
+    reducer: Reducer, settings: ReductionSettings, grown: Growth, removed: Mask
+) -> None:
     """Draw the growth by size for all heuristics, and the frequency of each token by id."""
     dots, curves = st.columns(2, gap="large")
     with curves:
@@ -217,7 +219,7 @@ def _compute_curves(reducer: Reducer) -> Curves:
     return curves
 
 
-def _token_table(
+def _draw_token_table(
     workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask
 ) -> None:
     """Draw the table of all tokens, removed or kept, and the details of the selected one."""
@@ -247,14 +249,14 @@ def _token_table(
         rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]
     with closer:
         if rows:
-            _token(workspace, corpus, seen, reducer, removed, int(order[rows[0]]))
+            _draw_token(workspace, corpus, seen, reducer, removed, int(order[rows[0]]))
         else:
             st.markdown(
                 ":gray[No token is selected: tick one on the left. Click a column name to sort.]"
             )
 
 
-def _token(
+def _draw_token(
     workspace: Workspace, corpus: Artifact, seen: Seen, reducer: Reducer, removed: Mask, i: int
 ) -> None:
     """Draw one token: its tokenization once it is removed, its count, neighbors and occurrences."""
@@ -272,16 +274,16 @@ def _token(
         Chip(piece, goes_on=k > 0, mark=vocabulary.mark_of(piece))
         for k, piece in enumerate(wordpieces)
     ]
-    markup.tokenization_lines([TokenizationLine(token, note, chips)])
+    markup.draw_tokenization_lines([TokenizationLine(token, note, chips)])
     if _has_embeddings(seen):
-        with mistakes.shown():
+        with mistakes.show_errors():
             space = seen.model.word_space
             found = find_nearest(space.matrix[[i]], space, NEAREST, leave_out=np.array([i]))
             rows = [
                 (space.words[row], float(score))
                 for row, score in zip(found.rows[0], found.scores[0], strict=True)
             ]
-            markup.neighbor_cards(
+            markup.draw_neighbor_cards(
                 [
                     Card(
                         "Nearest wordpieces",
@@ -293,7 +295,7 @@ def _token(
             )
     if token not in vocabulary.special:
         try:
-            keyword_in_context.in_context(
+            keyword_in_context.draw_lines(
                 token, read_corpus([corpus.folder]), seen.name, workspace, key="token_context"
             )
         except InputError as error:
