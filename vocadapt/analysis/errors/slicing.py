@@ -75,7 +75,7 @@ class SlicedUnit:
 class ErrorSlice:
     """A slice: its title, a sentence that explains it, and whether it contains a unit.
 
-    `needs`: what must be known: "cuts" (two tokenizations), "training" (its words), or "entities"
+    `needs`: what must be known: "tokenizations" (two tokenizations), "training" (its words), or "entities"
     (training words of a NER task).
     """
 
@@ -90,19 +90,19 @@ SLICES: dict[str, ErrorSlice] = {
         lambda _: "has a new token",
         "one of its words contains an added token",
         lambda unit, _: unit.any_word(lambda word: bool(word.new)),
-        "cuts",
+        "tokenizations",
     ),
     "other-cut": ErrorSlice(
         lambda _: "is tokenized differently",
         "one of its words is tokenized differently than before",
         lambda unit, _: unit.any_word(lambda word: word.changed),
-        "cuts",
+        "tokenizations",
     ),
     "pieces": ErrorSlice(
         lambda settings: f"≥ {settings.pieces} wordpieces before",
         "one of its words had at least this many wordpieces before",
         lambda unit, settings: unit.any_word(lambda word: len(word.before) >= settings.pieces),
-        "cuts",
+        "tokenizations",
     ),
     "suffix": ErrorSlice(
         lambda settings: f"ends in -{settings.suffix}",
@@ -201,7 +201,7 @@ class Slicing:
         has_training = self.words.trained is not None
         known = {
             "": True,
-            "cuts": self.words.has_two_tokenizations,
+            "tokenizations": self.words.has_two_tokenizations,
             "training": has_training,
             "entities": has_training and self.ledger.kind.finds_entities,
         }
@@ -219,7 +219,7 @@ class Slicing:
             raise InputError(f"There is no slice {name!r}.", f"Choose one of: {names}.")
         if name not in self.available:
             missing = "the training examples of a run"
-            if SLICES[name].needs == "cuts":
+            if SLICES[name].needs == "tokenizations":
                 missing = "two tokenizations"
             names = ", ".join((ALL, *self.available, REST))
             raise InputError(f"The slice {name!r} needs {missing}.", f"Available here: {names}.")

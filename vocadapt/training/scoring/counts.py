@@ -107,7 +107,8 @@ class Scorer:
 
     count(gold, predicted, rules) returns a Tally. compute(sums, labels, rules) maps sums (…, labels,
     columns) to figures (…). counted: the columns are gold, predicted, right, so that every label
-    has its own figures. uses: names of the rules it depends on.
+    has its own figures. uses: names of the rules it depends on. merges_documents: if all documents
+    are known, the labels of a document's examples are merged before they are counted.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Scorer:
     headline: str = "f1"
     counted: bool = True
     uses: tuple[str, ...] = ()
+    merges_documents: bool = False
 
     def tally(
         self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES

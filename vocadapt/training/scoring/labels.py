@@ -153,5 +153,6 @@ LABEL_SCORERS = (
         _count_examples,
         _average_examples,
         counted=False,
+        merges_documents=True,
     ),
 )

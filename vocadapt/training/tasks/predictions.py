@@ -6,7 +6,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import Baseline
-from vocadapt.training.tasks.examples import Split
+from vocadapt.training.tasks.examples import DOCUMENT, Split
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.multilabel import merge_labels
 
@@ -22,12 +22,12 @@ def build_tally(
     InputError if documents are requested but unknown.
     """
     documents = gold.documents
-    if unit == "document" and not all(documents):
+    if unit == DOCUMENT and not all(documents):
         raise InputError(
             f"{gold.path}: does not say which document each example is of.", "Count by example."
         )
-    whole = unit == "document" or (not unit and scorer.name == "example-f1" and all(documents))
-    if whole and scorer.name == "example-f1":
+    whole = unit == DOCUMENT or (not unit and scorer.merges_documents and all(documents))
+    if whole and scorer.merges_documents:
         return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
     tally = scorer.tally(gold.gold, said, rules)
     return tally.grouped(documents) if whole else tally
