@@ -205,7 +205,7 @@ def test_the_published_conventions_on_pubmedbert(shared: Path) -> None:
     kept if ## counts.
     """
     own = vocabulary_of(read_tokenizer(shared / "data/vocab/pubmedbert-abstract-fulltext.txt"))
-    with pytest.raises(InputError, match=r"must stay.*\n.*Keep 0\.2\d+ or more, or count the ##"):
+    with pytest.raises(InputError, match=r"must stay.*\n.*Keep 0\.2\d+ or more, or count the mark"):
         select_removed_tokens(own, ReductionSettings("last", 0.25))
     assert len(
         select_removed_tokens(own, ReductionSettings("last", 0.25, count_marks=True))
