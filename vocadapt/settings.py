@@ -292,8 +292,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
     try:
         return kind(**given)
     except InputError as error:
-        problem = f"{where}: {error.problem}"
-        raise InputError(problem, error.remedy, error.setting) from error
+        raise InputError(f"{where}: {error.problem}", error.remedy) from error
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

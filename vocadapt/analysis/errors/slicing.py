@@ -48,7 +48,7 @@ class SliceSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
         if not self.suffix:
-            raise InputError("Expected the end of a word, got none.", "Such as -ia.")
+            raise InputError("Expected the end of a word, got none.", "Such as -ia.", "suffix")
         check_settings(self)
 
 

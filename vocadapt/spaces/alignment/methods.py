@@ -58,6 +58,7 @@ class AlignmentSettings:
             raise InputError(
                 f"The method {self.method} takes no ridge penalty, got {self.ridge:g}.",
                 f"Penalties are for {takers}.",
+                "ridge",
             )
 
 

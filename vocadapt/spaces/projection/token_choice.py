@@ -53,7 +53,8 @@ class TokenChoice:
         check_settings(self)
         if self.high and self.high < self.low:
             raise InputError(
-                f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}."
+                f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}.",
+                setting="high",
             )
 
 

@@ -126,10 +126,11 @@ class FinetuneSettings:
             raise InputError(
                 f"There is no way to freeze {self.freeze!r}.",
                 f"Choose one of: {', '.join(FREEZE)}, such as top-3.",
+                "freeze",
             )
         if self.freeze == "top-K":
             raise InputError(
-                "The number of top layers to train is missing.", "Give it as in top-3."
+                "The number of top layers to train is missing.", "Give it as in top-3.", "freeze"
             )
 
     @property

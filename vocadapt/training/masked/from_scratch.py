@@ -74,7 +74,7 @@ class ScratchSettings:
         check_settings(self)
         if self.hidden % self.heads:
             problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
-            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.")
+            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.", "hidden")
 
     @property
     def heads(self) -> int:

@@ -100,6 +100,7 @@ class MaskedSettings:
                 f"Masked training: a batch size of {self.batch} cannot be divided into"
                 f" {self.parts} gradient accumulation steps.",
                 f"Choose one of: {divisors}.",
+                "parts",
             )
 
     @property

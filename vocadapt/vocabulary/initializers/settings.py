@@ -39,4 +39,5 @@ class DistilSettings:
             raise InputError(
                 f"Distilled embeddings: there is no layer {self.layer} to match.",
                 "Give 1 or more, or -1 for the last.",
+                "layer",
             )
