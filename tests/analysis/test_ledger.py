@@ -2,7 +2,14 @@
 
 import pytest
 
-from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, build_ledger, judging_rules
+from vocadapt.analysis.errors.ledger import (
+    ADDED,
+    KEPT,
+    REMOVED,
+    Side,
+    build_ledger,
+    choose_judging_rules,
+)
 from vocadapt.analysis.errors.outcomes import count_outcomes
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
@@ -165,10 +172,10 @@ def test_questions():
 def test_the_score_says_which_class_is_none():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
     relations, classes = TASK_KINDS["relations"], TASK_KINDS["classification"]
-    usual = judging_rules(relations, split, DEFAULT_RULES, relations.scorer())
+    usual = choose_judging_rules(relations, split, DEFAULT_RULES, relations.scorer())
     assert usual.negative == DEFAULT_RULES.negative
-    binary = judging_rules(relations, split, DEFAULT_RULES, relations.scorer("binary-f1"))
+    binary = choose_judging_rules(relations, split, DEFAULT_RULES, relations.scorer("binary-f1"))
     assert set(binary.negative) == {"0", "false"}
-    assert judging_rules(classes, split, DEFAULT_RULES, classes.scorer()).negative == ()
+    assert choose_judging_rules(classes, split, DEFAULT_RULES, classes.scorer()).negative == ()
     ner = TASK_KINDS["ner"]
-    assert judging_rules(ner, SPLIT, Rules(untyped=True), ner.scorer()).untyped
+    assert choose_judging_rules(ner, SPLIT, Rules(untyped=True), ner.scorer()).untyped

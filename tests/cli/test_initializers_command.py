@@ -138,7 +138,7 @@ def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors)
         == 0
     )
     out = capsys.readouterr().out
-    assert "global-mean (floor)" in out and "semantic, norm-matched" in out
+    assert "global-mean (baseline)" in out and "semantic, norm-matched" in out
     assert "10 of " in out and "chance P@1" in out and "Not in the table: target" in out
     assert out.splitlines()[-1].startswith(("Best on 10 held-out tokens", "None beats "))
 

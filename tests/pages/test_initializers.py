@@ -63,7 +63,7 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     app = open_page(PAGE, compared)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert {"semantic", "focus", "global-mean (floor)"} <= set(table["initializer"])
+    assert {"semantic", "focus", "global-mean (baseline)"} <= set(table["initializer"])
     assert (table["masked loss"] > 0).all() and any(
         "before any change" in text for text in texts(app)
     )

@@ -91,7 +91,7 @@ class Entry:
 class Ledger:
     """All entries of two sets of predictions for one split, in the split's order.
 
-    `rules`: those that predictions were judged by, see `judging_rules`. `pooled_side`: the side
+    `rules`: those that predictions were judged by, see `choose_judging_rules`. `pooled_side`: the side
     with predictions under several tokenizations, if any.
     """
 
@@ -218,7 +218,7 @@ def build_ledger(
     return Ledger(split, first, second, kind, rules, tuple(entries), pooled_side)
 
 
-def judging_rules(kind: TaskKind, split: Split, rules: Rules, scorer: Scorer) -> Rules:
+def choose_judging_rules(kind: TaskKind, split: Split, rules: Rules, scorer: Scorer) -> Rules:
     """Return the rules to judge by that agree with a score: the classes that mean that there is
     nothing to find, and whether entity types are ignored.
 

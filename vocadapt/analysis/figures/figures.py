@@ -135,14 +135,14 @@ def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go
 
 
 def plot_leaderboard(
-    names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]
+    names: Sequence[str], values: ArrayLike, errors: ArrayLike, baselines: Sequence[bool]
 ) -> go.Figure:
     """Plot one bar per initializer, best on top: its centered cosine to the true embeddings,
-    ± errors; floors hatched and gray.
+    ± errors; baselines hatched and gray.
     """
     height = 60 + 26 * len(names)
     figure = build_empty_figure("centered cosine to the true embedding", "", height)
-    looks = [(NEUTRAL, "/") if floor else (GOOD, "") for floor in floors]
+    looks = [(NEUTRAL, "/") if baseline else (GOOD, "") for baseline in baselines]
     figure.add_bar(
         x=np.asarray(values),
         y=list(names),

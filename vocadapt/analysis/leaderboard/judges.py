@@ -14,9 +14,9 @@ from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
-HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
-MAX_HELD_OUT = 0.25  # … this share of the common tokens
-NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
+HELD_OUT = 500  # number of hidden tokens by default
+MAX_HELD_OUT = 0.25  # maximum fraction of the common tokens that is hidden by default
+NO_LENGTH = 1e-5  # of the mean norm: a shorter centered embedding equals the mean, but for rounding
 
 
 def choose_hidden_tokens(
@@ -72,7 +72,7 @@ class TrueEmbeddings:
 
     def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
         self.mean = mean
-        self.least = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
+        self.min_length = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
         self.candidates = self._centered(model.matrix)
         self.own = model.rows(hidden)
 
@@ -94,7 +94,7 @@ class TrueEmbeddings:
     def _centered(self, rows: Matrix) -> Matrix:
         """Center rows and scale them to length 1; a row equal to the mean becomes zero."""
         centered: Matrix = rows - self.mean
-        centered[np.linalg.norm(centered, axis=1) <= self.least] = 0
+        centered[np.linalg.norm(centered, axis=1) <= self.min_length] = 0
         return normalize_rows(centered)
 
 

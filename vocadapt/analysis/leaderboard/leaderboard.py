@@ -3,7 +3,7 @@
 *Held-out recovery.* Some common tokens are hidden: the model is used without them and their
 embeddings, so that no fit, no donor list and no tokenization can know them. They are initialized as
 if they were new and compared with their true embeddings, both centered at the mean of the remaining
-ones: cosine, and the rank of the true embedding among all old ones. Floors: the global mean
+ones: cosine, and the rank of the true embedding among all old ones. Baselines: the global mean
 (centered cosine 0), random embeddings, and the mean of the common tokens, which is about what
 mixing any of them gives.
 
@@ -43,18 +43,17 @@ from vocadapt.vocabulary.initializers.initialize import (
 from vocadapt.vocabulary.initializers.materials import list_trained_tokens
 from vocadapt.vocabulary.plan.plan import AddedWord
 
-FLOORS = {  # what knows nothing of a token
+BASELINES = {  # initializers that use nothing that is known of a token
     "global-mean": "the global mean",
     "common-mean": "the mean of the common tokens",
     "random-normal": "random rows",
     "random-uniform": "random rows",
 }
-TRAINED_COST = 100.0  # what fitting rows through the network takes, in other initializers
+# Cost of an initializer that trains embeddings through the network, in multiples of the others.
+TRAINED_COST = 100.0
 MATCHED = ", norm-matched"
-FLOPS, PURSUIT = (
-    4e10,
-    0.006,
-)  # a second of two cores; seconds of a token in orthogonal matching pursuit
+FLOPS = 4e10  # floating-point operations per second of two cores
+PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
 
 Loss = Callable[[NewEmbeddings], float]
 
@@ -128,9 +127,9 @@ class InitializerStanding:
     seconds: float
 
     @property
-    def floor(self) -> bool:
-        """Whether it is one of the floors."""
-        return self.initializer in FLOORS
+    def is_baseline(self) -> bool:
+        """Whether it is one of the baselines."""
+        return self.initializer in BASELINES
 
     def to_dict(self) -> dict[str, object]:
         """The numbers by the names that the command line prints."""
@@ -151,13 +150,13 @@ class InitializerStanding:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """All standings, best centered cosine first, floors included; `skipped`: reasons of those that
+    """All standings, best centered cosine first, baselines included; `skipped`: reasons of those that
     failed.
 
     `hidden` tokens `of` the common ones; `candidates`: old embeddings among which the true one is
     ranked. Of the `added` new tokens `judged` were compared: norms, and `k` neighbors among
     `neighbor_candidates` tokens. `p`: paired t-test over the hidden tokens between the best two
-    methods that are no floors; None without two.
+    methods that are no baselines; None without two.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -182,13 +181,13 @@ class Leaderboard:
     @property
     def verdict(self) -> str:
         """Result on the held-out tokens, in one sentence."""
-        judged = [row for row in self.rows if not row.floor]
-        floor = next(row for row in self.rows if row.floor)
+        judged = [row for row in self.rows if not row.is_baseline]
+        baseline = next(row for row in self.rows if row.is_baseline)
         n = f"{len(self.hidden):,} held-out tokens"
         sure = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
-        if sure <= max(floor.centered_cosine, 0.0):
-            return f"None beats {FLOORS['global-mean' if sure <= 0 else floor.initializer]} on {n}."
-        against = f"{floor.centered_cosine:.3f} of {FLOORS[floor.initializer]}"
+        if sure <= max(baseline.centered_cosine, 0.0):
+            return f"None beats {BASELINES['global-mean' if sure <= 0 else baseline.initializer]} on {n}."
+        against = f"{baseline.centered_cosine:.3f} of {BASELINES[baseline.initializer]}"
         best = (
             f"Best on {n}: {judged[0].initializer}, centered cosine {judged[0].centered_cosine:.3f}"
             f" against {against}"
@@ -209,7 +208,7 @@ class Leaderboard:
         """The comparison as JSON values."""
         return {
             "rows": [row.to_dict() for row in self.rows],
-            "floors": {row.initializer: row.to_dict() for row in self.rows if row.floor},
+            "floors": {row.initializer: row.to_dict() for row in self.rows if row.is_baseline},
             "skipped": self.skipped,
             "held_out": len(self.hidden),
             "of": self.of,
@@ -354,8 +353,8 @@ class _InitializerJudge:
 
 
 def _select_initializers(settings: LeaderboardSettings) -> list[InitializerSettings]:
-    """Return the settings of the initializers to judge, floors included."""
-    names = dict.fromkeys([*settings.named, *FLOORS])
+    """Return the settings of the initializers to judge, baselines included."""
+    names = dict.fromkeys([*settings.named, *BASELINES])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
 
 
@@ -367,7 +366,7 @@ def _variants(
 ) -> list[tuple[str, NewEmbeddings, NewEmbeddings]]:
     """Return restored and new embeddings as they are, and norm-matched if requested."""
     plain = (method, back[1], new[1])
-    if not settings.norm_matched or method in FLOORS:
+    if not settings.norm_matched or method in BASELINES:
         return [plain]
     matched = (
         match_norms(rows, materials.plan, materials.model) for materials, rows in (back, new)
@@ -389,7 +388,7 @@ def _initialize(
 
 def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
     """Return the p-value of a paired t-test between the best two methods over the hidden tokens."""
-    ranked = [name for name in order if name not in FLOORS]
+    ranked = [name for name in order if name not in BASELINES]
     other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):
         return None

@@ -110,7 +110,10 @@ def _render(compared: InitializerComparison) -> str:
     """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
     board, masked = compared.board, compared.masked
     rows = [
-        (row.initializer + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:])
+        (
+            row.initializer + (" (baseline)" if row.is_baseline else ""),
+            *list(row.to_dict().values())[1:],
+        )
         for row in board.rows
     ]
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, judging_rules
+from vocadapt.analysis.errors.ledger import Ledger, Side, build_ledger, choose_judging_rules
 from vocadapt.analysis.errors.slicing import SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import (
     WordIndex,
@@ -88,7 +88,7 @@ class RunPair:
     @cached_property
     def ledger(self) -> Ledger:
         """The error ledger of the two sides."""
-        rules = judging_rules(self.kind, self.split, self.rules, self.scorer)
+        rules = choose_judging_rules(self.kind, self.split, self.rules, self.scorer)
         return build_ledger(self.split, *self.sides, self.kind, rules)
 
     @cached_property

@@ -68,7 +68,7 @@ def rank_initializers(context: StepContext, settings: LeaderboardStep) -> Number
     compared = compare_for_step(context, settings)
     strict_json.write(context.draft / BOARD, asdict(compared))
     board = compared.board
-    best = next((row for row in board.rows if not row.floor), board.rows[0])
+    best = next((row for row in board.rows if not row.is_baseline), board.rows[0])
     return {
         "best": best.initializer,
         "centered_cosine": best.centered_cosine,

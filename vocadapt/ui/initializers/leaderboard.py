@@ -147,12 +147,12 @@ def _draw_standings(compared: InitializerComparison) -> None:
     names = [row.initializer for row in board.rows]
     cosines = [row.centered_cosine for row in board.rows]
     errors = [2 * row.standard_error for row in board.rows]
-    floors = [row.floor for row in board.rows]
-    draw_figure(figures.plot_leaderboard(names, cosines, errors, floors), "board")
-    labels = {True: " (floor)", False: ""}
+    baselines = [row.is_baseline for row in board.rows]
+    draw_figure(figures.plot_leaderboard(names, cosines, errors, baselines), "board")
+    labels = {True: " (baseline)", False: ""}
     kept = f"neighbors kept, of {board.k}"
     table: dict[str, list[Any]] = {
-        "initializer": [f"{row.initializer}{labels[row.floor]}" for row in board.rows],
+        "initializer": [f"{row.initializer}{labels[row.is_baseline]}" for row in board.rows],
         "centered cosine": cosines,
         "P@1": [row.p1 for row in board.rows],
         "MRR": [row.mrr for row in board.rows],
