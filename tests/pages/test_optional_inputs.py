@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from vocadapt.lab.jobs import estimates as estimating
 from vocadapt.lab.jobs.estimates import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import hub_cache as cache
 from vocadapt.ui.components import estimates, markup, pickers
@@ -92,6 +93,7 @@ def test_every_estimate_says_what_it_is_of(monkeypatch):
 
 class Step:
     step = "corpus"
+    declaration = STEPS["corpus"]
 
 
 class Made:
