@@ -269,7 +269,7 @@ def test_sizes_that_cannot_be_built_are_refused():
 
 
 def test_the_vocabulary_is_by_the_trainer_asked_for(text):
-    with pytest.raises(InputError, match="Unknown trainer"):
+    with pytest.raises(InputError, match="Unknown WordPiece trainer"):
         ScratchSettings(trainer="best")
     made = {
         trainer: (
