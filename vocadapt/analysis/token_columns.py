@@ -48,8 +48,8 @@ class Column:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The distinguished categories: those of `order`, then the largest; at most MAX_CATEGORIES, then the
-        last is `other`.
+        """The distinguished categories: those of `order`, then the largest; at most MAX_CATEGORIES,
+        then the last is `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
         names = [name for name in self.order if sizes.pop(name, 0)]

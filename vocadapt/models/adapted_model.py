@@ -119,12 +119,12 @@ def apply_plan(
     mode: str = "exact-word",
     module: ModuleSettings | None = None,
 ) -> AdaptedModel:
-    """Apply a plan and its new embeddings to a copy of a model, and add an extension module to every layer
-    if requested.
+    """Apply a plan and its new embeddings to a copy of a model, and add an extension module to
+    every layer if requested.
 
-    Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast to
-    the stored dtype. The output bias of a new token is 0; an output layer that is not tied to the
-    embeddings gets the same new ones.
+    Embeddings and biases of kept tokens, and the head, are bit-identical; new embeddings are cast
+    to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
+    the embeddings gets the same new ones.
     """
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):

@@ -28,7 +28,9 @@ class LanguageModel(ModelFolder):
 
     @cached_property
     def tokenizer(self) -> "transformers.PreTrainedTokenizerFast":
-        """The transformers tokenizer, which tokenizes exactly as `fast_tokenizer`, without truncation."""
+        """The transformers tokenizer, which tokenizes exactly as `fast_tokenizer`, without
+        truncation.
+        """
         return load_tokenizer(self)
 
     @cached_property

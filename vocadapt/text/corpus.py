@@ -63,9 +63,9 @@ PROFILE_FILES = 16
 class CorpusSettings:
     """Which lines of the files are read; by default all.
 
-    A sampled fraction is drawn line by line with `seed`: the same lines each time. The main language
-    is found as in `vocadapt.text.language`. A file with a line (or table record, article, Parquet
-    cell) above `max_line_mb` is refused, to bound the memory.
+    A sampled fraction is drawn line by line with `seed`: the same lines each time. The main
+    language is found as in `vocadapt.text.language`. A file with a line (or table record, article,
+    Parquet cell) above `max_line_mb` is refused, to bound the memory.
     """
 
     field: str = setting(

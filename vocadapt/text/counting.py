@@ -1,7 +1,7 @@
 """Word counting: line by line for any splitter, by distinct chunks for BERT's own.
 
-Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across whitespace
-space, delete control characters and always split at ASCII punctuation:
+Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
+whitespace space, delete control characters and always split at ASCII punctuation:
 
 1. Delete control characters, put spaces around ASCII punctuation, lowercase ASCII letters if the
    splitter does: "Don't" -> "don ' t".
@@ -52,7 +52,9 @@ class LineCounter:
 
 
 class ChunkCounter(LineCounter):
-    """Counts distinct chunks between whitespace first, for a splitter that never looks across whitespace."""
+    """Counts distinct chunks between whitespace first, for a splitter that never looks across
+    whitespace.
+    """
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -94,7 +96,8 @@ class ChunkCounter(LineCounter):
         return self.joined[chunk]
 
     def _count_chunks(self, spaced: bytes) -> None:
-        """Count the chunks between ASCII whitespace; split those counted so far if the table grows too large.
+        """Count the chunks between ASCII whitespace; split those counted so far if the table grows
+        too large.
 
         Arrow splits and counts a block in a third of the time of str.split and Counter; only its
         distinct chunks become str.

@@ -1,8 +1,8 @@
 """Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
 An occurrence is where the model's splitter outputs exactly this word. BERT's own splitter never
-looks across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the
-bytes of a block are searched, and only runs with other than plain ASCII characters are given to
+looks across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so
+the bytes of a block are searched, and only runs with other than plain ASCII characters are given to
 the splitter, each distinct one once. Any other splitter is called line by line.
 """
 
@@ -53,7 +53,8 @@ DEFAULT_CONTEXT = ContextSettings()
 
 @dataclass(frozen=True)
 class Hit:
-    """One occurrence: the word as written, its left and right context, its file, and its line from 1.
+    """One occurrence: the word as written, its left and right context, its file, and its line from
+    1.
 
     The lines of a file are those that its reader gives: of .txt the file's own, of other formats
     one for each record's line.

@@ -1,8 +1,8 @@
 """Confusion matrix: gold labels against predicted labels, with the examples of each cell.
 
 Single-label texts are counted by text. Tags are counted by entity: one with the right words and
-another type is a confusion of types, a missed or invented one is paired with NO_LABEL. Each label of a
-multilabel text is right, missed or invented.
+another type is a confusion of types, a missed or invented one is paired with NO_LABEL. Each label
+of a multilabel text is right, missed or invented.
 """
 
 from collections import Counter

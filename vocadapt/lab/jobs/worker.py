@@ -42,8 +42,9 @@ class Reporter:
     """The Progress of a job: writes status and metrics at most twice a second; raises Canceled on
     request.
 
-    A full disk does not stop a job that needs no space: status updates are skipped. `terminated` is set
-    by SIGTERM, in case other code catches the exception that the signal raises, as an import may.
+    A full disk does not stop a job that needs no space: status updates are skipped. `terminated` is
+    set by SIGTERM, in case other code catches the exception that the signal raises, as an import
+    may.
     """
 
     def __init__(self, job: Job, terminated: threading.Event) -> None:

@@ -33,10 +33,10 @@ def look_up(
 ) -> KeywordContext:
     """Return the occurrences of a word, or of a wordpiece, in context.
 
-    A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. The words that contain
-    a wordpiece are found in the text's word counts, which are saved in the workspace at `root`.
-    Raises InputError for several words, for an unknown wordpiece, and for a wordpiece without a
-    vocabulary.
+    A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. The words that
+    contain a wordpiece are found in the text's word counts, which are saved in the workspace at
+    `root`. Raises InputError for several words, for an unknown wordpiece, and for a wordpiece
+    without a vocabulary.
     """
     query = query.strip()
     speller = vocabulary or find_word_kinds([query])

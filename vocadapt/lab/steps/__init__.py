@@ -6,8 +6,8 @@ its command line), `checkpoints`; then the steps themselves, a file each, in the
 begin with `vectors`, which is short. `zero_shot` is no step: it runs several of them.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
-that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below or,
-by an extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a
+that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below
+or, by an extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a
 manifest. A command or a page of its own is optional: an entry in `cli/run.py`, a file in `pages/`.
 """
 

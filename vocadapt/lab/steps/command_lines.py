@@ -81,8 +81,9 @@ def setting_arguments(
 ) -> Iterator[str]:
     """Yield the command-line arguments of the settings that are not at their defaults.
 
-    names: of the fields to include; None: all. Settings that the instance names as `unused_settings` are
-    left out. prefix: before the name of each flag; a mapping of settings has its names there.
+    names: of the fields to include; None: all. Settings that the instance names as
+    `unused_settings` are left out. prefix: before the name of each flag; a mapping of settings has
+    its names there.
     """
     declared, groups = settings_of(settings), groups_of(settings)
     unused = getattr(settings, "unused_settings", ())

@@ -43,8 +43,9 @@ WORDS = Role("words", "--words", "Word list")
 class Step:
     """One step, as its file declares it.
 
-    `run` is a function of a StepContext and the settings; it fills the draft folder of its StepContext and
-    returns the headline figures. The functions below `takes` have defaults that fit most steps.
+    `run` is a function of a StepContext and the settings; it fills the draft folder of its
+    StepContext and returns the headline figures. The functions below `takes` have defaults that fit
+    most steps.
     """
 
     name: str

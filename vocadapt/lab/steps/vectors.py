@@ -64,7 +64,9 @@ def estimate_training(artifact: Artifact) -> float:
 
 
 def measure_vectors(spec: Spec) -> int:
-    """Return the bytes of the vectors, with the number of words estimated from the size of the text."""
+    """Return the bytes of the vectors, with the number of words estimated from the size of the
+    text.
+    """
     words = measure_files(spec.inputs["text"]) / BYTES_PER_WORD
     return int(HEAPS * math.sqrt(words)) * (spec.settings.word2vec.dim or WIDTH) * FLOAT
 

@@ -59,8 +59,8 @@ class Input:
 class Manifest:
     """Kind, name, settings, inputs, versions, seed, date and headline figures of an artifact.
 
-    `step`: name of the step; `command`: its command line; `files`: the other files that the step wrote; `job`: id of
-    the job ("" without one); `casing`: the casing given for a bare vocab.txt.
+    `step`: name of the step; `command`: its command line; `files`: the other files that the step
+    wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt.
     """
 
     kind: str

@@ -25,7 +25,9 @@ LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
 
 
 def packed_size(folder: Path) -> int:
-    """Size in bytes of what `pack_artifact` writes; a few dozen bytes short for a file of 2 GB and more."""
+    """Size in bytes of what `pack_artifact` writes; a few dozen bytes short for a file of 2 GB and
+    more.
+    """
     size = END
     for path, name in _members(folder):
         size += 2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER + path.stat().st_size

@@ -1,6 +1,7 @@
 """Slices: named selections of tokens, one small file each in `<workspace>/slices/`.
 
-Tokens are kept by name, so that a slice selected in the projection of one space can be shown in another.
+Tokens are kept by name, so that a slice selected in the projection of one space can be shown in
+another.
 """
 
 import os

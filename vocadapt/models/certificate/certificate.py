@@ -2,8 +2,8 @@
 
 Someone who replaces a model by its adapted version relies on the rest being the same: embeddings of
 kept tokens, special tokens, padding, output layer, all other weights, and outputs for texts without
-new tokens. The certificate checks each of these, bit by bit where possible. A check is a function of
-the two models; all checks are always run, and the certificate passes if every one does.
+new tokens. The certificate checks each of these, bit by bit where possible. A check is a function
+of the two models; all checks are always run, and the certificate passes if every one does.
 """
 
 from collections.abc import Callable, Sequence
@@ -113,8 +113,8 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
 
 
 def check_token_ids(edit: Edit) -> tuple[bool, str]:
-    """Check that kept tokens keep their ids, unless the plan moves tokens, and that special ids and names
-    mean the same tokens.
+    """Check that kept tokens keep their ids, unless the plan moves tokens, and that special ids and
+    names mean the same tokens.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     # 1. Ids may move only if tokens were removed or reordered.
@@ -198,10 +198,11 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
 
 
 def check_added_tokens(edit: Edit) -> tuple[bool, str]:
-    """Check that each added word is tokenized into its token, and each added continuation is reachable.
+    """Check that each added word is tokenized into its token, and each added continuation is
+    reachable.
 
-    Tokens that came with a vocabulary taken over as a whole, and that were never reachable, are named
-    in the record and accepted.
+    Tokens that came with a vocabulary taken over as a whole, and that were never reachable, are
+    named in the record and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     words = [token for token in edit.added if not vocabulary.continues(token)]
@@ -219,8 +220,8 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
 
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
-    """Check that the new embeddings are those that were saved, by the digest in the record, and that their
-    number agrees.
+    """Check that the new embeddings are those that were saved, by the digest in the record, and
+    that their number agrees.
     """
     recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
     if recorded is None:
@@ -234,11 +235,11 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
 
 
 def check_position_classes(edit: Edit) -> tuple[bool, str]:
-    """Check that no embedding of a continuation ("##oma") was made from the pieces of its text as a word
-    start ("oma").
+    """Check that no embedding of a continuation ("##oma") was made from the pieces of its text as a
+    word start ("oma").
 
-    Code that strips the mark and tokenizes the rest makes this error; it is recognized by the value, the
-    mean of those pieces.
+    Code that strips the mark and tokenizes the rest makes this error; it is recognized by the
+    value, the mean of those pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
     going_on = [token for token in edit.added if after.continues(token)]
@@ -259,11 +260,11 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
 
 
 def check_outputs(edit: Edit) -> tuple[bool, str]:
-    """Check that the outputs are bit-equal for inputs whose tokenization did not change; logits over tokens
-    are compared for kept tokens.
+    """Check that the outputs are bit-equal for inputs whose tokenization did not change; logits
+    over tokens are compared for kept tokens.
 
-    A network with new extension modules is run with every gate at 1, so that only the original layers
-    contribute.
+    A network with new extension modules is run with every gate at 1, so that only the original
+    layers contribute.
     """
     # 1. Inputs that both models tokenize alike: random kept tokens, and lines of text.
     batches = _draw_sequences(edit)
@@ -291,7 +292,8 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
 
 
 def check_reload(edit: Edit) -> tuple[bool, str]:
-    """Check that transformers alone, in a process without vocadapt, computes the same ids and outputs.
+    """Check that transformers alone, in a process without vocadapt, computes the same ids and
+    outputs.
 
     A network with extension modules is loaded with the one import that its card names.
     """

@@ -65,8 +65,8 @@ class Edit:
 
     @property
     def extended(self) -> bool:
-        """Whether the edit added extension modules; outputs are then compared with the modules switched
-        off.
+        """Whether the edit added extension modules; outputs are then compared with the modules
+        switched off.
         """
         return is_extended(self.after.config) and not is_extended(self.before.config)
 

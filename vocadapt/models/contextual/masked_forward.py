@@ -84,8 +84,8 @@ def run_bert_layer_at(
 ) -> "torch.Tensor":
     """Run a BERT layer with queries at some positions only.
 
-    selected: (batch, most, width), inputs at these positions; hidden: (batch, length, width), inputs at
-    all positions, for keys and values. Returns (batch, most, width).
+    selected: (batch, most, width), inputs at these positions; hidden: (batch, length, width),
+    inputs at all positions, for keys and values. Returns (batch, most, width).
     """
     own = layer.attention.self
     query, key, value = own.query(selected), own.key(hidden), own.value(hidden)

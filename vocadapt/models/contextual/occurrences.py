@@ -1,5 +1,5 @@
-"""Select the occurrences of words or tokens for which contextual vectors are computed, and the windows
-of text around them.
+"""Select the occurrences of words or tokens for which contextual vectors are computed, and the
+windows of text around them.
 
 The text is a file of words (`write_sentences`), one line per context. Every distinct word is
 tokenized once.
@@ -170,8 +170,8 @@ def iterate_windows(
     """Yield the windows with a drawn occurrence, in the order of the text, each with the number of
     bytes of the file read so far.
 
-    Windows end between words; a word that is longer than a window becomes the unknown token. Raises InputError for
-    a vocabulary without [CLS] and [SEP].
+    Windows end between words; a word that is longer than a window becomes the unknown token. Raises
+    InputError for a vocabulary without [CLS] and [SEP].
     """
     reader = _Reader(vocabulary, targets, settings)
     read = 0

@@ -68,8 +68,8 @@ class ExtensionAttention(nn.Module):
 
 
 class ExtensionModule(nn.Module):
-    """The extension module of a layer: attention and feed-forward in its own units, each ending at the
-    model's width with a residual.
+    """The extension module of a layer: attention and feed-forward in its own units, each ending at
+    the model's width with a residual.
     """
 
     def __init__(self, config: ExBertConfig) -> None:

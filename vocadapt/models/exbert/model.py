@@ -29,8 +29,8 @@ from vocadapt.models.extension_size import compute_gate_bias
 
 
 class ExBertPreTrainedModel(BertPreTrainedModel):
-    """What all have in common: the config, how new weights are drawn, what can be returned in addition to
-    the output.
+    """What all have in common: the config, how new weights are drawn, what can be returned in
+    addition to the output.
 
     `output_gates=True` gives each layer's gate, (batch, length, 1). A head's own weights are drawn
     as BERT's.

@@ -207,8 +207,8 @@ def _rank_own_pieces(
 ) -> dict[str, Ranks]:
     """Count the candidates nearer to each query than its own wordpiece, by ranking (n,) int64.
 
-    queries: (n, dim), pieces: (m, dim), unit vectors. hubness: (m,), hubness of the pieces. own: (n,),
-    row of each query's piece. among: rows of the anchors' pieces.
+    queries: (n, dim), pieces: (m, dim), unit vectors. hubness: (m,), hubness of the pieces. own:
+    (n,), row of each query's piece. among: rows of the anchors' pieces.
 
     Example: similarities [.3 .9 .5], own piece 2 -> one candidate (.9) is nearer -> rank 1.
     """

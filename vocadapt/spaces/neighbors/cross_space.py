@@ -73,7 +73,8 @@ class ListSettings:
 
 @dataclass(frozen=True, eq=False)
 class CrossSpace:
-    """Word vectors, a model's wordpieces and their alignment; shared intermediate results are cached.
+    """Word vectors, a model's wordpieces and their alignment; shared intermediate results are
+    cached.
 
     The model's special tokens are neither anchors nor neighbors.
     """

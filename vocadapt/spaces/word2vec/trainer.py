@@ -1,9 +1,9 @@
 """Training of word vectors by gensim's word2vec, slice by slice, with progress and cancellation.
 
 gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several
-threads its learning rate jumps at every epoch and the file is split at arbitrary bytes. Here the file
-is split into slices of whole lines; each slice is one call of gensim's compiled trainer with the
-learning rate that belongs to it, and all threads take slices from one queue.
+threads its learning rate jumps at every epoch and the file is split at arbitrary bytes. Here the
+file is split into slices of whole lines; each slice is one call of gensim's compiled trainer with
+the learning rate that belongs to it, and all threads take slices from one queue.
 """
 
 import logging
@@ -264,8 +264,8 @@ def _train_in_threads(
 ) -> None:
     """Train the slices in several threads, and report the number of words of each finished slice.
 
-    If no slice finishes for a while, 0 is reported, so that `report` can cancel. Any exception, by a
-    slice, by `report` or by a signal, stops the threads after their current slice.
+    If no slice finishes for a while, 0 is reported, so that `report` can cancel. Any exception, by
+    a slice, by `report` or by a signal, stops the threads after their current slice.
     """
     # Shared by the threads: one step of a list's iterator is atomic.
     waiting = iter(list(enumerate(slices)))

@@ -1,4 +1,5 @@
-"""Readers of plain text, JSON lines, csv and tsv, each also gzipped: from a file to blocks of lines.
+"""Readers of plain text, JSON lines, csv and tsv, each also gzipped: from a file to blocks of
+lines.
 
 Every reader streams blocks of about a megabyte, or of one longer line, and starts from the
 beginning when called again. A line, record or cell of more than `max_line` bytes is refused.

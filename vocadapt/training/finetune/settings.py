@@ -29,8 +29,8 @@ HOW_TO_FREEZE = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
 class FinetuneSettings:
     """Settings of fine-tuning with Adam.
 
-    Without `with_dev` the dev split is scored after every epoch, the best epoch is kept, and training
-    stops after `patience` epochs without improvement.
+    Without `with_dev` the dev split is scored after every epoch, the best epoch is kept, and
+    training stops after `patience` epochs without improvement.
     """
 
     epochs: int = setting(

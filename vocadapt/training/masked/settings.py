@@ -21,10 +21,10 @@ BUDGETS = ("hours", "tokens", "epochs")  # the first one that is given applies
 class MaskedSettings:
     """Settings of masked-language-model training: blocks, optimizer, budget and schedule.
 
-    The budget is `hours` if given, else `tokens`, else `epochs`; hours are converted to steps by the
-    measured seconds per step. `batch` blocks are one step, read in `parts` gradient accumulation
-    steps of equal size. AdamW; the learning rate rises over the `warm_up` ratio of the steps and
-    then follows `schedule`.
+    The budget is `hours` if given, else `tokens`, else `epochs`; hours are converted to steps by
+    the measured seconds per step. `batch` blocks are one step, read in `parts` gradient
+    accumulation steps of equal size. AdamW; the learning rate rises over the `warm_up` ratio of the
+    steps and then follows `schedule`.
 
     Raises InputError for a batch that cannot be divided into `parts`.
     """

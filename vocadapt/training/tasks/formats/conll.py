@@ -1,5 +1,5 @@
-"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4 columns)
-or JSON lines.
+"""Reader of tagged words: CoNLL columns (the word first, the tag last; tab or spaces; 1 to 4
+columns) or JSON lines.
 """
 
 import re

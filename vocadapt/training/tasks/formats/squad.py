@@ -1,5 +1,5 @@
-"""Reader of questions on long documents, from SQuAD's JSON. Answers that are not at their offset are
-moved to where they occur.
+"""Reader of questions on long documents, from SQuAD's JSON. Answers that are not at their offset
+are moved to where they occur.
 
 deepset's Covid-QA of 23 April 2020 has 234 such answers; repairs are counted, and so are answers
 that the context does not contain.

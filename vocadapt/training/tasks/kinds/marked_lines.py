@@ -36,7 +36,9 @@ def style_of(claim: Claim) -> str:
 
 
 def clip_line(name: str, text: str, style: str = "", note: str = "") -> Line:
-    """Build a line of at most MAX_LINE_LENGTH characters, noting what was left out; `style` marks it all."""
+    """Build a line of at most MAX_LINE_LENGTH characters, noting what was left out; `style` marks
+    it all.
+    """
     clipped, notes = text, [note]
     if len(text) > MAX_LINE_LENGTH:
         clipped = f"{text[:MAX_LINE_LENGTH]}…"
