@@ -118,15 +118,14 @@ def _filter_tokens(
         mask &= [len(kinds.body(word)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
     # The kinds of tokens that are excluded if the space has any.
-    excluded: dict[str, Collection[str]] = {}
-    if not choice.specials:
-        excluded["no special tokens"] = kinds.special
-    if not choice.continuations:
-        excluded[f"no {kinds.continuation_name}"] = kinds.continuations.intersection(words)
-    if not choice.unused:
-        excluded["no [unused]"] = kinds.placeholders.intersection(words)
-    for reason, tokens in excluded.items():
-        if tokens:
+    continuations = kinds.continuations.intersection(words)
+    excluded: list[tuple[bool, str, Collection[str]]] = [
+        (not choice.specials, "no special tokens", kinds.special),
+        (not choice.continuations, f"no {kinds.continuation_name}", continuations),
+        (not choice.unused, "no [unused]", kinds.placeholders.intersection(words)),
+    ]
+    for is_excluded, reason, tokens in excluded:
+        if is_excluded and tokens:
             mask &= [word not in tokens for word in words]
             reasons.append(reason)
     if choice.low or choice.high:

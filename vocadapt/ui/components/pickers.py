@@ -154,26 +154,23 @@ def pick_several(
     offered: Mapping[str, str],
     key: str,
     first: Callable[[], Sequence[str]],
-    place: st.delta_generator.DeltaGenerator | None = None,
     kinds: tuple[str, ...] = ("models",),
-    most: int | None = None,
-    placeholder: str | None = None,
-    help: str | None = None,
+    **options: Any,
 ) -> dict[str, str]:
     """Show a multiselect that also accepts typed values, as `pick_open` does; return display name
     -> folder or name.
+
+    options: further options of `st.multiselect`, such as `help`.
     """
     choice = _open_choice(workspace, offered, kinds)
     address.settle_several(key, choice, first)
-    chosen = (place or st).multiselect(
+    chosen: list[str] = st.multiselect(
         label,
         list(offered),
         key=key,
         accept_new_options=True,
         persist_state="session",
-        max_selections=most,
-        placeholder=placeholder,
-        help=help,
+        **options,
     )
     address.write(key, chosen, choice.allowed)
     return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}

@@ -72,18 +72,18 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     """
     known = pickers.spaces_of(workspace)
     left, right = st.columns([2.2, 1], gap="large")
-    chosen = pickers.pick_several(
-        workspace,
-        "Spaces",
-        known,
-        SPACES,
-        lambda: default_spaces(workspace, known),
-        left,
-        ("vectors", "models"),
-        MAX_SPACES,
-        "Pick spaces, or type the folder or hub name of a model",
-        HELP["spaces"],
-    )
+    with left:
+        chosen = pickers.pick_several(
+            workspace,
+            "Spaces",
+            known,
+            SPACES,
+            lambda: default_spaces(workspace, known),
+            ("vectors", "models"),
+            max_selections=MAX_SPACES,
+            placeholder="Pick spaces, or type the folder or hub name of a model",
+            help=HELP["spaces"],
+        )
     tokens = right.selectbox(
         "Tokens",
         list(TOKENS),

@@ -64,7 +64,7 @@ def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple
     first = next(iter(offered), "") if role in step.needs else ""
     if role.several:
         chosen = pickers.pick_several(
-            workspace, role.label, offered, key, lambda: [first] if first else [], None, kinds
+            workspace, role.label, offered, key, lambda: list(filter(None, [first])), kinds
         )
         return tuple(chosen.values())
     path = pickers.pick_open(workspace, role.label, offered, key, first, help=help, kinds=kinds)

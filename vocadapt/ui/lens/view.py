@@ -75,15 +75,15 @@ def choose_models(workspace: Workspace, key: str) -> list[Seen]:
     offered = models_offered(workspace)
     if uploaded:
         st.session_state[key] = [*(st.session_state.get(key) or []), uploaded]
-    chosen = pickers.pick_several(
-        workspace,
-        "Models",
-        offered,
-        key,
-        lambda: _default_models(workspace, offered),
-        picker,
-        help=HELP["models"],
-    )
+    with picker:
+        chosen = pickers.pick_several(
+            workspace,
+            "Models",
+            offered,
+            key,
+            lambda: _default_models(workspace, offered),
+            help=HELP["models"],
+        )
     opened = [_open(label, name) for label, name in chosen.items()]
     return [seen for seen in opened if seen]
 
