@@ -308,7 +308,7 @@ def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace,
     [job] = list_jobs(workspace)
     assert job.wait(LONG).state == "done", job.log()
     assert sorted(codes) == [0, 2], said
-    assert "is what the job" in "".join(said) or "already exists" in "".join(said)
+    assert "is making" in "".join(said) or "already exists" in "".join(said)
     assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [
         job.id
     ]
@@ -337,7 +337,7 @@ def wait_for_message(job, start):
 
 def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
     job = start(workspace, endless, "v")
-    with pytest.raises(InputError, match=f"is what the job {job.id} is making"):
+    with pytest.raises(InputError, match=f"The job {job.id} is making"):
         start(workspace, endless, "v", overwrite=True)
     assert list_jobs(workspace) == [job]
     assert (
