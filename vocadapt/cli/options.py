@@ -14,7 +14,6 @@ from vocadapt.lab.steps.spec import CASINGS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import Progress
 from vocadapt.text.corpus import READABLE, CorpusSettings
-from vocadapt.training.tasks.context_windows import WORD_RULES
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
 TEXT = f"files and folders: {READABLE}"
@@ -57,16 +56,6 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
 def corpus_settings(options: Namespace) -> CorpusSettings:
     """Build the corpus settings from the options of `add_text`."""
     return read_settings(options, CorpusSettings)
-
-
-def add_word_rule(parser: Parser, default: str = "the run's") -> None:
-    """Add the option for how the context of a question is split into words."""
-    rules = "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
-    help = (
-        "question answering: rule that splits the context into the words over which logits are"
-        f" pooled. {rules} (default: {default})"
-    )
-    parser.add_argument("--word-rule", choices=tuple(WORD_RULES), metavar="RULE", help=help)
 
 
 def add_out(parser: Parser, flag: str = "--out") -> None:

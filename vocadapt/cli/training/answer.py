@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.setting_options import add_settings
 from vocadapt.cli.tables import format_table, number
+from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.progress import Progress
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.mixture import (
@@ -52,7 +53,7 @@ def _add_options(parser: Parser) -> None:
         dest="most",
         help="number of answers per question and tokenization (default 1)",
     )
-    add_word_rule(parser)
+    add_settings(parser, EvaluateSettings, "word_rule")
 
 
 def _answer(options: Namespace, progress: Progress) -> Answer:

@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser
+from vocadapt.cli.setting_options import add_settings
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
+from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
@@ -41,7 +42,7 @@ def _add_options(parser: Parser) -> None:
         default="",
         help="tokenization to use; mixed and both mean pooled (default pooled)",
     )
-    add_word_rule(parser)
+    add_settings(parser, EvaluateSettings, "word_rule")
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
 
 
