@@ -3,7 +3,7 @@
 Read in this order: `step` (what is declared about a step, and the registry), `spec` (one step to
 run, as a value), `context` (what a step works with), `run` (`run_step`), `command_lines` (a spec as
 its command line), `checkpoints`; then the steps themselves, a file each, in the order of STEPS:
-begin with `vectors`, which is short. `zero_shot` is no step: it runs several of them.
+begin with `vectors`, which is short.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
 that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below
