@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.demo import is_demo_installed
 from vocadapt.ui.components import glossary
 from vocadapt.ui.frame import session
-from vocadapt.ui.home import start, walk
+from vocadapt.ui.home import main_steps, start
 from vocadapt.ui.jobs import panel
 
 workspace = session.workspace()
@@ -15,12 +15,12 @@ st.markdown(
     " folder, with every step open to inspection."
 )
 glossary.offer_terms("artifact", "job", "recipe", "step", "workspace")
-walk.draw_strip(workspace)
+main_steps.draw_strip(workspace)
 panel.draw_job_panel(
     workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]
 )
 
-recent = walk.recent(workspace)
+recent = main_steps.list_recent(workspace)
 if recent:
     st.subheader("Recent")
     st.dataframe(recent, hide_index=True, width="stretch")

@@ -132,7 +132,7 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.home.walk import WALK, headline, made_by
+    from vocadapt.ui.home.main_steps import MAIN_STEPS, format_headline, list_results
 
     workspace = Workspace(tmp_path)
     for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():
@@ -140,8 +140,10 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
             manifest(name, "models", numbers=numbers).save(draft)
     [adapted] = list_adapted_models(workspace)
     assert adapted.name == "adapted"
-    assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
-    assert [headline(model) for model in workspace.artifacts("models")] == [
+    assert list_results(next(step for step in MAIN_STEPS if step.kind == "models"), workspace) == [
+        adapted
+    ]
+    assert [format_headline(model) for model in workspace.artifacts("models")] == [
         "converted",
         "adapted · 5 words added",
     ]

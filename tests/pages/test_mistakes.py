@@ -15,7 +15,7 @@ def test_text_is_cut_in_the_middle(text, most):
 
 
 def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_end():
-    shown = mistakes.named("\u202e" + "a" * 6_000 + ": no such file.")
+    shown = mistakes.format_message("\u202e" + "a" * 6_000 + ": no such file.")
     assert (
         len(shown) < mistakes.MAX_LINE_LENGTH + 20
         and shown.startswith("‹U+202E›")
@@ -24,8 +24,8 @@ def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_
 
 
 def test_a_message_of_many_lines_is_bounded_and_keeps_its_lines():
-    assert mistakes.named("one\ntwo") == "one\ntwo"
-    assert len(mistakes.named("line\n" * 1_000).splitlines()) == mistakes.MAX_LINES
+    assert mistakes.format_message("one\ntwo") == "one\ntwo"
+    assert len(mistakes.format_message("line\n" * 1_000).splitlines()) == mistakes.MAX_LINES
 
 
 def test_problem_and_remedy_in_one_line():

@@ -26,7 +26,7 @@ from vocadapt.text.words import WordCounts
 from vocadapt.ui.adapt import plan as plan_view
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import bars, export, intake, pickers, word_query
-from vocadapt.ui.home import walk
+from vocadapt.ui.home import main_steps
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.vectors import forms
@@ -277,4 +277,4 @@ def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, sai
 
 
 def test_a_step_without_artifacts_is_missing(tmp_path):
-    assert walk.state_of([], Workspace(tmp_path)) == "missing"
+    assert main_steps.find_state([], Workspace(tmp_path)) == "missing"

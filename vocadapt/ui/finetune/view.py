@@ -281,7 +281,7 @@ def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> N
         try:
             pace, source = pace_of(label, model, wanted, runs)
         except InputError as error:
-            problem = mistakes.named(error.problem)
+            problem = mistakes.format_message(error.problem)
             if label not in problem:
                 problem = f"{label}: {problem}"
             st.markdown(plain(problem))

@@ -26,16 +26,16 @@ def show_errors() -> Iterator[None]:
         with st.container(border=True):
             st.error("This did not work.", icon=":material/error:")
             for line in filter(None, (error.problem, error.remedy)):
-                st.text(named(line))  # plain: it may quote a file
+                st.text(format_message(line))  # plain: it may quote a file
 
 
 def format_in_one_line(error: InputError) -> str:
     """Format problem and remedy for a page, in one line."""
     error = add_label(error)
-    return named(f"{error.problem} {error.remedy}".strip())
+    return format_message(f"{error.problem} {error.remedy}".strip())
 
 
-def named(message: str) -> str:
+def format_message(message: str) -> str:
     """Format a message for a page: shortened, invisible characters escaped, uploads called by their
     names.
 

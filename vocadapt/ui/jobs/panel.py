@@ -149,7 +149,9 @@ def pace(job: Job, status: Status) -> str:
 def draw_progress(status: Status) -> None:
     """Draw the progress bar of a running or waiting job."""
     default = "in the queue" if status.state == "waiting" else "starting …"
-    st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or default)
+    st.progress(
+        status.fraction or 0.0, text=plain(mistakes.format_message(status.message)) or default
+    )
 
 
 def draw_running_job(job: Job, status: Status, line: str) -> None:
@@ -251,7 +253,7 @@ def draw_ended_job(workspace: Workspace, job: Job, status: Status) -> None:
             icon=":material/info:",
         )
         for line in filter(None, (status.error, status.remedy)):
-            st.text(mistakes.named(line))  # plain: it may quote a file
+            st.text(mistakes.format_message(line))  # plain: it may quote a file
         with st.container(horizontal=True, vertical_alignment="center"):
             resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):

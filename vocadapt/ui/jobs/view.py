@@ -129,9 +129,9 @@ def _draw_job(workspace: Workspace, job: Job, status: Status) -> None:
     if status.alive:
         panel.draw_progress(status)
     if status.error:
-        st.error(plain(mistakes.named(status.error)), icon=":material/error:")
+        st.error(plain(mistakes.format_message(status.error)), icon=":material/error:")
     if status.remedy:
-        st.text(mistakes.named(status.remedy))
+        st.text(mistakes.format_message(status.remedy))
     _actions(workspace, job, status)
     _draw_picture(job, status.alive)
     log = job.log(LINES)

@@ -299,7 +299,7 @@ def _draw_token(
                 token, read_corpus([corpus.folder]), seen.name, workspace, key="token_context"
             )
         except InputError as error:
-            st.text(mistakes.named(error.problem))
+            st.text(mistakes.format_message(error.problem))
 
 
 def _has_embeddings(seen: Seen) -> bool:

@@ -17,7 +17,7 @@ STATES = {
 
 
 @dataclass(frozen=True)
-class Stop:
+class MainStep:
     """One main step: its name, the kind of artifact it creates, its page and a description."""
 
     name: str
@@ -26,58 +26,58 @@ class Stop:
     about: str
 
 
-WALK = (
-    Stop(
+MAIN_STEPS = (
+    MainStep(
         "Text",
         "corpora",
         "pages/words/vectors.py",
         "Text of your domain, with word counts",
     ),
-    Stop(
+    MainStep(
         "Word vectors", "vectors", "pages/words/vectors.py", "Vectors of the words of your domain"
     ),
-    Stop(
+    MainStep(
         "Alignment",
         "alignments",
         "pages/words/alignment.py",
         "Alignment of word vectors with the model's embeddings",
     ),
-    Stop(
+    MainStep(
         "Adapted model",
         "models",
         "pages/vocabulary/adapt.py",
         "Standard model folder with the new words",
     ),
-    Stop("Runs", "runs", "pages/train/finetune.py", "Fine-tuned models and their scores"),
+    MainStep("Runs", "runs", "pages/train/finetune.py", "Fine-tuned models and their scores"),
 )
 
 
 def draw_strip(workspace: Workspace) -> None:
     """Draw the steps in a row, each with its state, its newest artifact and a link to its page."""
-    for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
-        found = made_by(stop, workspace)
+    for column, step in zip(st.columns(len(MAIN_STEPS)), MAIN_STEPS, strict=True):
+        found = list_results(step, workspace)
         with column, st.container(border=True, height="stretch"):
-            st.markdown(f"**{stop.name}**  \n{STATES[state_of(found, workspace)]}")
-            about = headline(found[0]) if found else stop.about
+            st.markdown(f"**{step.name}**  \n{STATES[find_state(found, workspace)]}")
+            about = format_headline(found[0]) if found else step.about
             st.markdown(f":small[{about}]")
-            st.page_link(stop.page, label="Open", icon=":material/arrow_forward:")
+            st.page_link(step.page, label="Open", icon=":material/arrow_forward:")
 
 
-def made_by(stop: Stop, workspace: Workspace) -> list[Artifact]:
+def list_results(step: MainStep, workspace: Workspace) -> list[Artifact]:
     """Return the artifacts of a step, newest first; converted models do not count as adapted ones."""
-    if stop.kind == "models":
+    if step.kind == "models":
         return list_adapted_models(workspace)
-    return workspace.artifacts(stop.kind)
+    return workspace.artifacts(step.kind)
 
 
-def state_of(found: list[Artifact], workspace: Workspace) -> str:
+def find_state(found: list[Artifact], workspace: Workspace) -> str:
     """Return "done", "stale" or "missing", according to the newest artifact of a step."""
     if not found:
         return "missing"
     return "stale" if found[0].explain_staleness(workspace) else "done"
 
 
-def headline(artifact: Artifact) -> str:
+def format_headline(artifact: Artifact) -> str:
     """Format an artifact as Markdown: its name and its main figure."""
     return " · ".join(filter(None, (plain(artifact.name), _main_figure(artifact))))
 
@@ -101,11 +101,11 @@ def _main_figure(artifact: Artifact) -> str:
     return ""
 
 
-def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
+def list_recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
     """Return the newest artifacts of all steps as table rows."""
-    made = (artifact for stop in WALK for artifact in made_by(stop, workspace))
+    made = (artifact for step in MAIN_STEPS for artifact in list_results(step, workspace))
     everything = sorted(made, key=lambda artifact: artifact.manifest.created, reverse=True)
-    names = {stop.kind: stop.name for stop in WALK}
+    names = {step.kind: step.name for step in MAIN_STEPS}
     return [
         {"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")}
         for a in everything[:n]
