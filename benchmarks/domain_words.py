@@ -30,10 +30,8 @@ SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}
 MAPS = {
     "least squares": AlignmentSettings(),
-    "least squares, unit rows, centered": AlignmentSettings(normalize=True, center=True),
-    "kernel ridge, unit rows, centered": AlignmentSettings(
-        "kernel-ridge", normalize=True, center=True
-    ),
+    "least squares, unit rows, centered": AlignmentSettings(unit=True, center=True),
+    "kernel ridge, unit rows, centered": AlignmentSettings("kernel-ridge", unit=True, center=True),
     "identity": AlignmentSettings("identity"),
     "random": AlignmentSettings("random"),
 }

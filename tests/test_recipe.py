@@ -43,7 +43,7 @@ def test_the_default_is_the_papers() -> None:
         green.vectors.negative,
         green.vectors.min_count,
     ) == (False, 5, 5, 5)
-    assert (green.alignment.method, green.alignment.normalize, green.alignment.center) == (
+    assert (green.alignment.method, green.alignment.unit, green.alignment.center) == (
         "least-squares",
         False,
         False,

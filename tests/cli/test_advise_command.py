@@ -140,7 +140,7 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     text, model = write_text(tmp_path / "te xt.txt"), str(tiny_bert)
     lines = [lab.build_training_command([text], model, CorpusSettings(sample=0.9, language=True))]
-    better = AlignmentSettings(normalize=True, center=True)
+    better = AlignmentSettings(unit=True, center=True)
     lines += [
         lab.build_adapt_command(Suggestion("more words", "green-bert", 3, better, ""), model),
         lab.build_adapt_command(Suggestion("control", "green-bert-random", 2, None, ""), model),
@@ -152,7 +152,7 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
         (tmp_path / "adapted-more-words" / "vocadapt.json").read_text(encoding="utf-8")
     )
     assert adapted["plan"]["added"] == 3
-    assert adapted["recipe"]["alignment"]["normalize"] and adapted["recipe"]["alignment"]["center"]
+    assert adapted["recipe"]["alignment"]["unit"] and adapted["recipe"]["alignment"]["center"]
     assert (
         json.loads((tmp_path / "adapted-control" / "vocadapt.json").read_text(encoding="utf-8"))[
             "plan"

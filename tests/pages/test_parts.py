@@ -39,7 +39,7 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
     [
         (AlignmentSettings(), "Least squares"),
         (
-            AlignmentSettings(method="procrustes", normalize=True, center=True),
+            AlignmentSettings(method="procrustes", unit=True, center=True),
             "Procrustes · unit rows · centered",
         ),
         (

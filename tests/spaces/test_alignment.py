@@ -192,7 +192,7 @@ def test_unit_and_centered_maps_give_rows_of_the_targets_scale(rng, method):
     x = normalize_rows(rng.normal(size=(80, 5)) + 3)
     y = 4 * normalize_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
     fitted = fit_alignment(
-        space(9 * x), space(y), AlignmentSettings(method, normalize=True, center=True)
+        space(9 * x), space(y), AlignmentSettings(method, unit=True, center=True)
     )
     assert relative(fitted.apply((2 * x).astype(np.float32)), y) < 1e-4
     prepared = fitted.prepare_target(y.astype(np.float32))
@@ -206,7 +206,7 @@ def test_save_and_load(rng, tmp_path, method):
     fitted = fit_alignment(
         source,
         target,
-        AlignmentSettings(method, normalize=True, anchors=AnchorFilter(digits=False, min_count=0)),
+        AlignmentSettings(method, unit=True, anchors=AnchorFilter(digits=False, min_count=0)),
     )
     fitted.save(tmp_path)
     loaded = Alignment.load(tmp_path)
@@ -238,7 +238,7 @@ def test_nothing_given_is_changed(rng):
     source, target = space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4)))
     before = source.matrix.copy(), target.matrix.copy()
     for method in METHODS:
-        fit_alignment(source, target, AlignmentSettings(method, normalize=True, center=True)).apply(
+        fit_alignment(source, target, AlignmentSettings(method, unit=True, center=True)).apply(
             source.matrix
         )
     np.testing.assert_array_equal(source.matrix, before[0])

@@ -189,10 +189,7 @@ def test_special_tokens_are_no_anchors_of_csls():
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        AlignmentSettings(normalize=True, center=True),
-        AlignmentSettings("kernel-ridge", normalize=True),
-    ],
+    [AlignmentSettings(unit=True, center=True), AlignmentSettings("kernel-ridge", unit=True)],
 )
 def test_across_with_csls_and_prepared_spaces(cross, settings):
     alignment = fit_alignment(cross.words, cross.pieces, settings)

@@ -93,7 +93,7 @@ def _add_adapt_options(parser: Parser) -> None:
     add_setting(parser, PlanSettings, "count_marks", action=BooleanOptionalAction)
     add_settings(parser, PlanSettings, "max_added", default=recipe)
     add_settings(parser, ModuleSettings, "gate", default=recipe)
-    add_settings(parser, AlignmentSettings, "method", "normalize", "center", default=recipe)
+    add_settings(parser, AlignmentSettings, "method", "unit", "center", default=recipe)
     add_initializer_settings(parser)
     _add_pretraining_options(parser)
     add_settings(parser, ModelStep, "certify")

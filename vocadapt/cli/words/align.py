@@ -155,7 +155,7 @@ def _describe_best(found: dict[str, Any], among: int) -> str:
 
 def _name_alignment(found: dict[str, Any]) -> str:
     return " ".join(
-        [found["method"], *(name for name in ("normalize", "center") if found["settings"][name])]
+        [found["method"], *(name for name in ("unit", "center") if found["settings"][name])]
     )
 
 

@@ -83,7 +83,7 @@ def build_adapt_command(recipe: Suggestion, model: str) -> str:
     """Build the command line of a suggested recipe."""
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
     if recipe.map:
-        given = {"--normalize": recipe.map.normalize, "--center": recipe.map.center}
+        given = {"--normalize": recipe.map.unit, "--center": recipe.map.center}
         chosen += ["--method", recipe.map.method, *(flag for flag, on in given.items() if on)]
     out = f"adapted-{recipe.name.replace(' ', '-')}"
     return shlex.join(

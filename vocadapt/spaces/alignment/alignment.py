@@ -84,7 +84,7 @@ class Alignment:
         return rows
 
     def _normalize(self, vectors: Matrix) -> Matrix:
-        if self.settings.normalize:
+        if self.settings.unit:
             return normalize_rows(vectors)
         return vectors
 
@@ -144,7 +144,7 @@ def fit_on_anchors(
 ) -> Alignment:
     """Fit an alignment on the given anchors only, for example on the training folds.
 
-    Example: method "least-squares", normalize and center on:
+    Example: method "least-squares", unit and center on:
 
     1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
     2. Subtract each side's mean.
@@ -154,7 +154,7 @@ def fit_on_anchors(
     source_rows = source.matrix[anchors.source_rows]
     target_rows = target.matrix[anchors.target_rows]
     scale = 1.0
-    if settings.normalize:
+    if settings.unit:
         scale = float(np.linalg.norm(target_rows, axis=1).mean())
         source_rows, target_rows = normalize_rows(source_rows), normalize_rows(target_rows)
     x, y = source_rows.astype(np.float64), target_rows.astype(np.float64)

@@ -43,7 +43,7 @@ def list_alignment_settings(
         names = [name for name, method in METHODS.items() if not method.equal_dimensions]
     plain = [AlignmentSettings(method=name, anchors=anchors) for name in names]
     varied = [settings for settings in plain if not METHODS[settings.method].baseline]
-    return (*plain, *(replace(settings, normalize=True, center=True) for settings in varied))
+    return (*plain, *(replace(settings, unit=True, center=True) for settings in varied))
 
 
 def find_infeasible_methods(

@@ -36,7 +36,9 @@ class AlignmentSettings:
     method: str = setting(
         "least-squares", "alignment method", choices=lambda: METHODS, label="Alignment method"
     )
-    normalize: bool = setting(False, "scale all vectors to length 1 first")
+    unit: bool = setting(
+        False, "scale all vectors to length 1 first", label="Normalize", flag="--normalize"
+    )
     center: bool = setting(False, "mean-center both spaces before fitting")
     ridge: float = setting(
         0.0,

@@ -100,7 +100,7 @@ class CrossSpace:
     def prepared_pieces(self) -> EmbeddingSpace:
         """The ordinary wordpieces, normalized and centered as the alignment's settings say."""
         settings = self.alignment.settings
-        if not (settings.normalize or settings.center):
+        if not (settings.unit or settings.center):
             return self.ordinary
         return self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
 

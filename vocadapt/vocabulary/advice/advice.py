@@ -35,7 +35,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
 # of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 are nearest to their
 # kind, against .02, .05, .12 (benchmarks/domain_words.py).
-BETTER_MAP = AlignmentSettings(normalize=True, center=True)
+BETTER_MAP = AlignmentSettings(unit=True, center=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
