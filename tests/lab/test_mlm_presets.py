@@ -188,9 +188,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
             recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)
         ),
     )
-    options = Namespace(
-        stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None
-    )
+    options = Namespace(stage=None, num_epochs=3.0, learning_rate=None)
     training = _change_pretraining(recipe, options).further.training
     assert (training.budget, training.epochs, training.tokens, training.hours) == (
         "epochs",
@@ -198,7 +196,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
         0,
         0.0,
     )
-    options.epochs, options.lr = None, 2e-3
+    options.num_epochs, options.learning_rate = None, 2e-3
     training = _change_pretraining(recipe, options).further.training
     assert (training.budget, training.tokens, training.lr) == (
         "tokens",

@@ -115,7 +115,9 @@ def keys_of(path):
             continue
         named = {keyword.arg: keyword.value for keyword in node.keywords}
         function = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        key = named.get("key") if {"bind", "persist_state"} & set(named) else None
+        key = None
+        if {"bind", "persist_state"} & set(named):
+            key = key_of(node, function, named)
         of_stream = (
             function == "write"
             and getattr(getattr(node.func, "value", None), "id", "") != "address"
@@ -128,6 +130,13 @@ def keys_of(path):
             key = key.values[0]
         if isinstance(key, ast.Constant):
             yield str(key.value)
+
+
+def key_of(call, function, named):
+    """The expression of the key of a widget or of a drawn setting."""
+    if function == "draw_setting" and len(call.args) > 3:
+        return call.args[3]
+    return named.get("key")
 
 
 def page_of(path):
@@ -163,11 +172,13 @@ def test_no_file_binds_a_key_that_the_test_above_cannot_read():
     literal = 0
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                named = {keyword.arg: keyword.value for keyword in node.keywords}
-                literal += isinstance(named.get("bind"), ast.Constant) and isinstance(
-                    named.get("key"), ast.Constant
-                )
+            if not isinstance(node, ast.Call):
+                continue
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            key = key_of(node, getattr(node.func, "id", ""), named)
+            if isinstance(key, ast.JoinedStr):  # the page's name, then a part that is computed
+                key = key.values[0]
+            literal += "bind" in named and isinstance(key, ast.Constant)
     assert literal == bound
 
 

@@ -82,7 +82,7 @@ def test_without_counts_the_rank_is_the_place_and_that_is_said():
     choice = TokenChoice(low=4, high=6)
     assert shown(choice) == ["cancer", "cancers"]
     assert "the order of the rows" in choose_tokens(SPACE, choice).how
-    with pytest.raises(InputError, match="knows no counts"):
+    with pytest.raises(InputError, match="has no counts"):
         choose_tokens(SPACE, TokenChoice(band="count", low=2))
 
 

@@ -255,7 +255,7 @@ def test_too_little_text(tmp_path):
 
 def test_an_empty_file_and_an_unknown_width(tmp_path):
     path, counts = words_file(tmp_path, [["a"] * 9])
-    with pytest.raises(InputError, match="width"):
+    with pytest.raises(InputError, match="dimension"):
         train_word2vec(path, counts, Word2VecSettings())
     path.write_text("\n \n")
     with pytest.raises(InputError, match="words file is empty"):

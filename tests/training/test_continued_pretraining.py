@@ -312,7 +312,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     card = (out / "README.md").read_text(encoding="utf-8")
     assert (
         "pretrained: stage `extension`, 1,536 wordpieces; loss per character" in card
-        and "No certificate" in card
+        and "There is no certificate" in card
     )
     kept = first.to_dict()["checkpoints"]
     assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
@@ -536,7 +536,7 @@ def test_its_command_line_is_the_step(tmp_path):
         (
             "bert",
             ["--stage", "whole", "--length", "16", "--hours", "0"],
-            "--hours must be above 0, got 0.0",
+            "A budget must be above 0, got 0.0 (--hours)",
         ),
         (
             "bert",

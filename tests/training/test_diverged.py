@@ -137,7 +137,7 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
     def ruin(model, *given):
         model.wv.vectors[0, 0] = np.nan
 
-    monkeypatch.setattr(trainer, "_train", ruin)
+    monkeypatch.setattr(trainer, "_train_epochs", ruin)
     with pytest.raises(InputError, match="diverged"):
         trainer.train_word2vec(*words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4))
 

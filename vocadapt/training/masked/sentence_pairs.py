@@ -8,7 +8,7 @@ again in each pass, as for other blocks.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,7 +181,7 @@ def _read_documents(
     tokenized once.
     """
 
-    @cache
+    @lru_cache(maxsize=200_000)  # words
     def tokenize(word: str) -> tuple[int, ...]:
         return tuple(map(vocabulary.ids.__getitem__, vocabulary.tokenize(word)))
 

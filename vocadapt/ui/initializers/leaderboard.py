@@ -100,8 +100,9 @@ def _inputs_of(board: Artifact, workspace: Workspace) -> dict[str, Path]:
 
 def _draw(name: str, key: str, **options: Any) -> Any:
     """Draw the input of a setting of the comparison, which is part of the address."""
-    key = f"initializers_{key}"
-    return draw_setting(st, LeaderboardSettings, name, key, bind="query-params", **options)
+    return draw_setting(
+        st, LeaderboardSettings, name, f"initializers_{key}", bind="query-params", **options
+    )
 
 
 def _start_form(workspace: Workspace, transfer: Transfer) -> None:

@@ -162,8 +162,9 @@ def _draw(
     place: Any, name: str, key: str = "", settings: TokenChoice = PUBLISHED, toggle: bool = False
 ) -> Any:
     """Draw the input of a setting of the token filter, which is part of the address."""
-    key = f"projection_{key or name}"
-    return draw_setting(place, settings, name, key, toggle=toggle, bind="query-params")
+    return draw_setting(
+        place, settings, name, f"projection_{key or name}", toggle=toggle, bind="query-params"
+    )
 
 
 def _filters() -> dict[str, object]:
