@@ -9,7 +9,7 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import hub_cache as cache
-from vocadapt.ui.components import estimates, markup, pickers
+from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
 from vocadapt.ui.jobs import panel, strip, view
 
@@ -17,7 +17,7 @@ from vocadapt.ui.jobs import panel, strip, view
 def form():
     import streamlit as st
 
-    from vocadapt.ui.components.optional_input import draw_optional_number
+    from vocadapt.ui.components.setting_inputs import draw_optional_number
 
     st.text(str(draw_optional_number("Cap", (0, 100), 0, "all", key="cap")))
     st.text(str(draw_optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
@@ -37,7 +37,7 @@ def test_an_empty_field_is_the_settings_0():
 
 
 def test_an_optional_field_with_a_usual_value_needs_a_key():
-    from vocadapt.ui.components.optional_input import draw_optional_number
+    from vocadapt.ui.components.setting_inputs import draw_optional_number
 
     with pytest.raises(ValueError, match="needs a key"):
         draw_optional_number("Chunk", (0, 100), 30, "all")
@@ -80,14 +80,16 @@ def test_estimates_are_multiplied_by_the_load(load, cores, times):
 def test_every_estimate_says_what_it_is_of(monkeypatch):
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
     assert (
-        estimates.format_estimate(60) == "60 s" and estimates.format_estimate_bold(60) == "**60 s**"
+        number_formats.format_estimate(60) == "60 s"
+        and number_formats.format_estimate_bold(60) == "**60 s**"
     )
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
     monkeypatch.setattr(estimating, "count_cores", lambda: 2)
     assert (
-        estimates.format_estimate(60) == "3 min (this machine is busy: 3 × longer than when idle)"
+        number_formats.format_estimate(60)
+        == "3 min (this machine is busy: 3 × longer than when idle)"
     )
-    assert estimates.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
+    assert number_formats.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
     assert estimating.scale_to_current_load(60) == 180
 
 

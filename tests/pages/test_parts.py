@@ -25,7 +25,8 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.adapt import plan as plan_view
 from vocadapt.ui.alignment import methods
-from vocadapt.ui.components import bars, export, intake, pickers, word_query
+from vocadapt.ui.components import bars, intake, pickers, word_query
+from vocadapt.ui.components.blocks import tsv
 from vocadapt.ui.home import main_steps
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
@@ -245,7 +246,7 @@ def test_the_nearest_words_leave_the_word_itself_out():
 
 
 def test_tables_to_take_away_keep_one_line_per_row():
-    assert export.tsv(("a", "b"), [("x\ty", 1), ("z\n", 2.5)]) == "a\tb\nx y\t1\nz \t2.5\n"
+    assert tsv(("a", "b"), [("x\ty", 1), ("z\n", 2.5)]) == "a\tb\nx y\t1\nz \t2.5\n"
 
 
 def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():

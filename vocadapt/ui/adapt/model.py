@@ -12,8 +12,8 @@ from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
 from vocadapt.text.tokenization import encode
 from vocadapt.ui.adapt import extension
-from vocadapt.ui.components import export, markup, pickers
-from vocadapt.ui.components.blocks import draw_metric
+from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components.blocks import draw_artifact_details, draw_metric
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
@@ -58,7 +58,7 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
         draw_deviations(numbers)
-    export.draw_details(
+    draw_artifact_details(
         artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
     )
 

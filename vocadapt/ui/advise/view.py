@@ -15,15 +15,23 @@ from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_downloads,
     draw_figure,
     draw_metric,
     draw_note,
     draw_table,
+    open_details,
+    tsv,
 )
-from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import NARROW, count, duration, fraction, megabytes
+from vocadapt.ui.components.number_formats import (
+    NARROW,
+    count,
+    duration,
+    format_estimate_bold,
+    fraction,
+    megabytes,
+)
 from vocadapt.ui.frame import cache
 from vocadapt.ui.frame.address import here
 from vocadapt.vocabulary.advice.advice import Suggestion

@@ -15,10 +15,15 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSettings
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.alignment.methods import Row
-from vocadapt.ui.components import export, keyword_in_context, markup, word_query
-from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
-from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components import keyword_in_context, markup, word_query
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_figure,
+    draw_note,
+    draw_table,
+    tsv,
+)
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.cache import judged_of
@@ -205,10 +210,10 @@ def draw_held_out(
         anchors, shown = judged_of(detail).anchors, methods.select_comparable(judged)
         rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
         files = {
-            "held-out-maps.tsv": lambda: export.tsv(("map", *methods.COLUMNS), rows),
-            "anchors.tsv": lambda: export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
+            "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
+            "anchors.tsv": lambda: tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
         }
-        export.draw_details(detail, files)
+        draw_artifact_details(detail, files)
 
 
 def _evaluate_button(settings: AlignmentSettings, evaluate: StartEvaluation) -> None:

@@ -22,15 +22,16 @@ from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_f
 from vocadapt.ui.components import word_query
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_downloads,
     draw_figure,
     draw_metric,
     draw_note,
     draw_table,
+    open_details,
+    tsv,
 )
-from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.export import draw_downloads, open_details, tsv
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible, plain
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.number_formats import count, format_estimate_bold, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, mistakes
 

@@ -1,8 +1,19 @@
-"""Blocks of a page: figure, table, note, metric and command, each drawn alike on every page."""
+"""Blocks of a page, each drawn alike on every page: figure, table, note, metric, command, and
+Details & export, the folded block at the end of every page with settings, command and data.
+"""
 
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
+
+from vocadapt.lab.steps.command_lines import build_artifact_command
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.text.spreadsheet import format_tsv
+
+Download = Callable[[], str | bytes]
 
 
 def draw_figure(figure: Any, key: str) -> None:
@@ -30,3 +41,68 @@ def draw_command(command: str) -> None:
 def draw_table(data: Any, **options: Any) -> Any:
     """Draw a table without an index column; options and result are those of `st.dataframe`."""
     return st.dataframe(data, hide_index=True, **options)
+
+
+def draw_artifact_details(
+    artifact: Artifact, downloads: Mapping[str, Download] | None = None
+) -> None:
+    """Draw the folded block; `downloads` maps file names to functions that create the content on
+    click.
+    """
+    manifest = artifact.manifest
+    with open_details():
+        if manifest.command:
+            st.markdown("The same step in a terminal")
+            draw_command(build_artifact_command(artifact))
+        st.markdown("Folder")
+        st.code(str(artifact.folder), language=None, wrap_lines=True)
+        left, right = st.columns(2)
+        left.markdown("Settings")
+        left.code(_json(manifest.settings), language="json")
+        right.markdown("Figures and versions")
+        right.code(
+            _json(
+                {
+                    "figures": manifest.numbers,
+                    "versions": manifest.versions,
+                    "made": manifest.created,
+                }
+            ),
+            language="json",
+        )
+        path = artifact.folder / "manifest.json"
+        draw_downloads({"manifest.json": path.read_bytes, **(downloads or {})})
+
+
+@contextmanager
+def open_details() -> Iterator[None]:
+    """Open the folded block at the end of a page, for commands, explanations and downloads."""
+    with st.expander("Details & export", icon=":material/data_object:"):
+        yield
+
+
+def draw_downloads(files: Mapping[str, Download | str | bytes], suffix: str = "") -> None:
+    """Draw a row of download buttons, from file names to contents or to functions that create the
+    content on click.
+
+    suffix: of the widgets' keys, where a page offers files of one name several times.
+    """
+    with st.container(horizontal=True):
+        for name, content in files.items():
+            st.download_button(
+                name,
+                content,
+                name,
+                on_click="ignore",
+                icon=":material/download:",
+                key=f"get_{name}{suffix}",
+            )
+
+
+def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    """Format a table as TSV for spreadsheets."""
+    return format_tsv([header, *rows])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str)

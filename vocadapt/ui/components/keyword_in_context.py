@@ -9,11 +9,10 @@ from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
-from vocadapt.ui.components import export, markup
-from vocadapt.ui.components.blocks import draw_command, draw_note
-from vocadapt.ui.components.estimates import format_estimate
+from vocadapt.ui.components import markup
+from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.frame import cache, mistakes
 
 SETTINGS = ContextSettings(limit=12)
@@ -108,7 +107,7 @@ def table(found: KeywordContext, settings: ContextSettings) -> str:
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
     ]
-    return f"# {found.word}: {found.describe(settings)}\n" + export.tsv(COLUMNS, rows)
+    return f"# {found.word}: {found.describe(settings)}\n" + tsv(COLUMNS, rows)
 
 
 def _draw(found: KeywordContext) -> None:

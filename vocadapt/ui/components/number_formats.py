@@ -1,7 +1,10 @@
-"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units."""
+"""Number formats of the pages: fractions as .235, counts as 9 881, durations and sizes with units, and the
+estimated time of a step, scaled to the current load of the machine.
+"""
 
 import math
 
+from vocadapt.lab.jobs.estimates import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration
 
 __all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
@@ -34,3 +37,23 @@ def megabytes(size: float) -> str:
     if mega >= 0.1:
         return f"{mega:.1f} MB"
     return f"{max(size, 0) / 1e3:.0f} kB"
+
+
+def format_estimate(seconds: float) -> str:
+    """Format an estimate in seconds for an idle machine: "4 min (this machine is busy: 3 × longer
+    than when idle)".
+    """
+    factor = estimate_slowdown()
+    if factor <= 1:
+        return duration(seconds)
+    return (
+        f"{duration(factor * seconds)} (this machine is busy: {factor:g} × longer than when idle)"
+    )
+
+
+def format_estimate_bold(seconds: float) -> str:
+    """Format an estimate as `format_estimate` does, the time in bold Markdown."""
+    time, _, why = format_estimate(seconds).partition(" (")
+    if not why:
+        return f"**{time}**"
+    return f"**{time}** ({why}"

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.settings import Setting, groups_of, settings_of, show_value
-from vocadapt.ui.components.optional_input import draw_optional_number
 
 T = TypeVar("T")
 
@@ -142,3 +142,28 @@ def describe(declared: Setting) -> str:
     """Return the help text of an input: what the setting is, and what an empty input means."""
     empty = f" Empty: {declared.empty}." if declared.empty and declared.is_number else ""
     return f"{declared.sentence}{empty}"
+
+
+def draw_optional_number(
+    label: str,
+    bounds: tuple[float, float],
+    usual: float,
+    empty: str,
+    place: DeltaGenerator | None = None,
+    **options: Any,
+) -> float:
+    """Show a number input that may be empty; return its value, 0 if empty.
+
+    empty: the placeholder, such as "all". usual: the initial value, which can be cleared; if it is
+    not 0, `key` is required.
+    """
+    lowest, highest = bounds
+    key = options.get("key")
+    if usual:
+        if key is None:
+            raise ValueError(f"{label}: an optional input with a usual value needs a key")
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = usual
+    draw = (place or st).number_input
+    found = draw(label, lowest, highest, None, placeholder=empty, **options)
+    return found or type(lowest)(0)

@@ -18,8 +18,8 @@ from vocadapt.spaces.neighbors.cross_space import (
 )
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.components.blocks import tsv
 from vocadapt.ui.components.example_texts import draw_examples
-from vocadapt.ui.components.export import tsv
 from vocadapt.ui.components.markup import Card
 from vocadapt.ui.frame import address
 

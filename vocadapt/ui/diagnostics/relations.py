@@ -16,8 +16,8 @@ from vocadapt.spaces.diagnostics.relations import (
     compute_pair_cosines,
     summarize_words,
 )
-from vocadapt.ui.components import export, intake
-from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
+from vocadapt.ui.components import intake
+from vocadapt.ui.components.blocks import Download, draw_figure, draw_note, draw_table, tsv
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import Seen, short
@@ -77,7 +77,7 @@ def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
     return tuple(arguments)
 
 
-def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, export.Download]:
+def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, Download]:
     """Return the scores and the cosine of each pair as files."""
     return {
         "relations.tsv": lambda: _scores_file(spaces, file),
@@ -202,7 +202,7 @@ def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
         "usable",
         "of",
     )
-    return export.tsv((*header, "lacking"), rows)
+    return tsv((*header, "lacking"), rows)
 
 
 def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
@@ -214,7 +214,7 @@ def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
             for pair in compute_pair_cosines(space, relation, splitter, mean):
                 words = (relation.name, pair.first, pair.second)
                 rows.append((*words, seen.label, pair.cosine, pair.corrected))
-    return export.tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
+    return tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
 
 
 FRACTIONS = ("corrected", "sd", "cosine", "random", "Spearman", "p")

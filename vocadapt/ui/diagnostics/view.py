@@ -20,12 +20,19 @@ from vocadapt.spaces.diagnostics.geometry import (
     estimate_hubness_seconds,
 )
 from vocadapt.spaces.diagnostics.mean_cosines import CosineTables
-from vocadapt.ui.components import export, markup, pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
-from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.export import draw_downloads, open_details
+from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components.blocks import (
+    Download,
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    open_details,
+    tsv,
+)
 from vocadapt.ui.components.markup import Card, Heat, plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
 from vocadapt.ui.diagnostics.cached import NormView, Seen, short
 from vocadapt.ui.frame import mistakes
@@ -261,7 +268,7 @@ def draw_details(
     spaces: Sequence[Seen],
     tables: CosineTables,
     relations: tuple[str, ...],
-    files: dict[str, export.Download],
+    files: dict[str, Download],
 ) -> None:
     """Draw the folded block: the commands, the definitions of the figures, and tables."""
     with open_details():
@@ -378,9 +385,7 @@ def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
         for i, one in enumerate(spaces)
         for j, other in enumerate(spaces)
     ]
-    return export.tsv(
-        ("space", "other", "mean_cosine", "mean_cosine_common", "common_tokens"), rows
-    )
+    return tsv(("space", "other", "mean_cosine", "mean_cosine_common", "common_tokens"), rows)
 
 
 def _spaces_file(spaces: Sequence[Seen]) -> str:
@@ -423,4 +428,4 @@ def _spaces_file(spaces: Sequence[Seen]) -> str:
         "mean_direction_frequency",
         "frequency_by",
     )
-    return export.tsv(header, rows)
+    return tsv(header, rows)

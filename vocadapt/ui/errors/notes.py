@@ -20,11 +20,9 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import keyword_in_context, markup
-from vocadapt.ui.components.blocks import draw_command, draw_note
-from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.export import draw_downloads, open_details
+from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.errors.view import Shown
 from vocadapt.ui.frame import mistakes, run_cache
 

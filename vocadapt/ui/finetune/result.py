@@ -10,8 +10,14 @@ from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import export, pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_metric, draw_note
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_command,
+    draw_figure,
+    draw_metric,
+    draw_note,
+)
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.finetune.view import Wanted
@@ -60,7 +66,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         elif curves:
             draw_figure(results.plot_losses(curves), "last_curve")
     if newest.artifact:
-        export.draw_details(newest.artifact)
+        draw_artifact_details(newest.artifact)
 
 
 def _draw_scores(newest: RunSet) -> None:

@@ -29,9 +29,8 @@ from vocadapt.training.tasks.task_file import TASK as TASK_FILE
 from vocadapt.training.tasks.task_file import read_task_file
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
 from vocadapt.ui.frame import address, cache, mistakes, run_cache

@@ -18,11 +18,17 @@ from vocadapt.lab.steps.compare_initializers import InitializerComparison, Leade
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure, draw_note, draw_table
-from vocadapt.ui.components.estimates import format_estimate
-from vocadapt.ui.components.export import draw_downloads, open_details, tsv
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_note,
+    draw_table,
+    open_details,
+    tsv,
+)
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
 from vocadapt.ui.initializers.own_settings import draw_own_settings

@@ -18,9 +18,8 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (

@@ -5,7 +5,8 @@ import streamlit as st
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS, Role, Step
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.ui.components import export, pickers
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_artifact_details
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
@@ -77,4 +78,4 @@ def _draw_result(workspace: Workspace, artifact: Artifact) -> None:
     figures = artifact.manifest.numbers.items()
     st.markdown(" · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures))
     files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
-    export.draw_details(artifact, files)
+    draw_artifact_details(artifact, files)

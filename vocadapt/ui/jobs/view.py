@@ -15,8 +15,7 @@ from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_figure
-from vocadapt.ui.components.export import draw_downloads, open_details
+from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_figure, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import mistakes, result_pages

@@ -14,9 +14,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
-from vocadapt.ui.components.estimates import format_estimate
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.lens.view import Seen, tokenization_line

@@ -12,10 +12,9 @@ from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.ui.components import export, intake, markup, pickers
-from vocadapt.ui.components.blocks import draw_command
+from vocadapt.ui.components import intake, markup, pickers
+from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.example_texts import draw_text
-from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.components.token_chips import build_chips
@@ -255,4 +254,4 @@ def _tokenizations_file(models: Sequence[Seen], text: str) -> str:
         for seen in models
         for piece in tokenize_text(seen.model.fast_tokenizer, text)
     ]
-    return export.tsv(("model", "token", "id", "start", "end"), rows)
+    return tsv(("model", "token", "id", "start", "end"), rows)

@@ -10,8 +10,15 @@ from vocadapt.lab.reports.pretraining import PretrainedModel, have_same_masked_t
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
-from vocadapt.ui.components import export, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_note, draw_table
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_figure,
+    draw_metric,
+    draw_note,
+    draw_table,
+    tsv,
+)
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame.address import here
@@ -175,4 +182,4 @@ def draw_details(one: PretrainedModel) -> None:
     rows: list[tuple[object, ...]] = [
         (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
     ]
-    export.draw_details(one.artifact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})
+    draw_artifact_details(one.artifact, {"held-out-loss.tsv": lambda: tsv(header, rows)})

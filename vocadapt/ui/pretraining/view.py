@@ -22,9 +22,8 @@ from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
-from vocadapt.ui.components.estimates import format_estimate_bold
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.number_formats import count, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.frame.names import label_of

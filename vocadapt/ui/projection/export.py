@@ -12,8 +12,7 @@ from vocadapt.lab.artifacts.projection_files import build_table, render_figure_p
 from vocadapt.lab.steps.projection import summarize_projection
 from vocadapt.lab.workspace import strict_json
 from vocadapt.text.spreadsheet import format_frame_as_csv
-from vocadapt.ui.components.blocks import draw_command
-from vocadapt.ui.components.export import Download, draw_downloads, open_details
+from vocadapt.ui.components.blocks import Download, draw_command, draw_downloads, open_details
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.projection.chart import Look, Standing, seen
 from vocadapt.ui.projection.form import command

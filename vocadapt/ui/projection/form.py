@@ -20,8 +20,7 @@ from vocadapt.spaces.projection.projection import (
 )
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection.sources import Named, Shown

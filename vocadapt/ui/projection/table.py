@@ -19,8 +19,7 @@ from vocadapt.lab.workspace.slices import (
     slices_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import draw_note, draw_table
-from vocadapt.ui.components.export import draw_downloads
+from vocadapt.ui.components.blocks import draw_downloads, draw_note, draw_table
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.projection.export import table_files

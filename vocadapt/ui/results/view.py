@@ -32,12 +32,13 @@ from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_downloads,
     draw_figure,
     draw_metric,
     draw_note,
     draw_table,
+    open_details,
 )
-from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count
 

@@ -10,8 +10,7 @@ from vocadapt.models.heads import QUESTION
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples
 from vocadapt.training.tasks.examples import Example
-from vocadapt.ui.components.blocks import draw_command
-from vocadapt.ui.components.export import open_details
+from vocadapt.ui.components.blocks import draw_command, open_details
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.frame import run_cache
 from vocadapt.ui.try_it.view import text_of

@@ -21,8 +21,7 @@ from vocadapt.models.contextual.word_vectors import (
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import settings_of
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel

@@ -18,8 +18,7 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import intake, pickers
-from vocadapt.ui.components.estimates import format_estimate_bold
-from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.number_formats import count, format_estimate_bold, megabytes
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache
 from vocadapt.ui.jobs import panel

@@ -10,8 +10,13 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.components import export, keyword_in_context, markup, pickers, word_query
-from vocadapt.ui.components.blocks import draw_figure, draw_metric, draw_table
+from vocadapt.ui.components import keyword_in_context, markup, pickers, word_query
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_figure,
+    draw_metric,
+    draw_table,
+)
 from vocadapt.ui.components.number_formats import count, duration, fraction
 from vocadapt.ui.frame import cache, mistakes
 
@@ -101,7 +106,7 @@ def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
 def draw_details(vectors: Artifact, space: EmbeddingSpace) -> None:
     """Draw the folded block, with downloads of the vectors."""
     folder = vectors.folder
-    export.draw_details(
+    draw_artifact_details(
         vectors,
         {
             "vectors.safetensors": lambda: (folder / "vectors.safetensors").read_bytes(),

@@ -14,15 +14,17 @@ from vocadapt.lab.reports.advice import measure_model_size
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
-from vocadapt.ui.components import export, keyword_in_context, markup
+from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import (
     draw_command,
+    draw_downloads,
     draw_figure,
     draw_metric,
     draw_note,
     draw_table,
+    open_details,
+    tsv,
 )
-from vocadapt.ui.components.export import draw_downloads, open_details
 from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
@@ -315,4 +317,4 @@ def _tokens_file(reducer: Reducer) -> str:
         (i, token, int(vocabulary.lengths[i]), int(counts[i]))
         for i, token in enumerate(vocabulary.tokens)
     ]
-    return export.tsv(("id", "token", "length", "occurrences"), rows)
+    return tsv(("id", "token", "length", "occurrences"), rows)
