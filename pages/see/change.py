@@ -5,20 +5,20 @@ a noise baseline.
 import streamlit as st
 
 from vocadapt.ui.change import noise_baseline, view
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import mistakes, session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.vectors import contextual
 
-workspace = session.workspace()
-st.title("Neighborhood change")
-st.markdown(
-    "Find words whose :violet[**neighbors differ**] between two spaces: before and after"
-    " adapting or fine-tuning, in two models, in two texts. Measured in the original spaces"
-    " and compared with a noise baseline."
+workspace = frame.open_page(
+    "Neighborhood change",
+    (
+        "Find words whose :violet[**neighbors differ**] between two spaces: before and after"
+        " adapting or fine-tuning, in two models, in two texts. Measured in the original spaces"
+        " and compared with a noise baseline."
+    ),
+    ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
+    ("vectors", "contextual"),
 )
-glossary.offer_terms("bootstrap", "contextual vector", "noise baseline", "space", "word vectors")
-panel.draw_job_panel(workspace, ["vectors", "contextual"])
 
 spaces, options = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):

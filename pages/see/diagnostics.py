@@ -2,22 +2,21 @@
 similarity of related words.
 """
 
-import streamlit as st
-
-from vocadapt.ui.components import glossary, pickers
+from vocadapt.ui.components import pickers
 from vocadapt.ui.diagnostics import cached, relations, view
-from vocadapt.ui.frame import mistakes, session
+from vocadapt.ui.frame import frame
 
-workspace = session.workspace()
-st.title("Diagnostics")
-st.markdown(
-    "Measure the geometry of embedding spaces: mean cosine of two tokens, isotropy, norms,"
-    " and how similar related words are."
+workspace = frame.open_page(
+    "Diagnostics",
+    (
+        "Measure the geometry of embedding spaces: mean cosine of two tokens, isotropy, norms,"
+        " and how similar related words are."
+    ),
+    ("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece"),
 )
-glossary.offer_terms("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece")
 spaces = view.choose_spaces(workspace)
 if not spaces:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no space to diagnose yet.",
         (
             "Select one under *Spaces*, or type the folder of a model on this machine, or a hub"
@@ -27,13 +26,11 @@ if not spaces:
         "pages/words/vectors.py",
         "Make word vectors",
     )
-    st.stop()
 
-with mistakes.show_errors():
-    tables = cached.tables(spaces)
-    view.draw_cosine_tables(spaces, tables)
-    view.draw_cards(spaces, tables)
-    view.norms_against_frequency(spaces)
-    file = relations.draw_relations(workspace, spaces)
-    files = relations.downloads(spaces, file)
-    view.draw_details(spaces, tables, relations.command(spaces, file), files)
+tables = cached.tables(spaces)
+view.draw_cosine_tables(spaces, tables)
+view.draw_cards(spaces, tables)
+view.norms_against_frequency(spaces)
+file = relations.draw_relations(workspace, spaces)
+files = relations.downloads(spaces, file)
+view.draw_details(spaces, tables, relations.command(spaces, file), files)

@@ -4,24 +4,20 @@ regions, and what moved.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import mistakes, session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.projection import controls, form, sources
 from vocadapt.ui.projection import view as projection_view
 
-workspace = session.workspace()
-st.title("Projection")
-st.markdown(
-    "Every point is a token; similar tokens are close together, as far as two dimensions"
-    " allow. **Neighbors are computed in the original space**, not in the projection."
+workspace = frame.open_page(
+    "Projection",
+    (
+        "Every point is a token; similar tokens are close together, as far as two dimensions"
+        " allow. **Neighbors are computed in the original space**, not in the projection."
+    ),
+    ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
+    ("projection",),
 )
-glossary.offer_terms(
-    "alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"
-)
-# Always present: otherwise a starting job would shift the projection, and it would be redrawn.
-with st.container():
-    panel.draw_job_panel(workspace, ["projection"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
@@ -38,7 +34,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             help=controls.HELP["example"],
         )
 if not spaces:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no space to project yet.",
         (
             "A projection needs word vectors of your domain or a language model: make vectors, or"
@@ -47,13 +43,11 @@ if not spaces:
         "pages/words/vectors.py",
         "Make word vectors",
     )
-    st.stop()
 
 with making, mistakes.show_errors():
     form.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
-with mistakes.show_errors():
-    if view:
-        pickers.stale_note(view, workspace)
-    projection_view.explore(
-        workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
-    )
+if view:
+    pickers.stale_note(view, workspace)
+projection_view.explore(
+    workspace, sources.open_saved(spaces, view) if view else sources.project_now(spaces, choice)
+)

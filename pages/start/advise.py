@@ -5,22 +5,29 @@ text.
 import streamlit as st
 
 from vocadapt.ui.advise import view
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import count_cache, session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import count_cache, frame
 
-workspace = session.workspace()
-st.title("Advise")
-st.markdown(
-    "Recommends whether to add :green[**new words**] for your text, how many, and why. Uses"
-    " word counts only."
-)
-glossary.offer_terms(
-    "added token", "continued pretraining", "exBERT", "fertility", "preset", "recipe", "wordpiece"
+workspace = frame.open_page(
+    "Advise",
+    (
+        "Recommends whether to add :green[**new words**] for your text, how many, and why. Uses"
+        " word counts only."
+    ),
+    (
+        "added token",
+        "continued pretraining",
+        "exBERT",
+        "fertility",
+        "preset",
+        "recipe",
+        "wordpiece",
+    ),
 )
 
 corpora = workspace.artifacts("corpora")
 if not corpora:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no text in this workspace yet.",
         (
             "Import a text of your domain and choose a model: the advice is based on how the"
@@ -29,7 +36,6 @@ if not corpora:
         "pages/words/vectors.py",
         "Import a text",
     )
-    st.stop()
 
 left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
 with left:

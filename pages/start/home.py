@@ -3,22 +3,20 @@
 import streamlit as st
 
 from vocadapt.lab.demo import is_demo_installed
-from vocadapt.ui.components import glossary
-from vocadapt.ui.frame import session
+from vocadapt.ui.frame import frame
 from vocadapt.ui.home import main_steps, start
 from vocadapt.ui.jobs import panel
 
-workspace = session.workspace()
-st.title("vocadapt")
-st.markdown(
-    "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"
-    " folder, with every step open to inspection."
+workspace = frame.open_page(
+    "vocadapt",
+    (
+        "Adapt the vocabulary of a BERT model to your domain: from a text to a standard model"
+        " folder, with every step open to inspection."
+    ),
+    ("artifact", "job", "recipe", "step", "workspace"),
 )
-glossary.offer_terms("artifact", "job", "recipe", "step", "workspace")
 main_steps.draw_strip(workspace)
-panel.draw_job_panel(
-    workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]
-)
+panel.draw_job_panel(workspace, ("corpus", "vectors", "import", "alignment", "model", "finetune"))
 
 recent = main_steps.list_recent(workspace)
 if recent:

@@ -4,28 +4,28 @@ tokenized.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
+from vocadapt.ui.components import pickers
 from vocadapt.ui.errors import comparable, notes, view
-from vocadapt.ui.frame import mistakes, session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.frame import frame, mistakes
 
-workspace = session.workspace()
-st.title("Error analysis")
-st.markdown(
-    "Compare two runs on the same examples: where they disagree, and how the affected words"
-    " are tokenized."
+workspace = frame.open_page(
+    "Error analysis",
+    (
+        "Compare two runs on the same examples: where they disagree, and how the affected words"
+        " are tokenized."
+    ),
+    (
+        "adapted tokenization",
+        "base tokenization",
+        "outcome",
+        "pooled",
+        "run",
+        "scorer",
+        "slice",
+        "unit",
+    ),
+    ("finetune",),
 )
-glossary.offer_terms(
-    "adapted tokenization",
-    "base tokenization",
-    "outcome",
-    "pooled",
-    "run",
-    "scorer",
-    "slice",
-    "unit",
-)
-panel.draw_job_panel(workspace, ["finetune"])
 
 pickers.warn_of_unreadable_runs(workspace)
 offered = comparable.list_comparable(workspace)

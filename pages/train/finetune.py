@@ -2,26 +2,27 @@
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
+from vocadapt.ui.components import pickers
 from vocadapt.ui.finetune import live, result, task_intake, view
-from vocadapt.ui.frame import mistakes, run_cache, session
+from vocadapt.ui.frame import frame, mistakes, run_cache
 
-workspace = session.workspace()
-st.title("Fine-tune")
-st.markdown(
-    "Train models on a task with :blue[**base tokenization**], :green[**adapted"
-    " tokenization**] or both, and any number of seeds. Each run is scored with every"
-    " tokenization, and pooled."
-)
-glossary.offer_terms(
-    "adapted tokenization",
-    "base tokenization",
-    "benchmark card",
-    "pooled",
-    "preset",
-    "run",
-    "scorer",
-    "task",
+workspace = frame.open_page(
+    "Fine-tune",
+    (
+        "Train models on a task with :blue[**base tokenization**], :green[**adapted"
+        " tokenization**] or both, and any number of seeds. Each run is scored with every"
+        " tokenization, and pooled."
+    ),
+    (
+        "adapted tokenization",
+        "base tokenization",
+        "benchmark card",
+        "pooled",
+        "preset",
+        "run",
+        "scorer",
+        "task",
+    ),
 )
 with st.container():
     live.draw_running(workspace)

@@ -3,27 +3,28 @@
 import streamlit as st
 
 from vocadapt.lab.reports.pretraining import list_pretrained_models
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import mistakes, session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
 from vocadapt.ui.pretraining import gates, live, result, view
 
-workspace = session.workspace()
-st.title("Pretraining")
-st.markdown(
-    "Continue masked-language-model pretraining on your text: only the :green[**extension**],"
-    " only the embeddings, or the whole model. Progress is measured by the masked-token loss"
-    " on held-out lines."
-)
-glossary.offer_terms(
-    "continued pretraining",
-    "exBERT",
-    "extension module",
-    "gate",
-    "held-out",
-    "masked token",
-    "masking probability",
-    "pretraining from scratch",
-    "stage",
+workspace = frame.open_page(
+    "Pretraining",
+    (
+        "Continue masked-language-model pretraining on your text: only the :green[**extension**],"
+        " only the embeddings, or the whole model. Progress is measured by the masked-token loss"
+        " on held-out lines."
+    ),
+    (
+        "continued pretraining",
+        "exBERT",
+        "extension module",
+        "gate",
+        "held-out",
+        "masked token",
+        "masking probability",
+        "pretraining from scratch",
+        "stage",
+    ),
 )
 with st.container():
     live.draw_running(workspace)
@@ -38,7 +39,7 @@ if selected:
 
 st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no text to pretrain on yet.",
         (
             "Import a text of your domain first. For an exBERT, first adapt a model with a"
@@ -47,9 +48,7 @@ if not corpora:
         "pages/words/vectors.py",
         "Import a text",
     )
-    st.stop()
-with mistakes.show_errors():
-    wanted = view.draw_form(workspace, corpora)
-    if wanted:
-        view.draw_cost(workspace, wanted, made)
-        view.start(workspace, wanted)
+wanted = view.draw_form(workspace, corpora)
+if wanted:
+    view.draw_cost(workspace, wanted, made)
+    view.start(workspace, wanted)

@@ -4,31 +4,32 @@ the difference.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import mistakes, run_cache, session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, run_cache
 from vocadapt.ui.results import confusion, view
 
-workspace = session.workspace()
-st.title("Results")
-st.markdown(
-    "Compare models on a task: mean ± sd over seeds for each tokenization, and a paired test"
-    " against a selected baseline."
-)
-glossary.offer_terms(
-    "adapted tokenization",
-    "base tokenization",
-    "bootstrap",
-    "permutation test",
-    "pooled",
-    "run",
-    "scorer",
-    "task",
-    "unit",
+workspace = frame.open_page(
+    "Results",
+    (
+        "Compare models on a task: mean ± sd over seeds for each tokenization, and a paired test"
+        " against a selected baseline."
+    ),
+    (
+        "adapted tokenization",
+        "base tokenization",
+        "bootstrap",
+        "permutation test",
+        "pooled",
+        "run",
+        "scorer",
+        "task",
+        "unit",
+    ),
 )
 pickers.warn_of_unreadable_runs(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.tokenizations]
 if not runs:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no scored run in this workspace yet.",
         (
             "Fine-tune a model on a task with a labeled test split, best with three seeds. Its"
@@ -37,19 +38,17 @@ if not runs:
         "pages/train/finetune.py",
         "Fine-tune a model",
     )
-    st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     task = view.pick_task(runs)
     own = [one for one in runs if one.task == task]
     baseline = view.pick_baseline(own)
     scorer = view.pick_score(own[0].kind)
-with mistakes.show_errors():
-    board = view.results(own, baseline, scorer).boards[0]
-    view.draw_headline(board)
-    view.draw_leaderboard(board)
-    view.draw_curves(own, own[0].metric)
-    confusion.draw_confusion(task)
-    if len({one.task for one in runs}) > 1:
-        view.draw_group_means(view.results(runs, None, "").groups)
-    view.draw_details(workspace, board, scorer)
+board = view.results(own, baseline, scorer).boards[0]
+view.draw_headline(board)
+view.draw_leaderboard(board)
+view.draw_curves(own, own[0].metric)
+confusion.draw_confusion(task)
+if len({one.task for one in runs}) > 1:
+    view.draw_group_means(view.results(runs, None, "").groups)
+view.draw_details(workspace, board, scorer)

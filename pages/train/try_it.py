@@ -4,40 +4,37 @@ pooled.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import mistakes, session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, run_cache
 from vocadapt.ui.try_it import file, view
 
-workspace = session.workspace()
-st.title("Try it")
-st.markdown(
-    "Type a text and see the predictions of a fine-tuned model: with base"
-    " :blue[**wordpieces**], with the :green[**added words**], and with both pooled."
-)
-glossary.offer_terms(
-    "adapted tokenization", "added token", "base tokenization", "pooled", "run", "wordpiece"
+workspace = frame.open_page(
+    "Try it",
+    (
+        "Type a text and see the predictions of a fine-tuned model: with base"
+        " :blue[**wordpieces**], with the :green[**added words**], and with both pooled."
+    ),
+    ("adapted tokenization", "added token", "base tokenization", "pooled", "run", "wordpiece"),
 )
 pickers.warn_of_unreadable_runs(workspace)
 left, right = st.columns([1.7, 1], gap="large")
 with right:
     folder = view.choose_run(workspace)
 if not folder:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no fine-tuned model to try yet.",
         ("Fine-tune one, or type the folder of a model with a task head under *Another folder*."),
         "pages/train/finetune.py",
         "Fine-tune",
     )
-    st.stop()
 
-with mistakes.show_errors():
-    run = view.opened(folder)
-    with left:
-        example = view.choose_example(run)
-    if example is not None:
-        view.draw_prediction(folder, run, example)
-    else:
-        st.markdown("Type a text above, or click an example.")
-    st.divider()
-    file.predict_file(folder, run)
-    file.draw_details(folder, run, example)
+run = run_cache.run_of(folder)
+with left:
+    example = view.choose_example(run)
+if example is not None:
+    view.draw_prediction(folder, run, example)
+else:
+    st.markdown("Type a text above, or click an example.")
+st.divider()
+file.predict_file(folder, run)
+file.draw_details(folder, run, example)

@@ -6,29 +6,30 @@ from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import list_adapted_models
 from vocadapt.ui.adapt import model, plan
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame
 from vocadapt.ui.jobs import panel
 
-workspace = session.workspace()
-st.title("Adapt")
-st.markdown(
-    "Adapt the vocabulary of a model: add :green[**new tokens**], each with an initialized"
-    " embedding, and remove others. A certificate lists the checks that everything else is"
-    " unchanged."
+workspace = frame.open_page(
+    "Adapt",
+    (
+        "Adapt the vocabulary of a model: add :green[**new tokens**], each with an initialized"
+        " embedding, and remove others. A certificate lists the checks that everything else is"
+        " unchanged."
+    ),
+    (
+        "added token",
+        "certificate",
+        "embedding",
+        "exBERT",
+        "GreenBioBERT",
+        "initializer",
+        "plan",
+        "preset",
+        "recipe",
+    ),
+    ("model",),
 )
-glossary.offer_terms(
-    "added token",
-    "certificate",
-    "embedding",
-    "exBERT",
-    "GreenBioBERT",
-    "initializer",
-    "plan",
-    "preset",
-    "recipe",
-)
-panel.draw_job_panel(workspace, ["model"])
 
 made = list_adapted_models(workspace)
 if made:

@@ -4,19 +4,18 @@ under each.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame
 from vocadapt.ui.initializers import leaderboard, view
 
-workspace = session.workspace()
-st.title("Initializers")
-st.markdown(
-    "How should the embedding of a :green[**new token**] be initialized? Compare the"
-    " initializers on one token, and evaluate all of them before any training on tokens whose"
-    " true embeddings are known."
-)
-glossary.offer_terms(
-    "added token", "chance", "embedding", "held-out", "initializer", "leaderboard", "P@k"
+workspace = frame.open_page(
+    "Initializers",
+    (
+        "How should the embedding of a :green[**new token**] be initialized? Compare the"
+        " initializers on one token, and evaluate all of them before any training on tokens whose"
+        " true embeddings are known."
+    ),
+    ("added token", "chance", "embedding", "held-out", "initializer", "leaderboard", "P@k"),
 )
 
 targets = view.list_targets(workspace)
@@ -38,14 +37,13 @@ with st.container(horizontal=True):
         default=pickers.model_behind(target, workspace) if target else None,
     )
 if not shown:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no target yet.",
         "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors"
         " from a text of your domain.",
         "pages/words/vectors.py",
         "Make word vectors",
     )
-    st.stop()
 if target:
     pickers.stale_note(target, workspace)
 transfer = view.prepare_transfer(workspace, name, target or str(shown))

@@ -4,19 +4,19 @@ corpus.
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame
 from vocadapt.ui.lens import corpus, view
 
-workspace = session.workspace()
-st.title("Tokenizer lens")
-st.markdown(
-    "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"
-    " and which words a new vocabulary keeps whole."
+workspace = frame.open_page(
+    "Tokenizer lens",
+    (
+        "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"
+        " and which words a new vocabulary keeps whole."
+    ),
+    ("added token", "fertility", "tokenization", "wordpiece"),
+    ("corpus",),
 )
-glossary.offer_terms("added token", "fertility", "tokenization", "wordpiece")
-panel.draw_job_panel(workspace, ["corpus"])
 
 left, right = st.columns([1.7, 1], gap="large")
 with right:
@@ -24,7 +24,7 @@ with right:
 with left:
     text = view.choose_text()
 if not models:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no model to compare yet.",
         (
             "Add one under *Models*: a folder on this machine, a hub name that was used here"
@@ -32,7 +32,6 @@ if not models:
             " before and after."
         ),
     )
-    st.stop()
 
 view.compare_tokenizations(models, text)
 st.divider()

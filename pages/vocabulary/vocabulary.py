@@ -2,22 +2,22 @@
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import count_cache, mistakes, session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import count_cache, frame, mistakes
 from vocadapt.ui.lens import corpus as lens_corpus
 from vocadapt.ui.lens import view as lens_view
 from vocadapt.ui.vocabulary import profiles
 from vocadapt.ui.vocabulary import view as vocabulary_view
 
-workspace = session.workspace()
-st.title("Vocabulary")
-st.markdown(
-    "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
-    " and compare vocabularies."
+workspace = frame.open_page(
+    "Vocabulary",
+    (
+        "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
+        " and compare vocabularies."
+    ),
+    ("fertility", "reduction", "tokenization", "wordpiece"),
+    ("corpus",),
 )
-glossary.offer_terms("fertility", "reduction", "tokenization", "wordpiece")
-panel.draw_job_panel(workspace, ["corpus"])
 
 left, right = st.columns([2, 1], gap="large")
 with left:
@@ -26,7 +26,7 @@ corpora = workspace.artifacts("corpora")
 with right:
     corpus = pickers.pick("Text", corpora, "vocabulary_corpus") if corpora else None
 if not models:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There is no model to analyze yet.",
         (
             "Add one under *Models*: a folder on this machine, a hub name that was used here"
@@ -34,7 +34,6 @@ if not models:
             " compared with it."
         ),
     )
-    st.stop()
 
 reducer = None
 if corpus is None:

@@ -8,30 +8,28 @@ from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import cache, session
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.jobs import panel
 
-workspace = session.workspace()
-st.title("Alignment")
-st.markdown(
-    "Fit an alignment that maps your :orange[**domain words**] to the model's"
-    " :blue[**wordpieces**], and see the nearest neighbors of each word."
+workspace = frame.open_page(
+    "Alignment",
+    (
+        "Fit an alignment that maps your :orange[**domain words**] to the model's"
+        " :blue[**wordpieces**], and see the nearest neighbors of each word."
+    ),
+    ("alignment", "anchor", "chance", "CSLS", "held-out", "P@k", "word vectors", "wordpiece"),
+    ("alignment",),
 )
-glossary.offer_terms(
-    "alignment", "anchor", "chance", "CSLS", "held-out", "P@k", "word vectors", "wordpiece"
-)
-panel.draw_job_panel(workspace, ["alignment"])
 
 found = workspace.artifacts("vectors")
 if not found:
-    pickers.draw_empty_state(
+    pickers.stop_page(
         "There are no word vectors to align yet.",
         "An alignment needs the words of your domain with vectors, and a language model.",
         "pages/words/vectors.py",
         "Make word vectors",
     )
-    st.stop()
 
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):

@@ -2,18 +2,18 @@
 
 import streamlit as st
 
-from vocadapt.ui.components import glossary, pickers
-from vocadapt.ui.frame import cache, session
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.vectors import forms, view
 
-workspace = session.workspace()
-st.title("Word vectors")
-st.markdown(
-    "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."
+workspace = frame.open_page(
+    "Word vectors",
+    (
+        "Train vectors of the :orange[**words of your domain**] on a text, or import existing vectors."
+    ),
+    ("artifact", "space", "word vectors"),
+    ("corpus", "vectors", "import"),
 )
-glossary.offer_terms("artifact", "space", "word vectors")
-panel.draw_job_panel(workspace, ["corpus", "vectors", "import"])
 
 found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
 if found:

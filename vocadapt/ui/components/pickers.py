@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -51,6 +51,7 @@ __all__ = [
     "shown_model",
     "spaces_of",
     "stale_note",
+    "stop_page",
     "warn_of_unreadable_runs",
 ]
 
@@ -377,6 +378,12 @@ def draw_empty_state(what: str, how: str, page: str | None = None, link: str = "
         st.markdown(how)
         if page:
             st.page_link(page, label=link, icon=":material/arrow_forward:")
+
+
+def stop_page(what: str, how: str, page: str | None = None, link: str = "") -> NoReturn:
+    """Show why a page is empty, as `draw_empty_state` does, and draw nothing below."""
+    draw_empty_state(what, how, page, link)
+    st.stop()
 
 
 def pick_task_kind(key: str, place: Any = st) -> TaskKind:

@@ -1,17 +1,19 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.extensions import check_extensions
-from vocadapt.lab.workspace.workspace import ARTIFACTS
+from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace
+from vocadapt.ui.components import glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.address import WORKSPACE as HERE
 from vocadapt.ui.frame.session import find_start, workspace
 from vocadapt.ui.jobs import strip
-from vocadapt.ui.jobs.panel import draw_sidebar_jobs
+from vocadapt.ui.jobs.panel import draw_job_panel, draw_sidebar_jobs
 from vocadapt.ui.serving import paths, preload
 
 
@@ -28,6 +30,20 @@ def draw(page: st.Page) -> None:
         page.run()
     # not if the run is interrupted: then the page is drawn again at once
     preload.report_page_drawn()
+
+
+def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str] = ()) -> Workspace:
+    """Draw the head of a page, and the newest job of its steps; return the workspace.
+
+    terms: those that the page explains, see `glossary`.
+    """
+    st.title(title)
+    st.markdown(about)
+    glossary.offer_terms(*terms)
+    # Always present: otherwise a starting job would shift what is below, and it would be redrawn.
+    with st.container():
+        draw_job_panel(workspace(), steps)
+    return workspace()
 
 
 def draw_sidebar() -> None:

@@ -61,13 +61,6 @@ def choose_run(workspace: Workspace) -> str:
     return str(chosen.run.folder)
 
 
-def opened(folder: str) -> SavedRun:
-    """Return the run; its network, which takes seconds, is loaded when there is a text to
-    process.
-    """
-    return run_cache.run_of(folder)
-
-
 def choose_example(run: SavedRun) -> Example | None:
     """Show the fields of the run's kind of task; return the example, None if a field is blank."""
     own = _find_test_example(run)
