@@ -5,7 +5,8 @@ import streamlit as st
 from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import frame, mistakes
-from vocadapt.ui.pretraining import gates, live, result, view
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.pretraining import result, view
 
 workspace = frame.open_page(
     "Pretraining",
@@ -27,13 +28,13 @@ workspace = frame.open_page(
     ),
 )
 with st.container():
-    live.draw_running(workspace)
+    panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
 made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
 selected = result.choose_result(workspace, made) if made else None
 if selected:
     result.draw_curves(made, selected)
 with mistakes.show_errors():
-    gates.draw_gate_section(workspace, corpora, selected.name if selected else "")
+    result.draw_gate_section(workspace, corpora, selected.name if selected else "")
 if selected:
     result.draw_details(selected)
 

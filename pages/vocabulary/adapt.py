@@ -44,7 +44,6 @@ with plan_side:
     if chosen is None:
         st.stop()
     plan.draw_plan(workspace, chosen)
-    plan.draw_training_cost(workspace, chosen)
     target = pickers.name_for(workspace, "models", chosen.wish, "model_name")
     if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
         panel.start(

@@ -16,6 +16,7 @@ from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.number_formats import count
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 ADAPT = "pages/vocabulary/adapt.py"
 WORDS = [f"word{i}" for i in range(500)]
@@ -168,3 +169,41 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     app.session_state["numbers"] = numbers
     app.run()
     assert not app.exception and said in " ".join(texts(app)) and bool(texts(app)) == bool(said)
+
+
+def choose_initializer(app, preset, name):
+    """Select an initializer in the menu of a preset."""
+    app.selectbox(key=f"initializer_{preset}").set_value(name).run()
+    return app
+
+
+def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
+    )
+    app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
+    menu = app.selectbox(key="initializer_transfer-syntactic")
+    assert menu.value == "syntactic" and INITIALIZERS["syntactic"].about in " ".join(texts(app))
+    of_word_vectors = {name for name, one in INITIALIZERS.items() if one.needs == "words"}
+    assert set(menu.options) == {*INITIALIZERS} - of_word_vectors
+    choose_initializer(app, "transfer-syntactic", "global-mean")
+    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.button(key="adapt").click().run()
+    assert not app.exception and not app.error
+    assert started[0].settings.recipe.rows.method == "global-mean"
+    # Another preset keeps its own initializer, and a reduction has none.
+    app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-semantic")
+    assert app.selectbox(key="initializer_transfer-semantic").value == "semantic"
+    app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-last-25")
+    assert not [box for box in app.selectbox if str(box.key).startswith("initializer_")]
+
+
+def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, uncounted):
+    trained = next(name for name, one in INITIALIZERS.items() if one.needs == "text")
+    app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
+    choose_initializer(app, "transfer-syntactic", trained)
+    assert not app.exception and "There is no text to train on yet." in " ".join(texts(app))
+    app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
+    choose_initializer(app, "transfer-syntactic", trained)
+    assert not app.exception and app.selectbox(key="adapt_corpora").value == "trials"

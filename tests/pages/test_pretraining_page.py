@@ -27,7 +27,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.ui.pretraining.gates import compare_added
+from vocadapt.ui.pretraining.result import compare_added
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 

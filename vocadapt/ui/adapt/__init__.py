@@ -1,1 +1,1 @@
-"""Page Adapt: `plan` (recipe and plan), `model` (the adapted model), `extension` (exBERT)."""
+"""Page Adapt: `plan` (recipe form and plan), `model` (an adapted model)."""

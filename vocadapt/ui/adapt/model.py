@@ -11,13 +11,13 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
 from vocadapt.text.tokenization import encode
-from vocadapt.ui.adapt import extension
 from vocadapt.ui.components import markup, pickers
-from vocadapt.ui.components.blocks import draw_artifact_details, draw_metric
+from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes
 from vocadapt.ui.frame import cache
 
+PRETRAINING = "pages/train/pretraining.py"
 MAX_EXAMPLES = 6
 VERDICT = {
     True: ":green[:material/verified: **Certificate passed**]",
@@ -29,15 +29,18 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
     """Draw one adapted model: figures, certificate, tokenization before and after, and code to use
     it.
     """
-    columns = st.columns([1, 1, 1, 1.8])
-    with columns[3]:
+    *columns, pick = st.columns([1, 1, 1, 1.8])
+    with pick:
         artifact = pickers.pick("Adapted model", made, "adapt_adapted", newest=True)
     numbers = artifact.manifest.numbers
-    columns[0].metric("Tokens added", count(numbers["added"]))
-    columns[1].metric("Tokens in total", count(numbers["tokens_after"]))
-    draw_metric(columns[2], "Created in", duration(artifact.manifest.seconds), numbers["preset"])
+    draw_metrics(
+        ("Tokens added", count(numbers["added"])),
+        ("Tokens in total", count(numbers["tokens_after"])),
+        ("Created in", duration(artifact.manifest.seconds), numbers["preset"]),
+        places=columns,
+    )
     pickers.stale_note(artifact, workspace)
-    extension.next_step(artifact)
+    _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
         st.warning(
             (
@@ -54,7 +57,17 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
         needed = "its modules need vocadapt" if numbers.get("module") else "no vocadapt needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
         st.code(snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
-        _download(workspace, artifact)
+        folder = artifact.folder
+        st.download_button(
+            f"Download as zip · {megabytes(packed_size(folder))}",
+            lambda: packed(folder, workspace.root),
+            f"{folder.name}.zip",
+            "application/zip",
+            on_click="ignore",
+            icon=":material/folder_zip:",
+            key="get_zip",
+            help="Downloads weights, both tokenizers, record and model card; packed when you click.",
+        )
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
         draw_deviations(numbers)
@@ -63,19 +76,22 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
     )
 
 
-def _download(workspace: Workspace, artifact: Artifact) -> None:
-    """Offer the folder as a zip file, packed on click."""
-    folder = artifact.folder
-    st.download_button(
-        f"Download as zip · {megabytes(packed_size(folder))}",
-        lambda: packed(folder, workspace.root),
-        f"{folder.name}.zip",
-        "application/zip",
-        on_click="ignore",
-        icon=":material/folder_zip:",
-        key="get_zip",
-        help="Downloads weights, both tokenizers, record and model card; packed when you click.",
-    )
+def _draw_next_step(artifact: Artifact) -> None:
+    """Link to the pretraining stage that a new exBERT needs."""
+    numbers = artifact.manifest.numbers
+    if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
+        return
+    stage, modules = "continued", ""
+    if numbers.get("module"):
+        stage = "extension"
+        modules = f", modules of {100 * numbers['module']['share']:.1f} % of a layer"
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{modules}.",
+            width="stretch",
+        )
+        address = {"pretraining_model": artifact.name, "pretraining_stage": stage}
+        draw_link(PRETRAINING, "Pretraining", **address)
 
 
 def draw_certificate(found: dict[str, Any] | None, when: str = "") -> None:

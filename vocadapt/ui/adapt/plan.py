@@ -1,28 +1,46 @@
-"""Parts of the page Adapt: the recipe form, its inputs, and the plan."""
+"""Parts of the page Adapt: the recipe form, its inputs, the plan, and the size of an extension."""
 
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from vocadapt.analysis.figures.extension import plot_token_frequency, plot_wordpieces_by_size
 from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.presets import PRESETS
+from vocadapt.models.contextual.word_vectors import count_layers
+from vocadapt.models.extension_size import ModuleSize
+from vocadapt.presets import EXTENSION, PRESETS
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
-from vocadapt.ui.adapt import extension
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_metric, draw_note, draw_table
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_figure,
+    draw_metrics,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.number_formats import count, fraction, megabytes
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.pretraining import view
+from vocadapt.vocabulary.growth.extension_size import SELDOM
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 FLOAT32 = 4  # bytes
+GATES = {
+    0.5: "as published: each layer starts as half untrained module",
+    0.98: "near one: the model starts almost unchanged",
+}
+HELP = {
+    "excluded": "Number of candidates that the model lacks and that are not added.",
+    "replaced": "Number of old tokens that are kept and get a new embedding.",
+}
 
 
 @dataclass(frozen=True)
@@ -58,15 +76,17 @@ def draw_recipe_form(workspace: Workspace) -> Chosen | None:
     """Draw the form of a recipe and its inputs; return None, with a message, if an input is
     missing.
     """
+    # 1. The recipe and the sources that it needs.
     name = st.selectbox("Preset", list(PRESETS), key="adapt_preset", bind="query-params")
-    recipe = PRESETS[name]
-    st.markdown(f":small[{recipe.about}]")
+    st.markdown(f":small[{PRESETS[name].about}]")
+    recipe = _choose_initializer(PRESETS[name])
     text = "text" if "text" in recipe.needs else "counts"
     vectors = _pick_input(workspace, recipe, "vectors")
     corpus = _pick_input(workspace, recipe, text)
     given = {name for name, one in (("vectors", vectors), (text, corpus)) if one}
     if not {"vectors", text} & {*recipe.needs} <= given:
         return None
+    # 2. The model, and the target whose vocabulary it adopts.
     default, target = None, None
     if vectors:
         default = pickers.model_behind(vectors, workspace)
@@ -79,25 +99,47 @@ def draw_recipe_form(workspace: Workspace) -> Chosen | None:
                 "This preset adopts another model's vocabulary: select it above.",
             )
             return None
+    # 3. The options of the recipe.
     if vectors:
         recipe = _choose_vector_options(recipe, vectors, model)
     else:
-        recipe = extension.choose_options(recipe, model)
+        recipe = _choose_extension_options(recipe, model)
     if recipe.makes_embeddings:
         rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
         recipe = replace(recipe, rows=rows)
-    if recipe.further.stage and not has_mlm_head(cache.model_of(model)):
-        view.explain_missing_head(pickers.shown_model(model), cache.model_of(model))
-        return None
-    return Chosen(_fit_training(recipe, model), model, vectors, target, corpus)
+    if recipe.further.stage:
+        trained = cache.model_of(model)
+        if not has_mlm_head(trained):
+            view.explain_missing_head(pickers.shown_model(model), trained)
+            return None
+        training = view.fit_length(recipe.further.training, trained)
+        recipe = replace(recipe, further=replace(recipe.further, training=training))
+    return Chosen(recipe, model, vectors, target, corpus)
 
 
-def _fit_training(recipe: Recipe, model: str) -> Recipe:
-    """Return the recipe with blocks of continued pretraining no longer than the model's maximum."""
-    if not recipe.further.stage:
+def _choose_initializer(recipe: Recipe) -> Recipe:
+    """Show the picker of initializers, the preset's by default; return the recipe with the selected
+    one. A reduction has no new embeddings, and no picker.
+
+    Initializers that need another source than the preset are not offered, except those that need a
+    text, which can be selected below.
+    """
+    if not recipe.makes_embeddings:
         return recipe
-    training = view.fit_length(recipe.further.training, cache.model_of(model))
-    return replace(recipe, further=replace(recipe.further, training=training))
+    offered = {}
+    for name in INITIALIZERS:
+        changed = replace(recipe, rows=replace(recipe.rows, method=name))
+        if changed.needs <= {*recipe.needs, "text"}:
+            offered[name] = changed
+    chosen = st.selectbox(
+        "Initializer",
+        list(offered),
+        list(offered).index(recipe.rows.method),
+        key=f"initializer_{recipe.name}",
+        help="Selects how the embeddings of new tokens are initialized.",
+    )
+    draw_note(plain(INITIALIZERS[chosen].about))
+    return offered[chosen]
 
 
 NEEDED = {  # need → kind of artifact, label, and the message if there is none
@@ -155,14 +197,54 @@ def _choose_vector_options(recipe: Recipe, vectors: Artifact, model: str) -> Rec
     return recipe
 
 
+def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
+    """Draw the extension size and initial gate if the recipe has them; return the changed recipe."""
+    if recipe.vocabulary.kind == "extend":
+        size = draw_setting(
+            st,
+            PlanSettings(max_added=EXTENSION),
+            "max_added",
+            "adapt_extension",
+            label="Extension size",
+            least=1,
+            step=1000,
+            bind="query-params",
+            help=(
+                "Number of wordpieces to train on the text and add. Published (Tai et al."
+                " 2020): 17 748."
+            ),
+        )
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
+    if recipe.module.size:
+        gate = st.radio(
+            "Initial gate",
+            list(GATES),
+            key="adapt_gate",
+            captions=list(GATES.values()),
+            format_func=fraction,
+        )
+        recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
+        base = cache.model_of(model)
+        module = ModuleSize.of(recipe.module, base.config)
+        parameters = module.to_dict(count_layers(base))["parameters"]
+        st.markdown(
+            f":small[Each layer gets a module with {count(module.hidden)} hidden and"
+            f" {count(module.intermediate)} intermediate units: **{100 * module.share:.1f} %** of"
+            f" the layer, {count(parameters)} parameters in all.]"
+        )
+    return recipe
+
+
 def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
-    """Draw the plan of a recipe: figures, added and removed tokens."""
+    """Draw the plan of a recipe: figures, added and removed tokens, and the cost of continued
+    pretraining, if the recipe includes it.
+    """
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
     draw_plan_metrics(found, cache.model_of(chosen.model).dim)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
-        extension.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
+        _draw_extension_curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     draw_added_words(found)
     if found.removed_tokens:
         with st.expander(
@@ -177,10 +259,6 @@ def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
                 key="dropped",
                 column_config={"token": st.column_config.TextColumn()},
             )
-
-
-def draw_training_cost(workspace: Workspace, chosen: Chosen) -> None:
-    """Show the cost of continued pretraining, if the recipe includes it."""
     if chosen.recipe.further.stage and chosen.corpus:
         label = pickers.shown_model(chosen.model)
         wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
@@ -189,33 +267,49 @@ def draw_training_cost(workspace: Workspace, chosen: Chosen) -> None:
         )
 
 
+def _draw_extension_curve(
+    workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact
+) -> None:
+    """Draw, on click, the frequency curve for choosing the extension size."""
+    size = recipe.vocabulary.max_added
+    largest = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=max(size, EXTENSION)))
+    key = (model, corpus.stamp, largest.vocabulary.max_added)
+    if st.button("Draw frequency curve", icon=":material/show_chart:", key="draw_extension"):
+        st.session_state["extension_curve"] = key
+    if st.session_state.get("extension_curve") != key:
+        return
+    found = count_cache.extension_of(largest, model, corpus, workspace.root)
+    left, right = st.columns(2)
+    with left:
+        draw_figure(plot_token_frequency(found, size), "token_frequency")
+    with right:
+        draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size")
+    last = found.sizes[-1]
+    legend = "Dashed: the selected size. " if size <= last.size else ""
+    draw_note(
+        f"{legend}With all"
+        f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {SELDOM}"
+        f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
+        " rare tokens are hardly trained."
+    )
+    draw_command(["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)])
+
+
 def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     """Draw the numbers of added, removed and excluded tokens, and the parameters."""
-    columns = st.columns(4)
-    before = f"{count(len(plan.base))} tokens before"
-    draw_metric(columns[0], "Tokens added", count(len(plan.added)), before)
-    if plan.removed_tokens:
-        draw_metric(
-            columns[1],
-            "Tokens removed",
-            count(len(plan.removed_tokens)),
-            f"{count(len(plan.tokens))} tokens after",
-        )
-    else:
+    after = f"{count(len(plan.tokens))} tokens after"
+    changed: tuple[str | None, ...] = ("Tokens removed", count(len(plan.removed_tokens)), after)
+    if not plan.removed_tokens:
         excluded = sum(len(words) for words in plan.left_out.values())
-        columns[1].metric(
-            "Excluded",
-            count(excluded),
-            help="Number of candidates that the model lacks and that are not added.",
-        )
-    columns[2].metric(
-        "Embeddings replaced",
-        count(len(plan.replaced)),
-        help="Number of old tokens that are kept and get a new embedding.",
-    )
+        changed = ("Excluded", count(excluded), None, HELP["excluded"])
     parameters, size = growth(plan, dim)
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
-    draw_metric(columns[3], label, count(abs(parameters)), megabytes(abs(size)))
+    draw_metrics(
+        ("Tokens added", count(len(plan.added)), f"{count(len(plan.base))} tokens before"),
+        changed,
+        ("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"]),
+        (label, count(abs(parameters)), megabytes(abs(size))),
+    )
     for why, words in plan.left_out.items():
         draw_note(f"{count(len(words))} excluded: {why}")
     if plan.note:

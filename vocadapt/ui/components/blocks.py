@@ -1,17 +1,19 @@
-"""Blocks of a page, each drawn alike on every page: figure, table, note, metric, command, and
+"""Blocks of a page, each drawn alike on every page: figure, table, note, metric, command, link, and
 Details & export, the folded block at the end of every page with settings, command and data.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.lab.steps.command_lines import build_artifact_command
+from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
+from vocadapt.ui.frame.address import here
 
 Download = Callable[[], str | bytes]
 
@@ -33,9 +35,26 @@ def draw_metric(
     place.metric(label, value, note, delta_color="off", delta_arrow="off", help=help)
 
 
-def draw_command(command: str) -> None:
-    """Draw a shell command with its copy button."""
+def draw_metrics(*metrics: tuple[str | None, ...], places: Sequence[Any] = ()) -> None:
+    """Draw metrics, each given by its label, value, note and help, in columns of equal width.
+
+    places: containers to draw them in instead, one for each.
+    """
+    for place, metric in zip(places or st.columns(len(metrics)), metrics, strict=True):
+        draw_metric(place, *metric)  # type: ignore[arg-type]
+
+
+def draw_command(command: str | Sequence[str]) -> None:
+    """Draw a shell command, or the program with these arguments, with its copy button."""
+    if not isinstance(command, str):
+        command = shlex.join([*PROGRAM, *command])
     st.code(command, language="bash", wrap_lines=True)
+
+
+def draw_link(page: str, label: str, place: Any = st, **query: str) -> None:
+    """Draw a link to another page, with query parameters, in the same workspace."""
+    query |= here()
+    place.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query)
 
 
 def draw_table(data: Any, **options: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Page Pretraining: `view` (the form), `live` (a running job), `result`, `gates` (of an exBERT)."""
+"""Page Pretraining: `view` (the form), `result` (a running job, pretrained models, exBERT gates)."""

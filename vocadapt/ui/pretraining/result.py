@@ -1,4 +1,6 @@
-"""Results of continued pretraining: figures of one model, a table of all, and loss curves."""
+"""Results of continued pretraining: a running job, figures and loss curves of pretrained models, and
+the gate weights of an exBERT by layer and kind of token.
+"""
 
 from collections.abc import Sequence
 
@@ -6,25 +8,71 @@ import streamlit as st
 
 from vocadapt.analysis.figures import pretraining
 from vocadapt.analysis.figures.pretraining import AGAINST
+from vocadapt.analysis.gates import KINDS
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.reports.pretraining import PretrainedModel, have_same_masked_tokens
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.extension_size import ModuleSize
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.masked.continued import list_intermediate_models
 from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
+from vocadapt.training.masked.validation import read_curve
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
+    draw_command,
     draw_figure,
-    draw_metric,
+    draw_link,
+    draw_metrics,
     draw_note,
     draw_table,
     tsv,
 )
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, fraction
-from vocadapt.ui.frame.address import here
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.frame import cache
+from vocadapt.ui.jobs import panel
 
 FINETUNE = "pages/train/finetune.py"
 FIRST = 4  # curves drawn by default
+NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
+
+
+def draw_running_job(job: Job, status: Status) -> None:
+    """Draw a running job: its stage, its progress, and its held-out loss so far."""
+    stage = job.spec.settings.further.stage
+    line = (
+        f"{panel.CHIPS[status.state]} {panel.title(job)} · stage **{stage}** ·"
+        f" {duration(status.seconds)}"
+    )
+    panel.draw_running_job(job, status, line)
+    curve = read_curve(job.folder / CHECKPOINT)
+    if not curve.points:
+        return
+    first, last = curve.points[0].loss, curve.points[-1].loss
+    pace = ""
+    if curve.tokens_per_second:
+        pace = f" · **{count(round(curve.tokens_per_second))}** wordpieces per second"
+    st.markdown(
+        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
+        f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[on"
+        f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
+    )
+    if len(curve.points) > 1:
+        figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
+        draw_figure(figure, f"held_out_{job.id}")
+    kept = list_intermediate_models(job.folder / CHECKPOINT)
+    if kept:
+        st.markdown(
+            f":small[{len(kept)} saved during training; fine-tuning can already use the last:"
+            f" {plain(str(kept[-1]))}]"
+        )
 
 
 def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedModel:
@@ -38,10 +86,7 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
             newest=True,
         )
     selected = next(one for one in made if one.name == artifact.name)
-    address = {"finetune_models": artifact.name, **here()}
-    link.page_link(
-        FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address
-    )
+    draw_link(FINETUNE, "Fine-tune it", link, finetune_models=artifact.name)
     pickers.stale_note(artifact, workspace)
     draw_figures(selected)
     return selected
@@ -52,35 +97,28 @@ def draw_figures(one: PretrainedModel) -> None:
     numbers = one.numbers
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
-    columns = st.columns(5)
     before_after = f"{fraction(loss['before'])} → {fraction(loss['after'])}"
+    first, *others = st.columns(5)
     verdict = numbers.get("loss_change", {}).get("verdict")
     if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
-        columns[0].metric("Held-out loss", before_after, f"{100 * change:+.1f} %", "inverse")
+        first.metric("Held-out loss", before_after, f"{100 * change:+.1f} %", "inverse")
     else:
-        draw_metric(columns[0], "Held-out loss", before_after, f"{100 * change:+.1f} %")
-    draw_metric(columns[1], "Stage", numbers["stage"], plain(one.model) or None)
-    draw_metric(
-        columns[2],
-        "Trained parameters",
-        count(numbers["trainable"]),
-        f"{count(numbers['frozen'])} frozen",
-    )
-    draw_metric(
-        columns[3], "Wordpieces", count(numbers["tokens"]), f"{count(numbers['steps'])} steps"
-    )
-    draw_metric(
-        columns[4],
-        "Time",
-        duration(numbers["seconds"]),
-        f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
+        draw_metrics(("Held-out loss", before_after, f"{100 * change:+.1f} %"), places=[first])
+    speed = f"{count(round(numbers['tokens_per_second']))} wordpieces/s"
+    draw_metrics(
+        ("Stage", numbers["stage"], plain(one.model) or None),
+        ("Trained parameters", count(numbers["trainable"]), f"{count(numbers['frozen'])} frozen"),
+        ("Wordpieces", count(numbers["tokens"]), f"{count(numbers['steps'])} steps"),
+        ("Time", duration(numbers["seconds"]), speed),
+        places=others,
     )
     if "loss_change" in numbers:  # missing in reports of older trainings
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
     rounding = describe_rounding(numbers)
     if rounding:
         st.markdown(rounding)
-    excluded, too_long = "", numbers.get("held_out_too_long", 0)
+    excluded = ""
+    too_long = numbers.get("held_out_too_long", 0)
     if too_long:
         excluded = f" Excluded: {count(too_long)} windows that were too long for the model."
     draw_note(
@@ -125,11 +163,11 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
             lines = {name: one.curve for name, one in shown.items()}
             figure = pretraining.plot_held_out_losses(lines, str(against), among=names)
             draw_figure(figure, "held_out_losses")
-            windows_note(list(shown.values()))
-    table(made)
+            describe_windows(list(shown.values()))
+    draw_models(made)
 
 
-def windows_note(shown: Sequence[PretrainedModel]) -> None:
+def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     """State on how many windows the points were measured, and warn if models had different ones."""
     sizes = dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown)
     note = f"Each point uses {', '.join(sizes)} held-out windows; evaluation time is not counted."
@@ -148,22 +186,23 @@ def windows_note(shown: Sequence[PretrainedModel]) -> None:
         )
 
 
-def table(made: Sequence[PretrainedModel]) -> None:
+def draw_models(made: Sequence[PretrainedModel]) -> None:
     """Draw the table of all pretrained models, newest first."""
-    rows = [(one, one.numbers, one.numbers["loss_per_character"]) for one in made]
+    numbers = [one.numbers for one in made]
+    columns: dict[str, list[object]] = {
+        "model": [one.name for one in made],
+        "from": [one.model for one in made],
+        "stage": [row["stage"] for row in numbers],
+        "before": [row["loss_per_character"]["before"] for row in numbers],
+        "after": [row["loss_per_character"]["after"] for row in numbers],
+        "wordpieces": [row["tokens"] for row in numbers],
+        "seconds": [row["seconds"] for row in numbers],
+        "per second": [row["tokens_per_second"] for row in numbers],
+        "trained": [row["trainable"] for row in numbers],
+        "frozen": [row["frozen"] for row in numbers],
+    }
     draw_table(
-        {
-            "model": [one.name for one, _, _ in rows],
-            "from": [one.model for one, _, _ in rows],
-            "stage": [numbers["stage"] for _, numbers, _ in rows],
-            "before": [loss["before"] for _, _, loss in rows],
-            "after": [loss["after"] for _, _, loss in rows],
-            "wordpieces": [numbers["tokens"] for _, numbers, _ in rows],
-            "seconds": [numbers["seconds"] for _, numbers, _ in rows],
-            "per second": [numbers["tokens_per_second"] for _, numbers, _ in rows],
-            "trained": [numbers["trainable"] for _, numbers, _ in rows],
-            "frozen": [numbers["frozen"] for _, numbers, _ in rows],
-        },
+        columns,
         key="pretrained_table",
         column_config={
             "model": st.column_config.TextColumn(),
@@ -183,3 +222,90 @@ def draw_details(one: PretrainedModel) -> None:
         (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
     ]
     draw_artifact_details(one.artifact, {"held-out-loss.tsv": lambda: tsv(header, rows)})
+
+
+def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
+    """Show the pickers of an exBERT of the workspace and a text; draw its gates after a click."""
+    able = [one for one in workspace.artifacts("models") if _has_gates(one)]
+    if not able or not corpora:
+        return
+    st.subheader("Extension gates by layer")
+    st.markdown(
+        "Shows the :green[**extension's weight**] in each layer, by kind of token. 0: only"
+        " :blue[**BERT's own layer**]; 1: only the extension. Untrained gates give about"
+        " their initial value for every kind of token."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        able.sort(key=lambda one: one.name != default)
+        model = pickers.pick("exBERT", able, "pretraining_gates_model")
+        corpus = pickers.pick("Text", corpora, "pretraining_gates_text")
+        lines = draw_setting(
+            st, GateSettings, "lines", "pretraining_gates_lines", least=1, step=20, width=150
+        )
+        pressed = st.button("Measure gates", icon=":material/visibility:", key="read_gates")
+    key = (str(model.folder), model.stamp, corpus.stamp, lines)
+    if pressed:
+        st.session_state["gates_read"] = (key, _measure(model, corpus, lines))
+    read, found = st.session_state.get("gates_read", ((), None))
+    if read != key:
+        return
+    draw_gates(found)
+    folders = ("--model", str(model.folder), "--corpus", str(corpus.folder))
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        draw_command(["gates", *folders, "--lines", str(lines)])
+
+
+def draw_gates(found: GateReport) -> None:
+    """Draw the gates by layer and kind of token, and compare added tokens with all tokens."""
+    gates = found.shares
+    draw_figure(pretraining.plot_gates(gates), "gate_heat")
+    read = f"{count(found.lines)} of {count(found.of)} lines"
+    if gates.too_long:
+        read += f"; {count(gates.too_long)} windows were too long for the model"
+    kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in gates.kinds if kind in KINDS)
+    draw_note(
+        f"Means over {count(gates.counts[-1])} tokens of {read}. {kinds}. Before"
+        f" training the weight was about {fraction(found.start)} overall; single cells differed"
+        " by up to .1."
+    )
+    if "added" in gates.kinds:
+        place = gates.kinds.index("added")
+        added, overall = gates.means[:, place].mean(), gates.means[:, -1].mean()
+        st.markdown(compare_added(float(added), float(overall)))
+
+
+def compare_added(added: float, overall: float) -> str:
+    """Compare the mean gate of added tokens with that of all tokens in a sentence."""
+    verdict = "less"
+    if abs(added - overall) < NEGLIGIBLE:
+        verdict = "about as much"
+    elif added > overall:
+        verdict = "more"
+    return (
+        f"Over all layers the extension's weight is **{fraction(added)}** for added tokens and"
+        f" {fraction(overall)} for all tokens: added tokens use the extension {verdict}."
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=cache.STAMPS)
+def _has_gates(artifact: Artifact) -> bool:
+    """Return whether a model of the workspace has extension modules; False if it cannot be read."""
+    try:
+        config = LanguageModel(artifact.folder, str(artifact.folder)).config
+        return bool(ModuleSize.beside(config).hidden)
+    except Exception:
+        return False
+
+
+def _measure(model: Artifact, corpus: Artifact, lines: int) -> GateReport:
+    """Measure the gates of a model on sampled lines, with a progress bar."""
+    bar = st.progress(0.0, text="Measuring the gates …")
+
+    def step(fraction: float | None, message: str = "") -> None:
+        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Measuring the gates …")
+
+    found = measure_gates_on_text(
+        cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step
+    )
+    bar.empty()
+    return found

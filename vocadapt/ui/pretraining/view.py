@@ -48,7 +48,7 @@ IN_COLUMNS = (
 )
 HELP = {
     "model": "Selects a model of this workspace, or type a folder or hub name.",
-    "stage": ("Selects the parameters to train. Only stages that apply to this model are listed."),
+    "stage": "Selects the parameters to train. Only stages that apply to this model are listed.",
     "budget": "Limits training by epochs, number of wordpieces, or hours.",
 }
 
@@ -84,23 +84,30 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     """Draw the form; return None, with a message, for a model that cannot be pretrained."""
     left, right = st.columns([1, 1.25], gap="large")
     with left:
-        label, place = choose_model(workspace)
+        offered = pickers.models_to_train(workspace)
+        place = pickers.pick_open(
+            workspace,
+            "Model",
+            offered,
+            "pretraining_model",
+            next(iter(offered)),
+            help=HELP["model"],
+        )
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
-    model = cache.model_of(place)
+    label, model = label_of(place, offered), cache.model_of(place)
     describe_model(model)
     if not has_mlm_head(model):
         explain_missing_head(label, model)
         return None
     stages = list_stages(model)
     with right:
-        captions = list(stages.values())
         stage = str(
             st.radio(
                 "Stage",
                 list(stages),
                 key="pretraining_stage",
                 bind="query-params",
-                captions=captions,
+                captions=list(stages.values()),
                 help=HELP["stage"],
             )
         )
@@ -111,26 +118,15 @@ def explain_missing_head(label: str, model: LanguageModel) -> None:
     """State that a model lacks the head that pretraining needs, and the remedy."""
     pickers.draw_empty_state(
         f"{plain(label)} has no masked-language-model head, which pretraining needs.",
-        (
-            f"It was saved as {plain(model.architecture or 'no class')}. Select a model that was"
-            " saved with its head (BertForMaskedLM): a random head would have to be trained"
-            " first."
-        ),
+        f"It was saved as {plain(model.architecture or 'no class')}. Select a model that was"
+        " saved with its head (BertForMaskedLM): a random head would have to be trained first.",
     )
-
-
-def choose_model(workspace: Workspace) -> tuple[str, str]:
-    """Show the picker of models; return the label of the selected one, and its folder or hub name."""
-    offered = pickers.models_to_train(workspace)
-    place = pickers.pick_open(
-        workspace, "Model", offered, "pretraining_model", next(iter(offered)), help=HELP["model"]
-    )
-    return label_of(place, offered), place
 
 
 def describe_model(model: LanguageModel) -> None:
     """Draw a line about a model: plain or exBERT, and its layers."""
-    size, layers = ModuleSize.beside(model.config), model.config.get("num_hidden_layers", "?")
+    size = ModuleSize.beside(model.config)
+    layers = model.config.get("num_hidden_layers", "?")
     kind = "a plain model, without extension modules"
     if is_extended(model.config):
         added = count(int(model.config.get("extension_vocab_size", 0)))
@@ -140,10 +136,10 @@ def describe_model(model: LanguageModel) -> None:
 
 def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
     """Return the settings with blocks no longer than the model's maximum length."""
-    return replace(usual, length=min(usual.length, positions_of(model)))
+    return replace(usual, length=min(usual.length, count_positions(model)))
 
 
-def positions_of(model: LanguageModel) -> int:
+def count_positions(model: LanguageModel) -> int:
     """Return the maximum number of tokens that a model reads."""
     return int(model.config.get("max_position_embeddings", 512))
 
@@ -175,7 +171,13 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
         )
         given = choose_budget(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
-            training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
+            options: dict[str, dict[str, Any]] = {
+                "length": {"most": count_positions(model)},
+                "lr": {"format": "%.1e"},
+            }
+            given |= draw_in_columns(usual, IN_COLUMNS, preset, options)
+            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
+            training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
             heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
             pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
@@ -192,16 +194,6 @@ def choose_budget(name: str, usual: MaskedSettings, preset: str) -> dict[str, An
     usual = replace(usual, **start)
     value = draw_setting(st, usual, name, f"{name}_{preset}", width=180, **options)
     return {name: value}
-
-
-def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, Any]:
-    """Widgets of the other settings."""
-    options: dict[str, dict[str, Any]] = {
-        "length": {"most": positions},
-        "lr": {"format": "%.1e"},
-    }
-    values = draw_in_columns(usual, IN_COLUMNS, preset, options)
-    return values | {"schedule": draw_setting(st, usual, "schedule", f"schedule_{preset}")}
 
 
 def draw_cost(
