@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import frame, mistakes
-from vocadapt.ui.projection import controls, form, sources
+from vocadapt.ui.projection import controls, sources
 from vocadapt.ui.projection import view as projection_view
 
 workspace = frame.open_page(
@@ -26,7 +26,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         view = controls.pick_view(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = controls.pick_tokens(view)
-        making = form.popover()
+        making = controls.open_form_popover()
         st.button(
             controls.EXAMPLE,
             icon=":material/travel_explore:",
@@ -45,7 +45,7 @@ if not spaces:
     )
 
 with making, mistakes.show_errors():
-    form.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
+    controls.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
 if view:
     pickers.stale_note(view, workspace)
 projection_view.explore(

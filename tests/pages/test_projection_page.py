@@ -17,7 +17,7 @@ from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
-from vocadapt.ui.projection.colors import TABLES
+from vocadapt.ui.projection.sources import TABLES
 
 PROJECTION = "pages/see/projection.py"
 VECTORS = "word vectors · trials-vectors"

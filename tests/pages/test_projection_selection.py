@@ -2,8 +2,13 @@
 
 import pytest
 
-from vocadapt.ui.projection.chart import window_of
-from vocadapt.ui.projection.selection import MAX_IN_ADDRESS, from_address, ids_of, to_address
+from vocadapt.ui.projection.chart import (
+    MAX_IN_ADDRESS,
+    from_address,
+    ids_of,
+    to_address,
+    window_of,
+)
 
 
 def test_ids_come_from_customdata_never_from_the_point_number():

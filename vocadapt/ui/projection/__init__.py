@@ -1,6 +1,6 @@
 """Page Projection.
 
-Read in this order: `controls` (what is selected), `sources` (spaces and saved projections), `view`
-(the main part), `chart` and `colors` (the figure), `marks` (what is drawn over it), `selection`
-and `table` (tokens selected by lasso), `form` (start of a job), `export`.
+Read in this order: `controls` (what is selected, and the form of a job), `sources` (spaces, saved
+projections, colors), `view` (the main part), `chart` (the figure, its marks, and the tokens
+selected by lasso), `table` (the selected tokens, and exports).
 """

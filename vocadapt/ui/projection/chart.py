@@ -1,9 +1,14 @@
 """The chart of a projection: one space, two side by side, or two overlaid with a slider between
-them.
+them; the marks over it, and the tokens selected on it.
+
+The marks (searched word, its neighbors, selection, region names) are no part of plotly's figure,
+which takes a browser half a second or more to redraw: see marks.js.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,6 +17,8 @@ from numpy.typing import NDArray
 
 from vocadapt.analysis.figures.figures import DOMAIN, SOURCE, TARGET
 from vocadapt.analysis.figures.projection import (
+    MAX_NAME_LENGTH,
+    NAMED,
     Drawing,
     Points,
     Rings,
@@ -26,13 +33,8 @@ from vocadapt.ui.components.markup import escape_invisible
 from vocadapt.ui.projection.sources import Shown
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-ALONE, PAIR = (
-    (520, 640),
-    (
-        440,
-        290,
-    ),
-)  # pixels of a map alone, and of each of two: height and, about, width
+ALONE = (520, 640)  # pixels of a map alone: height and, about, width
+PAIR = (440, 290)  # pixels of each of two
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
 COLORS = {"source": SOURCE, "domain": DOMAIN, "target": TARGET}
@@ -42,6 +44,15 @@ CONFIG = {
     "displayModeBar": True,
     "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
 }
+PICKED = "projection_picked"  # query parameter: the selected ids
+BY_HAND = "projection_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
+MAX_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
+MARKS = "projection_marks"
+_draw_over_charts = st.components.v2.component(
+    "vocadapt_projection_marks",
+    js=Path(__file__).with_name("marks.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class Standing:
         return False
 
 
-def choose_look(shown: Shown) -> tuple[bool, int, bool, float]:
+def choose_look(shown: Shown, column: Column | None) -> Look:
     """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
     zoom = st.segmented_control(
         "Zoom",
@@ -98,36 +109,36 @@ def choose_look(shown: Shown) -> tuple[bool, int, bool, float]:
         help="Zooms to the found word, otherwise to the center. The mouse wheel zooms too.",
     )
     labels = st.toggle("Region names", key="projection_labels", bind="query-params")
-    if len(shown.spaces) < 2:
-        return labels, int(zoom[:-1]), False, 0.0
-    layout = st.segmented_control(
-        "Two spaces",
-        LAYOUTS,
-        default=LAYOUTS[0],
-        required=True,
-        key="projection_pair",
-        bind="query-params",
-    )
-    if layout != LAYOUTS[1]:
-        return labels, int(zoom[:-1]), False, 0.0
-    moved = st.slider(
-        "First to second space",
-        0.0,
-        1.0,
-        0.0,
-        0.05,
-        key="projection_move",
-        bind="query-params",
-        width=230,
-    )
-    return labels, int(zoom[:-1]), True, moved
+    overlaid, moved = False, 0.0
+    if len(shown.spaces) > 1:
+        layout = st.segmented_control(
+            "Two spaces",
+            LAYOUTS,
+            default=LAYOUTS[0],
+            required=True,
+            key="projection_pair",
+            bind="query-params",
+        )
+        overlaid = layout == LAYOUTS[1]
+    if overlaid:
+        moved = st.slider(
+            "First to second space",
+            0.0,
+            1.0,
+            0.0,
+            0.05,
+            key="projection_move",
+            bind="query-params",
+            width=230,
+        )
+    return Look(column, labels, int(zoom[:-1]), overlaid, moved)
 
 
 def draw(shown: Shown, look: Look, standing: Standing, on_select: Callable[[str], None]) -> None:
     """Draw the projection; `on_select` is called with the key of the chart on which a lasso or box
     was drawn.
 
-    Clicks go another way, and so does what stands out: see marks.js.
+    Clicks go another way: see `draw_marks`.
     """
     places = places_of(shown, look)
     standing.windows = []
@@ -240,3 +251,91 @@ def _describe(shown: Shown, number: int) -> str:
         f"{settings.method} projection of {len(shown.words)} tokens of"
         f" {shown.spaces[min(number, len(shown.spaces) - 1)].label}"
     )
+
+
+def build_marks(
+    shown: Shown,
+    number: int,
+    size: float,
+    rings: Rings,
+    regions: Sequence[tuple[float, float, str]],
+) -> dict[str, Any]:
+    """Return the marks of a chart as marks.js reads them: ids of the word, its neighbors and the
+    selection; names by id; (x, y, name) of regions.
+
+    size: pixels of a point. Names are escaped, because a canvas shows text literally.
+    """
+    near = [int(id) for id in rings.near]
+    named = [id for id in near if id >= 0][:NAMED]
+    if rings.word is not None:
+        named.append(rings.word)
+    return {
+        "chart": key_of(number),
+        "size": size,
+        "word": rings.word,
+        "near": near,
+        "selected": [int(id) for id in rings.selected],
+        "names": {str(id): _shorten(shown.space.words[id]) for id in named},
+        "regions": [(x, y, _shorten(name, 60)) for x, y, name in regions],
+    }
+
+
+def draw_marks(marks: Sequence[dict[str, Any]], size: int, on_click: Callable[[int], None]) -> None:
+    """Draw the marks of charts; `on_click` is called with the id of a clicked point, less than
+    `size`.
+    """
+
+    def report_click() -> None:
+        for id in ids_of([{"customdata": st.session_state[MARKS].get("clicked")}], size):
+            on_click(id)
+
+    _draw_over_charts(key=MARKS, data=list(marks), height=1, on_clicked_change=report_click)
+
+
+def _shorten(text: str, longest: int = MAX_NAME_LENGTH) -> str:
+    """Return a token for display on a chart: invisible characters escaped, long ones shortened."""
+    return escape_invisible(text if len(text) <= longest else f"{text[: longest - 1]}…")
+
+
+def clear_selection() -> None:
+    """Callback: clear the selection; a new chart key makes the browser forget it."""
+    st.session_state["projection_slice"] = None
+    st.session_state.pop(BY_HAND, None)
+    st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
+
+
+def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
+    """Return the distinct ids of the selected points in order; `size`: number of tokens of the
+    space.
+
+    An id travels in a point's customdata: a point's own number counts within its trace, and clashes
+    between traces.
+    """
+    found = (_id_in(point.get("customdata")) for point in points)
+    return list(dict.fromkeys(id for id in found if id is not None and 0 <= id < size))
+
+
+def to_address(ids: Sequence[int]) -> str:
+    """Format a selection for the address; "" if it is empty or too large."""
+    return ",".join(map(str, ids)) if len(ids) <= MAX_IN_ADDRESS else ""
+
+
+def from_address(text: str, size: int) -> list[int]:
+    """Parse what `to_address` wrote; invalid parts are ignored."""
+    numbers = (
+        int(part)
+        for part in text.split(",")[:MAX_IN_ADDRESS]
+        if part.isascii() and part.isdigit() and len(part) < 10
+    )
+    return list(dict.fromkeys(id for id in numbers if id < size))
+
+
+def _id_in(custom: Any) -> int | None:
+    """Return an id from any of its JSON forms: 7, [7], {"0": 7}."""
+    if isinstance(custom, Mapping):
+        custom = list(custom.values())
+    if isinstance(custom, list):
+        custom = custom[0] if custom else None
+    if isinstance(custom, bool) or not isinstance(custom, int | float):
+        return None
+    return int(custom) if float(custom).is_integer() else None

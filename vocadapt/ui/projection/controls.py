@@ -1,5 +1,5 @@
-"""Controls of the page Projection: spaces, tokens, and which saved projection; all of it is in the
-address.
+"""Controls of the page Projection: spaces, tokens, and which saved projection, all of which is in the
+address; and the form that starts a t-SNE or UMAP projection.
 """
 
 from collections.abc import Mapping
@@ -8,19 +8,35 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.steps.projection import ProjectionStep
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.spaces.projection.projection import (
+    METHODS,
+    ProjectionSettings,
+    estimate_projection_seconds,
+)
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, format_estimate_bold
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection import sources
 from vocadapt.ui.projection.sources import Named
 
 AT_ONCE = "PCA (not saved)"
 NONE = "none"
+SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
+LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
+STANDARD = ProjectionSettings()
+BEGUN = "projection_begun"  # in the session: the form has just started a job
 PUBLISHED = TokenChoice()
 CHOICES = ("first", "frequency", "search", "around a word")
 EXAMPLE = "cancer"  # Fast 2023, figure 3.6
@@ -115,7 +131,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         bind="query-params",
         label_visibility="collapsed",
     )
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     if way == "around a word":
         left, right = st.columns(2)
         word = replace(PUBLISHED, around=EXAMPLE)
@@ -142,7 +158,12 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                 disabled=every,
             )
         values["first"] = 0 if every else most
-    return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
+    values["min_length"] = _draw(st, "min_length", "shortest")
+    with st.container(horizontal=True):
+        values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
+        values["specials"] = _draw(st, "specials", toggle=True)
+        values["unused"] = _draw(st, "unused", toggle=True)
+    return TokenChoice(**values)
 
 
 def show_example() -> None:
@@ -167,12 +188,68 @@ def _draw(
     )
 
 
-def _filters() -> dict[str, object]:
-    length = _draw(st, "min_length", "shortest")
-    with st.container(horizontal=True):
-        return {
-            "min_length": length,
-            "continuations": _draw(st, "continuations", "pieces", toggle=True),
-            "specials": _draw(st, "specials", toggle=True),
-            "unused": _draw(st, "unused", toggle=True),
-        }
+def draw_form(
+    workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
+) -> None:
+    """Draw the form that projects the selected tokens by t-SNE or UMAP; tokens: their number."""
+    method = st.segmented_control(
+        "Method",
+        SLOW,
+        default=SLOW[0],
+        required=True,
+        key="projection_method",
+        bind="query-params",
+        format_func=LABELS.__getitem__,
+    )
+    st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
+    settings = _choose_parameters(method, tokens)
+    width = spaces[0].opened.space.dim
+    seconds = estimate_job_seconds(
+        workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
+    )
+    about = f"**{count(tokens)}** tokens"
+    if len(spaces) > 1:
+        about += f", {len(spaces)} spaces"
+    about += f" · about {format_estimate_bold(seconds)}."
+    if method == "umap":
+        about += " The first UMAP on a machine takes about 15 s longer, for compilation."
+    st.markdown(about)
+    wish = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
+    name = pickers.name_for(workspace, "projections", f"{wish}-{method}", "projection_name")
+    if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
+        inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
+        st.session_state[BEGUN] = True
+        try:
+            panel.start(
+                workspace, Spec("projection", ProjectionStep(choice, settings), inputs), name
+            )
+        except InputError:  # shown in the form
+            del st.session_state[BEGUN]
+            raise
+
+
+def open_form_popover() -> DeltaGenerator:
+    """Return the popover of the form; it closes when its job has started."""
+    if st.session_state.pop(BEGUN, False):
+        st.session_state["making"] = False
+    return st.popover("New projection", icon=":material/add:", key="making", on_change="rerun")
+
+
+def _choose_parameters(method: str, tokens: int) -> ProjectionSettings:
+    """Draw the parameters of a method; all but the main one are folded."""
+    values: dict[str, Any] = {"method": method}
+    if method == "tsne":
+        most = float((tokens - 1) // 3)
+        values["perplexity"] = draw_setting(st, STANDARD, "perplexity", most=most, step=0.01)
+    else:
+        values["neighbors"] = draw_setting(st, STANDARD, "neighbors", most=tokens - 1)
+    with st.expander("All parameters"):
+        shared = ["iterations", "metric", "pca", "seed"]
+        if method == "tsne":
+            values["exaggeration"] = draw_setting(st, STANDARD, "exaggeration")
+            shared = ["learning_rate", *shared]
+        else:
+            values["min_dist"] = draw_setting(st, STANDARD, "min_dist")
+        for name in shared:  # a key keeps the value across methods
+            values[name] = draw_setting(st, STANDARD, name, f"projection_{name}")
+    return replace(STANDARD, **values)

@@ -1,11 +1,16 @@
-"""Spaces and projections of the page: computed immediately (PCA) or saved by an earlier job."""
+"""Spaces and projections of the page: computed immediately (PCA) or saved by an earlier job; and the
+columns that color their tokens.
+"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.analysis import token_columns
+from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.steps.projection import (
@@ -15,12 +20,20 @@ from vocadapt.lab.steps.projection import (
     compute_projection,
     load_projection,
 )
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.slices import load_slice, slices_of
+from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
 from vocadapt.spaces.projection.projection import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.frame import cache
+from vocadapt.ui.adapt.model import record_of
+from vocadapt.ui.components import intake
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import cache, count_cache, mistakes
 
+PLAIN = "one color"
+TABLES = f"{UPLOADS}/tables"  # the user's tables of tokens and values
+HELP = "Colors tokens by length, id, frequency, region, origin, a saved slice or your own table."
 SAMPLE = 1000  # tokens on which the quality of an immediate projection is measured
 
 
@@ -136,3 +149,124 @@ def _compute_projection(spaces: list[OpenedSpace], choice: TokenChoice) -> Proje
 @st.cache_resource(max_entries=8, show_spinner="Reading the projection …", hash_funcs=cache.STAMPS)
 def _load_projection(artifact: Artifact) -> ProjectionArtifact:
     return load_projection(artifact.folder)
+
+
+def pick_color(workspace: Workspace, shown: Shown) -> Column | None:
+    """Show the color picker and return the selected column; shows a message if it cannot be
+    computed.
+    """
+    offered = _offered(workspace, shown)
+    chosen = st.selectbox(
+        "Color", list(offered), key="projection_color", bind="query-params", help=HELP, width=210
+    )
+    column = None
+    with mistakes.show_errors():
+        column = offered.get(str(chosen), offered[PLAIN])()
+    return column
+
+
+def draw_coverage_note(column: Column | None, shown: Shown) -> None:
+    """Show how many tokens have a value, if not all do."""
+    if column is not None and column.known < len(shown.words):
+        note = (
+            f"{count(column.known)} of {count(len(shown.words))} tokens on the projection"
+            " have a value"
+        )
+        st.markdown(f":small[:violet[{plain(column.name)}: {note}]]")
+
+
+def draw_upload_table(workspace: Workspace) -> None:
+    """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
+    st.markdown(
+        ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
+        " up to eight colors.]"
+    )
+    turn = st.session_state.setdefault("projection_table_turn", 0)
+    given = st.file_uploader(
+        "Own table",
+        type=["csv", "tsv", "txt"],
+        key=f"projection_table_{turn}",
+        max_upload_size=20,
+    )
+    if given is not None:
+        (saved,) = intake.save_uploads([given], workspace, TABLES)
+        st.session_state["projection_table_turn"] = turn + 1
+        try:
+            token_columns.read_token_table(saved)
+        except BaseException:
+            saved.unlink()
+            raise
+        st.session_state["projection_color"] = f"table · {saved.name}"
+        st.rerun()
+
+
+def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
+    """Return the builders of all color columns by display name."""
+    # 1. Of every projection.
+    offered: dict[str, Callable[[], Column | None]] = {
+        PLAIN: lambda: None,
+        "length": lambda: token_columns.length(shown.words, shown.space.kinds),
+        "id": lambda: token_columns.ids(shown.map.rows),
+        "region": lambda: _build_region_column(shown),
+    }
+    # 2. Frequencies: of the word vectors, and in each text with word counts for the model.
+    counts = shown.space.counts
+    if counts is not None:
+        offered["frequency"] = lambda: token_columns.frequency(counts[shown.map.rows])
+    if shown.spaces[0].opened.model:
+        for text in workspace.artifacts("corpora"):
+            if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
+                build = partial(_build_frequency_column, workspace, shown, text)
+                offered[f"frequency · {text.name}"] = build
+    # 3. What the workspace holds: adapted models, slices, the user's tables.
+    for model in list_adapted_models(workspace):
+        if _concerns(model, shown, workspace):
+            offered[f"origin · {model.name}"] = partial(_build_origin_column, shown, model)
+    for one in slices_of(workspace):
+        offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
+    for path in sorted((workspace.root / TABLES).glob("*")):
+        offered[f"table · {path.name}"] = partial(_build_table_column, shown, path)
+    return offered
+
+
+def _build_region_column(shown: Shown) -> Column:
+    found = shown.map.regions
+    names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
+    words = tuple(names[number] for number in found.of.tolist())
+    return Column("region", words=words, order=tuple(names))
+
+
+def _build_frequency_column(workspace: Workspace, shown: Shown, text: Artifact) -> Column | None:
+    reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
+    if not reducer:
+        return None
+    return token_columns.frequency(reducer.token_counts[shown.map.rows])
+
+
+def _build_origin_column(shown: Shown, model: Artifact) -> Column:
+    return token_columns.origin(shown.tokens, record_of(model)["plan"])
+
+
+def _build_slice_column(workspace: Workspace, shown: Shown, id: str) -> Column:
+    chosen = load_slice(workspace, id)
+    return token_columns.membership(shown.words, chosen.tokens, chosen.name)
+
+
+def _build_table_column(shown: Shown, path: Path) -> Column:
+    stat = path.stat()
+    values = _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}")
+    return token_columns.column_from_table(shown.words, values, path.stem)
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading the table …")
+def _read_table(path: str, stamp: str) -> dict[str, str]:
+    return token_columns.read_token_table(Path(path))
+
+
+def _concerns(model: Artifact, shown: Shown, workspace: Workspace) -> bool:
+    """Return whether a projection shows an adapted model or its base model."""
+    given = model.manifest.inputs.get("model")
+    known = {model.folder.resolve()}
+    if given:
+        known |= {(workspace.root / path).resolve() for path in given.paths}
+    return any(one.opened.folder.resolve() in known for one in shown.spaces)

@@ -1,8 +1,11 @@
-"""The selected tokens as a table, a named slice and files."""
+"""The selected tokens as a table, a named slice and files; the projection as files and as a command
+line.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -10,6 +13,11 @@ import streamlit as st
 from vocadapt.analysis import token_columns
 from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.projection_files import build_table, render_figure_page, render_image
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.projection import summarize_projection
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.slices import (
     MAX_NAME_LENGTH,
     Slice,
@@ -19,11 +27,26 @@ from vocadapt.lab.workspace.slices import (
     slices_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components.blocks import draw_downloads, draw_note, draw_table
+from vocadapt.text.spreadsheet import format_frame_as_csv
+from vocadapt.ui.components.blocks import (
+    Download,
+    draw_command,
+    draw_downloads,
+    draw_note,
+    draw_table,
+    open_details,
+)
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.projection.export import table_files
-from vocadapt.ui.projection.selection import MAX_IN_ADDRESS, clear_manual_selection
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.projection.chart import (
+    BY_HAND,
+    MAX_IN_ADDRESS,
+    Look,
+    Standing,
+    clear_selection,
+    seen,
+)
 from vocadapt.ui.projection.sources import Shown
 
 if TYPE_CHECKING:
@@ -53,13 +76,7 @@ def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selec
     return Selected([index[token] for token in found.tokens if token in index], found)
 
 
-def show(
-    workspace: Workspace,
-    shown: Shown,
-    chosen: Selected,
-    column: Column | None,
-    clear: Callable[[], None],
-) -> None:
+def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | None) -> None:
     """Draw the selection: slice picker, table, and buttons to save and download it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = "Selected tokens"
@@ -77,9 +94,14 @@ def show(
             width=240,
         )
         if chosen.ids or chosen.slice:
-            st.button("Clear", icon=":material/deselect:", key="clear_selection", on_click=clear)
+            st.button(
+                "Clear",
+                icon=":material/deselect:",
+                key="clear_selection",
+                on_click=clear_selection,
+            )
     if chosen.slice:
-        _describe_slice(workspace, shown, chosen, chosen.slice, clear)
+        _describe_slice(workspace, shown, chosen, chosen.slice)
     if not chosen.ids:
         st.markdown(
             ":gray[Nothing is selected: use the lasso or the box tool of the projection to"
@@ -125,9 +147,7 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
     return pd.DataFrame(table)
 
 
-def _describe_slice(
-    workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clear: Callable[[], None]
-) -> None:
+def _describe_slice(workspace: Workspace, shown: Shown, chosen: Selected, one: Slice) -> None:
     """Describe a slice, how many of its tokens are in the space and the projection, and offer to
     delete it.
     """
@@ -144,7 +164,7 @@ def _describe_slice(
                 "Delete slice",
                 key="remove_slice",
                 on_click=_remove,
-                args=(workspace, one.id, clear),
+                args=(workspace, one.id),
             )
 
 
@@ -172,11 +192,53 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
     source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
     st.session_state["projection_slice"] = made.id
-    clear_manual_selection()
+    st.session_state.pop(BY_HAND, None)
 
 
-def _remove(workspace: Workspace, id: str, clear: Callable[[], None]) -> None:
+def _remove(workspace: Workspace, id: str) -> None:
     """Callback: delete a slice and clear the selection."""
     with suppress(InputError):  # gone already
         delete_slice(workspace, id)
-    clear()
+    clear_selection()
+
+
+def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
+    """Draw Details & export: settings, command line and files of the projection."""
+    with open_details():
+        st.markdown("The same projection in a terminal")
+        if shown.kept and shown.kept.manifest.command:
+            draw_command(shown.kept.manifest.command)
+        else:
+            roles = zip(("space", "other"), shown.spaces, strict=False)
+            inputs = {role: (one.name,) for role, one in roles}
+            spec = Spec("projection", shown.map.settings, inputs)
+            draw_command(build_command(spec, Path("map.html")))
+        left, right = st.columns(2)
+        left.markdown("Settings")
+        left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
+        right.markdown("Figures and versions")
+        figures = {
+            "figures": summarize_projection(shown.map),
+            "versions": dict(shown.pictures[0].projection.versions),
+            "seconds": shown.map.seconds,
+        }
+        right.code(strict_json.dumps(figures, indent=1), language="json")
+        files: dict[str, Download] = {
+            "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
+        }
+        draw_downloads({**files, **table_files(lambda: build_table(shown.map), "map")})
+        if not st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures"):
+            return
+        with mistakes.show_errors(), st.spinner("Drawing …"):  # an error if no browser can
+            picture = seen(shown, look, standing.rings, still=True)
+            draw_downloads({f"map.{end}": render_image(picture, end) for end in ("png", "svg")})
+
+
+def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
+    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged
+    tokens.
+    """
+    return {
+        f"{name}.csv": lambda: format_frame_as_csv(make()),
+        f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
+    }

@@ -16,17 +16,15 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.projection import chart, export, marks, table
-from vocadapt.ui.projection.colors import draw_coverage_note, draw_upload_table, pick_color
-from vocadapt.ui.projection.selection import (
-    BY_HAND,
-    PICKED,
-    clear_manual_selection,
-    from_address,
-    ids_of,
-    to_address,
+from vocadapt.ui.projection import chart, table
+from vocadapt.ui.projection.chart import BY_HAND, PICKED, from_address, ids_of, to_address
+from vocadapt.ui.projection.sources import (
+    Named,
+    Shown,
+    draw_coverage_note,
+    draw_upload_table,
+    pick_color,
 )
-from vocadapt.ui.projection.sources import Named, Shown
 
 HELP = {
     "trust": (
@@ -57,16 +55,17 @@ def explore(workspace: Workspace, shown: Shown) -> None:
             mistakes.show_errors(),
         ):
             draw_upload_table(workspace)
-        look = chart.Look(column, *chart.choose_look(shown))
-    chosen, standing = table.selected(workspace, shown, _selected_ids(shown)), chart.Standing()
+        look = chart.choose_look(shown, column)
+    chosen = table.selected(workspace, shown, _selected_ids(shown))
+    standing = chart.Standing()
     with right:
         draw_neighbors(shown, look, chosen.ids, standing)
     with left:
         chart.draw(shown, look, standing, lambda key: _select_in_lasso(key, shown))
         draw_quality(shown)
         draw_coverage_note(column, shown)
-    table.show(workspace, shown, chosen, column, clear)
-    export.draw_details(shown, look, standing)
+    table.show(workspace, shown, chosen, column)
+    table.draw_details(shown, look, standing)
 
 
 @st.fragment
@@ -76,17 +75,29 @@ def draw_neighbors(
     """Draw the search field, the neighbors and the marks; a search or click reruns only this
     fragment.
     """
-    word, k = _choose_word()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        word = st.text_input(
+            "Find a token",
+            key="projection_word",
+            bind="query-params",
+            placeholder="cancer",
+            help=HELP["find"],
+        )
+        k = int(
+            st.number_input(
+                "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=110
+            )
+        )
+    word = word.strip()
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, k, found)
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
-    size = dot_size(len(shown.words))
-    charts = []
+    size, marks = dot_size(len(shown.words)), []
     places = chart.places_of(shown, look)
     for number, (rings, xy) in enumerate(zip(standing.rings, places, strict=False)):
         labels = chart.regions(shown, look, xy)
-        charts.append(marks.marks(shown, chart.key_of(number), size, rings, labels))
-    marks.draw(charts, len(shown.space), lambda id: _search(shown.space.words[id]))
+        marks.append(chart.build_marks(shown, number, size, rings, labels))
+    chart.draw_marks(marks, len(shown.space), lambda id: _search(shown.space.words[id]))
     if standing.out_of_sight(shown, look):
         st.rerun()
 
@@ -126,29 +137,6 @@ def neighbors(space: Named, word: str, k: int) -> Found:
     found = find_nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
     near = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
     return [(own, rows.words[own], 1.0), *((row, rows.words[row], score) for row, score in near)]
-
-
-def clear() -> None:
-    """Callback: clear the selection; a new chart key makes the browser forget it."""
-    _clear_selection()
-    st.session_state["projection_turn"] = st.session_state.get("projection_turn", 0) + 1
-
-
-def _choose_word() -> tuple[str, int]:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        word = st.text_input(
-            "Find a token",
-            key="projection_word",
-            bind="query-params",
-            placeholder="cancer",
-            help=HELP["find"],
-        )
-        k = int(
-            st.number_input(
-                "Nearest", 1, 200, 10, key="projection_near", bind="query-params", width=110
-            )
-        )
-    return word.strip(), k
 
 
 def _find_neighbors(shown: Shown, word: str, k: int) -> list[Found] | None:
@@ -235,11 +223,5 @@ def _select_in_lasso(key: str, shown: Shown) -> None:
     ids = ids_of(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
-    _clear_selection()
-    st.session_state[BY_HAND] = (shown.spaces[0].stamp, ids)
-
-
-def _clear_selection() -> None:
-    """Clear the selected slice and the manual selection."""
     st.session_state["projection_slice"] = None
-    clear_manual_selection()
+    st.session_state[BY_HAND] = (shown.spaces[0].stamp, ids)
