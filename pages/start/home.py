@@ -23,7 +23,8 @@ if recent:
     st.subheader("Recent")
     st.dataframe(recent, hide_index=True, width="stretch")
     if is_demo_installed() and not workspace.artifacts("corpora"):
-        start.draw_text_cards(workspace)
+        st.subheader("Add a text")
+        start.draw_cards(workspace, start.TEXT_CARDS)
 else:
     start.draw_ways_to_begin(workspace)
 st.markdown(

@@ -5,6 +5,7 @@ corpus.
 import streamlit as st
 
 from vocadapt.ui.components import pickers
+from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.frame import frame
 from vocadapt.ui.lens import corpus, view
 
@@ -22,7 +23,14 @@ left, right = st.columns([1.7, 1], gap="large")
 with right:
     models = view.choose_models(workspace, "lens_models")
 with left:
-    text = view.choose_text()
+    text = draw_text(
+        "Text",
+        view.KEY,
+        next(iter(view.EXAMPLES.values())),
+        view.EXAMPLES,
+        height=110,
+        placeholder="Type a text, or click an example.",
+    )
 if not models:
     pickers.stop_page(
         "There is no model to compare yet.",

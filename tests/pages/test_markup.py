@@ -93,18 +93,22 @@ def test_shared_neighbors_are_marked_and_bars_run_from_0_to_1(written):
         ),
         (
             [
-                {"rows": [("a", 2.0), ("b", 4.0)], "distances": True},
-                {"rows": [("c", 8.0)], "distances": True},
+                {"rows": [("a", 2.0), ("b", 4.0)], "measure": "distance"},
+                {"rows": [("c", 8.0)], "measure": "distance"},
             ],
             ["25", "50", "100"],
             "Bars: 0 to 8.000, the largest distance shown. A longer bar is farther away.",
         ),
         (
-            [{"rows": [("a", 0.0)], "distances": True}],
+            [{"rows": [("a", 0.0)], "measure": "distance"}],
             ["0"],
             "Bars: 0 to 1.000, the largest distance shown. A longer bar is farther away.",
         ),
-        ([{"rows": [("a", 40.0), ("b", 10.0)], "counts": True}], ["100", "25"], "Bars: 0 to 40."),
+        (
+            [{"rows": [("a", 40.0), ("b", 10.0)], "measure": "count"}],
+            ["100", "25"],
+            "Bars: 0 to 40.",
+        ),
         ([{"rows": [("a", float("nan"))]}], ["0"], "Bars: 0 to 1."),
     ],
 )
@@ -207,7 +211,7 @@ def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
 
 def test_scores_that_are_counts_are_whole(written):
     markup.draw_neighbor_cards(
-        [markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)]
+        [markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], measure="count")]
     )
     (card,) = parsed(written[0])
     assert [row[2].text for row in card[2:]] == ["1\N{NARROW NO-BREAK SPACE}341", "3"]

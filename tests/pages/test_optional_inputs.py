@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import hub_cache as cache
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
-from vocadapt.ui.jobs import panel, strip, view
+from vocadapt.ui.jobs import panel, strip
 
 
 def form():
@@ -145,4 +145,4 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
         strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
     strip._draw_strip(tmp_path)
-    assert links == [{view.JOB: Running.id}]
+    assert links == [{panel.JOB: Running.id}]

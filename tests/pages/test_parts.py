@@ -222,17 +222,20 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
 
 
 def test_bars_of_distances_are_as_long_as_the_distance():
-    scale = bars.build_distance_scale([2.0, 4.0])
+    scale = bars.build_scale("distance", [2.0, 4.0])
     assert [scale.width(score) for score in (2.0, 4.0)] == [
         50,
         100,
     ] and "A longer bar is farther away" in scale.note
-    assert [bars.build_distance_scale([0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [0, 100]
-    assert [bars.build_similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [
+    assert [bars.build_scale("distance", [0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [
+        0,
+        100,
+    ]
+    assert [bars.build_scale("similarity", [0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [
         80,
         40,
     ]
-    assert bars.build_similarity_scale([]).highest == 1
+    assert bars.build_scale("similarity", []).highest == 1
 
 
 def test_the_nearest_words_leave_the_word_itself_out():

@@ -8,7 +8,6 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
-from vocadapt.lab.reports.advice import AdviceReport, build_adapt_command
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.alignment import methods
@@ -23,7 +22,6 @@ from vocadapt.ui.components.blocks import (
     open_details,
     tsv,
 )
-from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import (
     NARROW,
     count,
@@ -32,8 +30,7 @@ from vocadapt.ui.components.number_formats import (
     fraction,
     megabytes,
 )
-from vocadapt.ui.frame import cache
-from vocadapt.ui.frame.address import here
+from vocadapt.ui.frame import address, cache
 from vocadapt.vocabulary.advice.advice import Suggestion
 from vocadapt.vocabulary.growth.gains import FEW_OCCURRENCES
 from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
@@ -66,7 +63,7 @@ def pick_task(workspace: Workspace) -> Path | None:
     label, uploaded = "Task file", st.session_state.get("task_files") or [""]
     chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
     if chosen:
-        label = f"Task: {plain(Path(chosen).name[:30])}"
+        label = f"Task: {markup.plain(Path(chosen).name[:30])}"
     with st.popover(
         label,
         icon=":material/label:",
@@ -95,7 +92,7 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
         st.markdown(
-            f"**{plain(corpus.name)} has no word counts for {plain(pickers.shown_model(name))}"
+            f"**{markup.plain(corpus.name)} has no word counts for {markup.plain(pickers.shown_model(name))}"
             " yet.**"
         )
         about = (
@@ -113,7 +110,7 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
         )
 
 
-def draw_verdict(report: AdviceReport) -> None:
+def draw_verdict(report: lab.AdviceReport) -> None:
     """Draw the verdict and the findings behind it."""
     if report.advice.verdict == "adapt":
         st.success(f"**{_format_numbers(report.advice.sentence)}**", icon=":material/check_circle:")
@@ -130,10 +127,10 @@ def draw_verdict(report: AdviceReport) -> None:
 
 def _format_numbers(text: str) -> str:
     """Format the numbers of a sentence as the pages do."""
-    return plain(THOUSANDS.sub(NARROW, text))
+    return markup.plain(THOUSANDS.sub(NARROW, text))
 
 
-def draw_headline(report: AdviceReport) -> None:
+def draw_headline(report: lab.AdviceReport) -> None:
     """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
     shown, columns = report.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
@@ -196,7 +193,7 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     bar = st.progress(0.0, text="counting …")
 
     def step(fraction: float | None, message: str = "") -> None:
-        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "counting …")
+        bar.progress(min(fraction or 0.0, 1.0), text=markup.plain(message) or "counting …")
 
     lab.advise_on(
         read_corpus([corpus.folder]),
@@ -208,7 +205,9 @@ def count_now(corpus: Artifact, model: str, workspace: Workspace) -> None:
     st.rerun()
 
 
-def draw_recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, model: str) -> None:
+def draw_recipes(
+    report: lab.AdviceReport, corpus: Artifact, workspace: Workspace, model: str
+) -> None:
     """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
     vectors = _vectors_of(corpus, workspace, model)
@@ -219,7 +218,7 @@ def draw_recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, m
                 f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
                 f" :green[**{count(recipe.max_added)} words**]"
             )
-            about = plain(recipe.about)
+            about = markup.plain(recipe.about)
             if recipe.map:
                 about = f"Alignment: {methods.label(recipe.map)}. {about}"
             st.markdown(f":small[{about}]")
@@ -230,10 +229,12 @@ def draw_recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, m
                     icon=":material/arrow_forward:",
                     query_params=_adapt_address(recipe, vectors),
                 )
-            draw_command(build_adapt_command(recipe, model))
+            draw_command(lab.build_adapt_command(recipe, model))
     first = lab.build_training_command([corpus.folder], model)
     if vectors:
-        draw_note(f"Word vectors exist: {plain(vectors.name)}. In a terminal, train them first:")
+        draw_note(
+            f"Word vectors exist: {markup.plain(vectors.name)}. In a terminal, train them first:"
+        )
     else:
         st.markdown("All recipes need word vectors of this text: train them here or in a terminal.")
         st.page_link(
@@ -242,7 +243,7 @@ def draw_recipes(report: AdviceReport, corpus: Artifact, workspace: Workspace, m
     draw_command(first)
 
 
-def draw_length_chart(report: AdviceReport) -> None:
+def draw_length_chart(report: lab.AdviceReport) -> None:
     """Draw the distribution of tokens per word, for text and task entities."""
     st.subheader("Tokens per word")
     shown = report.advice.figures
@@ -255,7 +256,7 @@ def draw_length_chart(report: AdviceReport) -> None:
     draw_note(f"Running words with a letter: {sizes}.")
 
 
-def draw_split_words(report: AdviceReport) -> None:
+def draw_split_words(report: lab.AdviceReport) -> None:
     """Draw the most frequent split words."""
     words = report.advice.split_words
     st.subheader("Most frequent split words")
@@ -276,7 +277,7 @@ def draw_split_words(report: AdviceReport) -> None:
     )
 
 
-def draw_gains(report: AdviceReport) -> None:
+def draw_gains(report: lab.AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
     st.subheader("Gains and costs of adding words")
     rows = [
@@ -303,11 +304,12 @@ def draw_gains(report: AdviceReport) -> None:
     draw_table(table, key="gains", column_config=config)
 
 
-def draw_details(report: AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
+def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: Path | None) -> None:
     """Draw the folded block of the advice."""
     with open_details():
-        st.markdown("The same advice in a terminal")
-        draw_command(lab.build_advise_command([corpus.folder], model, task))
+        draw_command(
+            lab.build_advise_command([corpus.folder], model, task), "The same advice in a terminal"
+        )
         shown, kept = report.advice.figures, "counted now"
         if report.kept:
             kept = "kept in the workspace"
@@ -344,4 +346,4 @@ def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     }
     if recipe.map:
         chosen["adapt_method"] = methods.label(recipe.map)
-    return here() | chosen
+    return address.here() | chosen

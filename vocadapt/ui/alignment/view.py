@@ -113,10 +113,12 @@ def draw_neighbors(
     """
     words, options = st.columns([2, 1], gap="large")
     with words:
+        # Frequent words that the model splits; of these, the ones aligned most reliably.
+        examples = word_query.examples_of(spaces.words, model, word_query.FREQUENT)
         word = word_query.ask_for_word(
             "alignment_word",
             "Type a word",
-            word_query.reliable_examples(spaces, model),
+            spaces.select_best_aligned(examples, word_query.EXAMPLES),
             spaces.words,
         )
     with options, st.container(horizontal=True, vertical_alignment="center"):

@@ -5,6 +5,14 @@ from dataclasses import dataclass
 
 from vocadapt.ui.components.number_formats import count, fraction
 
+# What is measured → the note below its bars; {} is the score of a full bar.
+NOTES = {
+    "similarity": "Bars: 0 to {}, the highest score shown.",
+    "distance": "Bars: 0 to {}, the largest distance shown. A longer bar is farther away.",
+    "count": "Bars: 0 to {}.",
+    "column": "Bars: 0 to {}, the highest score shown, in every column.",
+}
+
 
 @dataclass(frozen=True)
 class BarScale:
@@ -22,44 +30,20 @@ class BarScale:
         return 100 * min(score / self.highest, 1.0)
 
 
-def build_similarity_scale(scores: Iterable[float]) -> BarScale:
-    """Build a scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that
-    exceeds 1.
+def build_scale(measure: str, scores: Iterable[float]) -> BarScale:
+    """Build a scale from 0 to the highest positive score, or to 1 if there is none.
+
+    measure: a key of NOTES. Similarities are cosines or CSLS scores: their scale ends at 1, or at
+    the highest score if that exceeds 1.
     """
     shown = list(scores)
-    highest = max([1.0, *shown])
-    note = "Bars: 0 to 1."
-    if highest > 1:
-        note = f"Bars: 0 to {fraction(highest)}, the highest score shown."
-    if any(score < 0 for score in shown):
+    highest = max((score for score in shown if score > 0), default=1.0)
+    if measure == "similarity" and highest <= 1:
+        highest, note = 1.0, "Bars: 0 to 1."
+    elif measure == "count":
+        note = NOTES[measure].format(count(round(highest)))
+    else:
+        note = NOTES[measure].format(fraction(highest))
+    if measure == "similarity" and any(score < 0 for score in shown):
         note += " A score below 0 has no bar."
     return BarScale(highest, note)
-
-
-def build_distance_scale(scores: Iterable[float]) -> BarScale:
-    """Build a scale for distances: from 0 to the largest one; a longer bar is farther away."""
-    highest = _largest(scores)
-    return BarScale(
-        highest,
-        f"Bars: 0 to {fraction(highest)}, the largest distance shown. A longer bar is farther"
-        " away.",
-    )
-
-
-def build_count_scale(scores: Iterable[float]) -> BarScale:
-    """Build a scale for counts: from 0 to the largest one."""
-    highest = _largest(scores)
-    return BarScale(highest, f"Bars: 0 to {count(round(highest))}.")
-
-
-def build_column_scale(scores: Iterable[float]) -> BarScale:
-    """Build a scale for columns of a table: from 0 to the highest score in any of them."""
-    highest = _largest(scores)
-    return BarScale(
-        highest, f"Bars: 0 to {fraction(highest)}, the highest score shown, in every column."
-    )
-
-
-def _largest(scores: Iterable[float]) -> float:
-    """Return the largest positive score, 1 if there is none."""
-    return max((score for score in scores if score > 0), default=1.0)

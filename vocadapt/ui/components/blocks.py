@@ -44,8 +44,13 @@ def draw_metrics(*metrics: tuple[str | None, ...], places: Sequence[Any] = ()) -
         draw_metric(place, *metric)  # type: ignore[arg-type]
 
 
-def draw_command(command: str | Sequence[str]) -> None:
-    """Draw a shell command, or the program with these arguments, with its copy button."""
+def draw_command(command: str | Sequence[str], title: str = "") -> None:
+    """Draw a shell command, or the program with these arguments, with its copy button.
+
+    title: a line above it, in Markdown.
+    """
+    if title:
+        st.markdown(title)
     if not isinstance(command, str):
         command = shlex.join([*PROGRAM, *command])
     st.code(command, language="bash", wrap_lines=True)
@@ -55,6 +60,12 @@ def draw_link(page: str, label: str, place: Any = st, **query: str) -> None:
     """Draw a link to another page, with query parameters, in the same workspace."""
     query |= here()
     place.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query)
+
+
+def draw_json(value: object, title: str, place: Any = st) -> None:
+    """Draw a value as JSON, below a title, on the page or in a column."""
+    place.markdown(title)
+    place.code(json.dumps(value, indent=1, ensure_ascii=False, default=str), language="json")
 
 
 def draw_table(data: Any, **options: Any) -> Any:
@@ -71,24 +82,17 @@ def draw_artifact_details(
     manifest = artifact.manifest
     with open_details():
         if manifest.command:
-            st.markdown("The same step in a terminal")
-            draw_command(build_artifact_command(artifact))
+            draw_command(build_artifact_command(artifact), "The same step in a terminal")
         st.markdown("Folder")
         st.code(str(artifact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)
-        left.markdown("Settings")
-        left.code(_json(manifest.settings), language="json")
-        right.markdown("Figures and versions")
-        right.code(
-            _json(
-                {
-                    "figures": manifest.numbers,
-                    "versions": manifest.versions,
-                    "made": manifest.created,
-                }
-            ),
-            language="json",
-        )
+        draw_json(manifest.settings, "Settings", left)
+        figures = {
+            "figures": manifest.numbers,
+            "versions": manifest.versions,
+            "made": manifest.created,
+        }
+        draw_json(figures, "Figures and versions", right)
         path = artifact.folder / "manifest.json"
         draw_downloads({"manifest.json": path.read_bytes, **(downloads or {})})
 
@@ -121,7 +125,3 @@ def draw_downloads(files: Mapping[str, Download | str | bytes], suffix: str = ""
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     """Format a table as TSV for spreadsheets."""
     return format_tsv([header, *rows])
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False, default=str)

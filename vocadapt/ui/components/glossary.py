@@ -143,8 +143,7 @@ def offer_terms(*names: str) -> None:
 
 def render_glossary() -> str:
     """Render the glossary as a Markdown table."""
-    rows = [f"| **{term}** | {sentence} |\n" for term, sentence in TERMS.items()]
-    return HEAD + "".join(rows)
+    return HEAD + "".join(f"| **{term}** | {sentence} |\n" for term, sentence in TERMS.items())
 
 
 if __name__ == "__main__":

@@ -81,7 +81,10 @@ def save_uploads(
         folder.mkdir(parents=True, exist_ok=True)
     check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:
-        target = free_file(folder, safe_name(upload.name))
+        # text.txt, 2-text.txt …
+        name = safe_name(upload.name)
+        names = (name, *(f"{number}-{name}" for number in range(2, 10_000)))
+        target = next(folder / free for free in names if not (folder / free).exists())
         _save(upload, target)
         saved.append(target)
     return saved
@@ -115,12 +118,6 @@ def safe_name(name: str) -> str:
     if RESERVED.fullmatch(stem + ending):
         return f"upload-{stem}{ending}"
     return stem + ending
-
-
-def free_file(folder: Path, name: str) -> Path:
-    """Return a free path in `folder`: text.txt, 2-text.txt …"""
-    names = (name if number == 1 else f"{number}-{name}" for number in range(1, 10_000))
-    return next(folder / free for free in names if not (folder / free).exists())
 
 
 def hand_over(key: str) -> None:

@@ -11,7 +11,6 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
-from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.frame import cache, mistakes
 
@@ -112,7 +111,7 @@ def table(found: KeywordContext, settings: ContextSettings) -> str:
 
 def _draw(found: KeywordContext) -> None:
     """Draw the number of lines and the lines."""
-    word = plain(found.word[:MAX_SHOWN_LENGTH])
+    word = markup.plain(found.word[:MAX_SHOWN_LENGTH])
     if not found.of:
         st.markdown(f"**{word}** does not occur in the text.")
         return

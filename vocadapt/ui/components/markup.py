@@ -10,19 +10,12 @@ import streamlit as st
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.text.display import escape_invisible as escape_invisible  # others take it from here
-from vocadapt.ui.components.bars import (
-    BarScale,
-    build_column_scale,
-    build_count_scale,
-    build_distance_scale,
-    build_similarity_scale,
-)
+from vocadapt.ui.components.bars import BarScale, build_scale
 from vocadapt.ui.components.markup_style import FILL, INK, STYLE
 from vocadapt.ui.components.number_formats import count, fraction
 
-MARKS = frozenset(
-    "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"
-)  # characters with a meaning in Markdown or Streamlit's extensions
+# Characters with a meaning in Markdown or Streamlit's extensions, and how they are escaped.
+ESCAPED = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"})
 ADDRESS = re.compile(
     r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
 )  # where http://x, www.x.com and a@b.c are split
@@ -34,7 +27,8 @@ class Card:
     """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score)
     pairs.
 
-    Bars begin at 0; cards drawn together share one scale (`vocadapt/ui/components/bars.py`).
+    measure: of the scores, "similarity", "distance" or "count". Cards of one measure that are drawn
+    together share the scale of their bars.
     """
 
     title: str
@@ -43,17 +37,20 @@ class Card:
     rows: Sequence[tuple[str, float]]
     shared: Collection[str] = field(default_factory=frozenset)
     empty: str = ""
-    distances: bool = False
+    measure: str = "similarity"
     note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
-    counts: bool = False  # scores are whole numbers
 
 
 def draw_neighbor_cards(cards: Sequence[Card]) -> None:
     """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
-    scales = {what: _scale_of(what, cards) for what in dict.fromkeys(map(_measured, cards))}
-    body = "".join(_card(card, scales[_measured(card)]) for card in cards)
-    drawn = any(card.rows for card in cards)
-    notes = " ".join(scale.note for scale in scales.values()) if drawn else ""
+    scores: dict[str, list[float]] = {}  # by measure
+    for card in cards:
+        scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
+    scales = {measure: build_scale(measure, found) for measure, found in scores.items()}
+    body = "".join(_card(card, scales[card.measure]) for card in cards)
+    notes = ""
+    if any(scores.values()):
+        notes = " ".join(scale.note for scale in scales.values())
     _write(f'<div class="va-cards" data-testid="neighbors">{body}</div>')
     _write_scale(notes)
 
@@ -75,7 +72,7 @@ def score_table(
     All bars of a table share one scale, from 0 to the highest score in these columns.
     """
     barred = [i for i, name in enumerate(columns) if name in bars]
-    scale = build_column_scale(line.values[i] for line in lines for i in barred)
+    scale = build_scale("column", (line.values[i] for line in lines for i in barred))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
     body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
@@ -249,11 +246,8 @@ def plain(text: str) -> str:
     Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
     span splits the text node in the middle of a URL; displayed and copied text do not change.
     """
-    return EMPTY.join(map(_escape, ADDRESS.split(escape_invisible(text))))
-
-
-def _escape(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in MARKS else letter for letter in text)
+    parts = ADDRESS.split(escape_invisible(text))
+    return EMPTY.join(part.translate(ESCAPED) for part in parts)
 
 
 def _tokenization_line(line: TokenizationLine) -> str:
@@ -307,55 +301,26 @@ def _chip(chip: Chip) -> str:
 
 
 def _card(card: Card, scale: BarScale) -> str:
-    rows = "".join(_row(text, score, card, scale) for text, score in card.rows)
+    rows = []
+    for text, score in card.rows:
+        name = token(text, "va-shared" if text in card.shared else "")
+        number = fraction(score) if score < 10 else f"{score:.1f}"
+        if card.measure == "count":
+            number = count(round(score))
+        bar = _bar(scale.width(score), card.kind)
+        rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     style, text = "va-note", html.escape(card.note)
     if card.note_is_long:
         style += " va-told"
     note = f'<div class="{style}" title="{text}">{text}</div>'
-    return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
-
-
-SCALES = {
-    "similarity": build_similarity_scale,
-    "distance": build_distance_scale,
-    "count": build_count_scale,
-}
-
-
-def _measured(card: Card) -> str:
-    """Return the kind of the scores of a card, a key of SCALES."""
-    if card.counts:
-        return "count"
-    return "distance" if card.distances else "similarity"
-
-
-def _scale_of(what: str, cards: Sequence[Card]) -> BarScale:
-    """Return the scale shared by the cards of one kind of score."""
-    return SCALES[what](
-        score for card in cards if _measured(card) == what for _, score in card.rows
-    )
+    return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
 
 
 def _write_scale(note: str) -> None:
     """Write the scale below the bars."""
     if note:
         _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
-
-
-def _row(text: str, score: float, card: Card, scale: BarScale) -> str:
-    bar = _bar(scale.width(score), card.kind)
-    name = token(text, "va-shared" if text in card.shared else "")
-    return (
-        f'<div class="va-row">{name}{bar}<span'
-        f' class="va-score">{_shown_score(score, card)}</span></div>'
-    )
-
-
-def _shown_score(score: float, card: Card) -> str:
-    if card.counts:
-        return count(round(score))
-    return fraction(score) if score < 10 else f"{score:.1f}"
 
 
 def _concordance_line(line: Line, widest: str) -> str:

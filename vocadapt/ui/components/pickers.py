@@ -15,7 +15,6 @@ from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
 from vocadapt.ui.frame import address, cache, run_cache
-from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.frame.names import (
     COMMON_MODELS,
     build_address_filter,
@@ -100,7 +99,7 @@ def pick_name(
     contains it.
     """
     allowed = frozenset(names).__contains__
-    address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
+    address.settle(key, address.Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
         label,
         list(names),
@@ -179,10 +178,10 @@ def pick_several(
 
 def _open_choice(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = ""
-) -> Choice:
+) -> address.Choice:
     allowed = build_address_filter(workspace, offered, kinds)
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
-    return Choice(allowed, first, named=named, typed=True)
+    return address.Choice(allowed, first, named=named, typed=True)
 
 
 def pick_model(

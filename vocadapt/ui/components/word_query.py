@@ -72,11 +72,6 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     return found
 
 
-def reliable_examples(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
-    """Return the frequent words, split by the model, that are aligned most reliably."""
-    return spaces.select_best_aligned(examples_of(spaces.words, model, FREQUENT), n)
-
-
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
     """Return the k nearest words of a word; raise InputError if the space lacks it."""
     if word not in space:
@@ -146,9 +141,9 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
         ),
     )
     lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
-    far = settings.metric == "euclidean"
+    measure = "distance" if settings.metric == "euclidean" else "similarity"
     return [
-        Card(title, note, kind, lists[key] or [], both, empty, far)
+        Card(title, note, kind, lists[key] or [], both, empty, measure)
         for title, note, kind, key, empty in plans
     ]
 

@@ -336,7 +336,7 @@ def _hubs(found: Hubness | None) -> None:
                 f"tokens that have it among their {found.k} nearest",
                 "source",
                 rows,
-                counts=True,
+                measure="count",
             )
         ]
     )

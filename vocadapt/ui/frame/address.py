@@ -30,7 +30,8 @@ GOING = "going_to"  # session key: the page to open next, and its query paramete
 VISIT = (  # session key: the page that is open, and how many pages have been entered so far
     "page_visit"
 )
-_history = st.components.v2.component(
+# Make Back leave the page, even if the server has changed its address.
+keep_history = st.components.v2.component(
     "vocadapt_address",
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
@@ -49,11 +50,6 @@ def enter(page: str) -> None:
         st.session_state[VISIT] = (page, count + 1)
 
 
-def keep_history() -> None:
-    """Make Back leave the page, even if the server has changed its address."""
-    _history(key="address_history", height=1)
-
-
 def go_to(page: str, **query: str) -> None:
     """Open another page from a button, in the same workspace.
 
@@ -62,10 +58,6 @@ def go_to(page: str, **query: str) -> None:
     """
     st.session_state[GOING] = (page, {**here(), **query})
     st.rerun()
-
-
-def _same(value: str) -> str:
-    return value
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ class Choice:
     allowed: Callable[[str], bool]
     first: str = ""
     newest: str = ""
-    named: Callable[[str], str] = _same
+    named: Callable[[str], str] = str
     typed: bool = False
 
 

@@ -1,7 +1,6 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
@@ -10,7 +9,6 @@ from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace
 from vocadapt.ui.components import glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.address import WORKSPACE as HERE
 from vocadapt.ui.frame.session import find_start, workspace
 from vocadapt.ui.jobs import strip
 from vocadapt.ui.jobs.panel import draw_job_panel, draw_sidebar_jobs
@@ -50,13 +48,19 @@ def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
     start = find_start()
     going = st.session_state.pop(address.GOING, None)
-    names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
+    # The other workspaces in the folder of the initial one.
+    siblings = [
+        folder.name
+        for folder in start.parent.glob("*/")
+        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
+    ]
+    names = sorted({start.name, st.session_state.get(address.WORKSPACE) or start.name, *siblings})
     with st.sidebar:
         st.selectbox(
             "Workspace",
             names,
             index=names.index(start.name),
-            key=HERE,
+            key=address.WORKSPACE,
             accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
             help=(
@@ -67,14 +71,4 @@ def draw_sidebar() -> None:
         if going:
             st.switch_page(going[0], query_params=going[1])
         draw_sidebar_jobs(workspace())
-        address.keep_history()
-
-
-def _siblings(start: Path) -> set[str]:
-    """Return the names of the other workspaces in the folder of the initial one."""
-    folders = start.parent.glob("*/")
-    return {
-        folder.name
-        for folder in folders
-        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTIFACTS)
-    }
+        address.keep_history(key="address_history", height=1)

@@ -7,7 +7,6 @@ import streamlit as st
 from vocadapt.analysis.errors.single_example import ExamplePrediction, predict_example
 from vocadapt.lab.artifacts import runs
 from vocadapt.lab.artifacts.run_sources import find_corpus
-from vocadapt.lab.artifacts.runs import RunSet, list_runs, open_runs
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -27,14 +26,14 @@ def task_of(path: Path, fold: int = 0) -> Task:
     return _task(str(path), fold, compute_seen_stamp(files_of_task(path)))
 
 
-def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
+def runs_in(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
     """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
     read lazily.
     """
-    return list_runs(workspace, task, _open_runs)
+    return runs.list_runs(workspace, task, _open_runs)
 
 
-def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
+def runs_and_unreadable(workspace: Workspace) -> tuple[list[runs.RunSet], dict[str, str]]:
     """Return all runs, and the reason for each unreadable one by its name."""
     return runs.list_runs_and_errors(workspace, _open_runs)
 
@@ -87,8 +86,8 @@ def _task(path: str, fold: int, stamp: str) -> Task:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=STAMPS)
-def _open_runs(artifact: Artifact) -> RunSet:
-    return open_runs(artifact.folder)
+def _open_runs(artifact: Artifact) -> runs.RunSet:
+    return runs.open_runs(artifact.folder)
 
 
 @st.cache_data(max_entries=8, show_spinner=False, ttl=60)

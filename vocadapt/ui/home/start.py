@@ -1,5 +1,7 @@
 """Parts of the page Home: ways to start in an empty workspace."""
 
+from collections.abc import Callable, Sequence
+
 import streamlit as st
 
 from vocadapt.lab.demo import MODEL, NEWS, find_news_text, is_demo_installed, open_demo
@@ -17,18 +19,14 @@ def draw_ways_to_begin(workspace: Workspace) -> None:
     user's own text.
     """
     st.markdown("**This workspace is empty.** Where to begin:")
-    ways = [_demo, _news, _own] if is_demo_installed() else [_own]
-    for column, way in zip(st.columns(3, gap="medium"), ways, strict=False):
-        with column, st.container(border=True, height="stretch"):
-            way(workspace)
+    draw_cards(workspace, [_demo, *TEXT_CARDS] if is_demo_installed() else [_own])
 
 
-def draw_text_cards(workspace: Workspace) -> None:
-    """Draw the cards for importing a text, for a workspace that has the demo only."""
-    st.subheader("Add a text")
-    for column, way in zip(st.columns(3, gap="medium"), (_news, _own), strict=False):
+def draw_cards(workspace: Workspace, cards: Sequence[Callable[[Workspace], None]]) -> None:
+    """Draw cards side by side, at most three."""
+    for column, draw in zip(st.columns(3, gap="medium"), cards, strict=False):
         with column, st.container(border=True, height="stretch"):
-            way(workspace)
+            draw(workspace)
 
 
 def _demo(workspace: Workspace) -> None:
@@ -43,13 +41,19 @@ def _demo(workspace: Workspace) -> None:
 
 
 def _news(workspace: Workspace) -> None:
+    """Draw the card that starts the import of the bundled news text, with word counts for the demo's
+    model.
+    """
     st.markdown(
         "**Try it on news**  \n300 news stories: each step takes seconds, but the text is too"
         " small for useful vectors."
     )
     if st.button("Import the news", icon=":material/bolt:", key="take_news"):
         with mistakes.show_errors():
-            _take_news(workspace)
+            open_demo(workspace)
+            inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
+            spec = Spec("corpus", CorpusStep(copy=True), inputs)
+            queue.start(workspace, spec, workspace.find_free_name(*NEWS))
             address.go_to(VECTORS_PAGE)
 
 
@@ -61,10 +65,4 @@ def _own(workspace: Workspace) -> None:
     st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
 
 
-def _take_news(workspace: Workspace) -> None:
-    """Start the job that imports the bundled news text, with word counts for the demo's model."""
-    open_demo(workspace)
-    inputs = {"text": (str(find_news_text()),), "model": (str(workspace.folder(*MODEL)),)}
-    queue.start(
-        workspace, Spec("corpus", CorpusStep(copy=True), inputs), workspace.find_free_name(*NEWS)
-    )
+TEXT_CARDS = (_news, _own)  # ways to import a text

@@ -12,15 +12,13 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
-from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.address import here
+from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.serving import paths
 
 EVERY = 1.0  # seconds between two updates of a running job
@@ -43,7 +41,7 @@ CHIPS = {
     state: f":{COLORS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
 }
 
-DrawJob = Callable[[Job, Status], None]  # draws the running job
+DrawJob = Callable[[queue.Job, Status], None]  # draws the running job
 
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
@@ -55,7 +53,7 @@ def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
     st.rerun()
 
 
-def launch(workspace: Workspace, spec: Spec, name: str) -> Job:
+def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
     """Start a job; raise InputError if it would read a path that pages may not open."""
     paths.check_inputs(spec)
     return queue.start(workspace, spec, name)
@@ -106,7 +104,7 @@ def draw_sidebar_jobs(workspace: Workspace) -> None:
         st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
 
 
-def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
+def sort_by_urgency(found: Collection[queue.Job], stands: Mapping[str, Status]) -> list[queue.Job]:
     """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones,
     newest first.
     """
@@ -121,18 +119,18 @@ def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> lis
     return [*alive, *ended]
 
 
-def titles(job: Job) -> tuple[str, str]:
+def titles(job: queue.Job) -> tuple[str, str]:
     """Return what a job does, and the name of its result, both as Markdown."""
     return job.spec.declaration.about, plain(job.target.name)
 
 
-def title(job: Job) -> str:
+def title(job: queue.Job) -> str:
     """Return both in one line."""
     about, name = titles(job)
     return f"**{about}** · {name}"
 
 
-def pace(job: Job, status: Status) -> str:
+def pace(job: queue.Job, status: Status) -> str:
     """Describe the time passed, and the time left if the pace of the step is steady; of a waiting
     job, the job before it.
     """
@@ -154,7 +152,7 @@ def draw_progress(status: Status) -> None:
     )
 
 
-def draw_running_job(job: Job, status: Status, line: str) -> None:
+def draw_running_job(job: queue.Job, status: Status, line: str) -> None:
     """Draw a line about a running job (Markdown), its cancel button, and its progress bar."""
     words, button = st.columns([5, 1], vertical_alignment="center")
     words.markdown(line)
@@ -163,7 +161,9 @@ def draw_running_job(job: Job, status: Status, line: str) -> None:
     draw_progress(status)
 
 
-def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
+def cancel_button(
+    job: queue.Job, key: str, width: Literal["stretch", "content"] = "stretch"
+) -> None:
     """Draw the button that cancels a job, or stops it by force if it has not reacted for a while."""
     seconds, label = job.seconds_since_cancel_request, "Cancel"
     if seconds is not None:
@@ -178,14 +178,14 @@ def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "st
     )
 
 
-def _request_cancel(job: Job) -> None:
+def _request_cancel(job: queue.Job) -> None:
     try:
         job.cancel(grace=0)
     except InputError as error:  # a callback cannot draw a message on the page
         st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
 
 
-def resume_button(workspace: Workspace, job: Job, key: str) -> None:
+def resume_button(workspace: Workspace, job: queue.Job, key: str) -> None:
     """Draw the button that resumes an unfinished job."""
     help = "Starts from the beginning: the step left no checkpoint."
     if job.has_checkpoint:
@@ -196,12 +196,12 @@ def resume_button(workspace: Workspace, job: Job, key: str) -> None:
             st.rerun()
 
 
-def draw_link(job: Job, label: str, icon: str | None = None) -> None:
+def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     """Draw a link to a job on the page Jobs."""
-    st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **here()})
+    st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **address.here()})
 
 
-def _running_job(job: Job) -> None:
+def _running_job(job: queue.Job) -> None:
     status = job.status()
     if not status.alive:
         st.rerun()
@@ -209,7 +209,7 @@ def _running_job(job: Job) -> None:
         draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
 
 
-def _queue(alive: list[Job], key: str, draw: DrawJob) -> None:
+def _queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
     stands = {job.id: job.status() for job in alive}
     if not all(status.alive for status in stands.values()):
         st.rerun()
@@ -227,7 +227,7 @@ def _is_news(status: Status) -> bool:
     return status.alive or time.time() - status.updated < LATELY
 
 
-def _small(shown: list[Job], alive: set[str]) -> None:
+def _small(shown: list[queue.Job], alive: set[str]) -> None:
     stands = {job.id: job.status() for job in shown}
     if any(not stands[id].alive for id in alive):
         st.rerun()
@@ -244,7 +244,7 @@ def _small(shown: list[Job], alive: set[str]) -> None:
                 draw_link(job, "Details")
 
 
-def draw_ended_job(workspace: Workspace, job: Job, status: Status) -> None:
+def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     """Draw a job that failed, was canceled or was interrupted, with buttons to resume or dismiss it."""
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import STEPS, Role, Step
-from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_artifact_details
 from vocadapt.ui.components.markup import plain
@@ -16,7 +16,9 @@ STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
 
 
 def draw_more_steps(workspace: Workspace) -> None:
-    """Draw a picker of the steps without a page, the form of the selected one, and its results."""
+    """Draw a picker of the steps without a page, the form of the selected one, and the figures and
+    files of a result.
+    """
     offered = {step.about: step for step in STEPS.values() if not step.page}
     if not offered:
         return
@@ -28,7 +30,14 @@ def draw_more_steps(workspace: Workspace) -> None:
         _draw_form(workspace, step)
     made = workspace.artifacts(step.makes)
     if made:
-        _draw_result(workspace, pickers.pick("Result", made, RESULT, newest=True))
+        artifact = pickers.pick("Result", made, RESULT, newest=True)
+        pickers.stale_note(artifact, workspace)
+        figures = artifact.manifest.numbers.items()
+        st.markdown(
+            " · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures)
+        )
+        files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
+        draw_artifact_details(artifact, files)
 
 
 def _draw_form(workspace: Workspace, step: Step) -> None:
@@ -70,12 +79,3 @@ def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple
         return tuple(chosen.values())
     path = pickers.pick_open(workspace, role.label, offered, key, first, help=help, kinds=kinds)
     return (path,) if path else ()
-
-
-def _draw_result(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the figures of an artifact, and its files to download."""
-    pickers.stale_note(artifact, workspace)
-    figures = artifact.manifest.numbers.items()
-    st.markdown(" · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures))
-    files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
-    draw_artifact_details(artifact, files)

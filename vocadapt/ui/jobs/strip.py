@@ -7,13 +7,11 @@ It is positioned in Streamlit's header, so that the page does not move when a jo
 import streamlit as st
 
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import markup
-from vocadapt.ui.components.markup import Strip
 from vocadapt.ui.components.number_formats import duration
-from vocadapt.ui.frame.address import here
+from vocadapt.ui.frame import address
 from vocadapt.ui.jobs.panel import EVERY, JOB, PAGE, RECENT, sort_by_urgency
 
 KEY = "job_strip"  # markup_style positions this container
@@ -25,27 +23,21 @@ def draw(workspace: Workspace) -> None:
     st.fragment(_draw_strip, run_every=EVERY if alive else None)(workspace)
 
 
-def strip_of(job: Job, status: Status, waiting: int) -> Strip:
+def strip_of(job: queue.Job, status: Status, waiting: int) -> markup.Strip:
     """Build the strip of a job: step, name of the result, progress, time, number of waiting
     jobs.
     """
     done = min(max(status.fraction or 0.0, 0.0), 1.0)
-    progress = _describe_progress(job, status, done)
+    progress = "waiting"
+    if status.state != "waiting":
+        time = f"{duration(status.seconds)} so far"
+        # The pace of a step that is not steady varies too much for an estimate.
+        if job.spec.declaration.steady and status.seconds_left is not None:
+            time = f"about {duration(status.seconds_left)} left"
+        progress = f"{100 * done:.0f} % · {time}"
     if waiting:
         progress += f" · {waiting} waiting"
-    return Strip(job.spec.declaration.about, job.target.name, progress, done)
-
-
-def _describe_progress(job: Job, status: Status, done: float) -> str:
-    """Format the percentage and the time left, or the time passed if the pace of the step
-    varies.
-    """
-    if status.state == "waiting":
-        return "waiting"
-    time = f"{duration(status.seconds)} so far"
-    if job.spec.declaration.steady and status.seconds_left is not None:
-        time = f"about {duration(status.seconds_left)} left"
-    return f"{100 * done:.0f} % · {time}"
+    return markup.Strip(job.spec.declaration.about, job.target.name, progress, done)
 
 
 def _draw_strip(workspace: Workspace) -> None:
@@ -61,4 +53,6 @@ def _draw_strip(workspace: Workspace) -> None:
             return
         first = alive[0]
         markup.draw_strip(strip_of(first, stands[first.id], len(alive) - 1))
-        st.page_link(PAGE, label="Details", query_params={JOB: first.id, **here()}, width="content")
+        st.page_link(
+            PAGE, label="Details", query_params={JOB: first.id, **address.here()}, width="content"
+        )

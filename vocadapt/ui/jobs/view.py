@@ -1,32 +1,45 @@
 """Parts of the page Jobs: the list, and the selected job; a fragment that reruns every second while
-a job runs or waits.
+a job runs or waits. And the pages that show the results of jobs.
 """
 
-import json
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Literal
 
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.queue import Job
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_figure, open_details
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_json,
+    open_details,
+)
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
-from vocadapt.ui.frame import mistakes, result_pages
-from vocadapt.ui.frame.address import here
-from vocadapt.ui.jobs import panel
-from vocadapt.ui.jobs.panel import CHIPS, EVERY, JOB
+from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.names import label_of, models_of, spaces_of
+from vocadapt.ui.jobs import panel, step_form
+from vocadapt.ui.projection.controls import NONE
 
 FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's progress
 MAX_ID_LENGTH = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
+Address = dict[str, str]
+SPACE_ROLES = (
+    "vectors",
+    "target",
+)  # inputs that the embeddings of new tokens were transferred from
 
 
 def draw_jobs(workspace: Workspace) -> None:
@@ -44,7 +57,7 @@ def draw_jobs(workspace: Workspace) -> None:
         )
         return
     alive = any(job.status().alive for job in found)
-    st.fragment(_board, run_every=EVERY if alive else None)(workspace, alive)
+    st.fragment(_board, run_every=panel.EVERY if alive else None)(workspace, alive)
 
 
 def _board(workspace: Workspace, was_alive: bool) -> None:
@@ -53,16 +66,26 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
     if was_alive != any(status.alive for status in stands.values()):
         st.rerun()  # the fragment starts or stops to update every second
     selected = _selected_job(found)
+    listed = found
+    if not st.session_state.get("all_jobs"):
+        listed = found[:FIRST]
     left, right = st.columns([1, 1.5], gap="large")
     with left:
-        _list(found, stands, selected)
+        for job in listed:
+            _draw_line(job, stands[job.id], job.id == selected.id)
+        if len(found) > FIRST:
+            st.toggle(
+                f"All {len(found)} jobs",
+                key="all_jobs",
+                help=f"Shows all jobs instead of the newest {FIRST}.",
+            )
     with right:
         _draw_job(workspace, selected, stands[selected.id])
 
 
-def _selected_job(found: list[Job]) -> Job:
+def _selected_job(found: list[queue.Job]) -> queue.Job:
     """Return the job in the address; the newest if there is none."""
-    requested = st.query_params.get(JOB)
+    requested = st.query_params.get(panel.JOB)
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
@@ -72,26 +95,12 @@ def _selected_job(found: list[Job]) -> Job:
     return job or found[0]
 
 
-def _list(found: list[Job], stands: dict[str, Status], selected: Job) -> None:
-    listed = found[:FIRST]
-    if st.session_state.get("all_jobs"):
-        listed = found
-    for job in listed:
-        _line(job, stands[job.id], job.id == selected.id)
-    if len(found) > FIRST:
-        st.toggle(
-            f"All {len(found)} jobs",
-            key="all_jobs",
-            help=f"Shows all jobs instead of the newest {FIRST}.",
-        )
-
-
-def _line(job: Job, status: Status, selected: bool) -> None:
+def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         about, name = panel.titles(job)
         words.markdown(
-            f"{CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_when(job, status)}]]"
+            f"{panel.CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
             "Shown" if selected else "Show",
@@ -106,10 +115,10 @@ def _line(job: Job, status: Status, selected: bool) -> None:
 
 
 def _select(job_id: str) -> None:
-    st.query_params[JOB] = job_id
+    st.query_params[panel.JOB] = job_id
 
 
-def _when(job: Job, status: Status) -> str:
+def _describe_when(job: queue.Job, status: Status) -> str:
     """Describe when a job ran, and for how long."""
     if status.alive:
         return panel.pace(job, status)
@@ -117,21 +126,23 @@ def _when(job: Job, status: Status) -> str:
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
 
-def _draw_job(workspace: Workspace, job: Job, status: Status) -> None:
+def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     """Draw one job: its step, progress, actions, log, and the folded block."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         st.subheader(" · ".join(panel.titles(job)), anchor=False)
-        st.markdown(CHIPS[status.state], width="content")
-    st.markdown(f":gray[{_story(job, status)}]")
+        st.markdown(panel.CHIPS[status.state], width="content")
+    runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
+    earlier = f"earlier: {', '.join(runs)} · " if runs else ""
+    st.markdown(f":gray[{earlier}{_describe_when(job, status)}]")
     if status.alive:
         panel.draw_progress(status)
     if status.error:
         st.error(plain(mistakes.format_message(status.error)), icon=":material/error:")
     if status.remedy:
         st.text(mistakes.format_message(status.remedy))
-    _actions(workspace, job, status)
+    _draw_actions(workspace, job, status)
     _draw_picture(job, status.alive)
     log = job.log(LINES)
     title = "Log"
@@ -147,40 +158,27 @@ def _draw_job(workspace: Workspace, job: Job, status: Status) -> None:
             language=None,
             wrap_lines=True,
         )
-    _details(job)
+    _draw_details(job)
 
 
-def _story(job: Job, status: Status) -> str:
-    """Describe the earlier runs of a job, and the current or last one."""
-    current = panel.pace(job, status) if status.alive else _when(job, status)
-    if not status.past:
-        return current
-    runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
-    return f"earlier: {', '.join(runs)} · {current}"
-
-
-def _actions(workspace: Workspace, job: Job, status: Status) -> None:
+def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
+    """Draw the button to cancel or resume a job, or the link to the page of its result."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.alive:
             panel.cancel_button(job, "end", "content")
         elif status.state != "done":
             panel.resume_button(workspace, job, "again")
         elif job.finished:
-            _see(job)
+            page, selection = find_result_page(job)
+            st.page_link(
+                page,
+                label="Show result",
+                icon=":material/arrow_forward:",
+                query_params={**selection, **address.here()},
+            )
 
 
-def _see(job: Job) -> None:
-    """Link to the page of a job's result."""
-    page, address = result_pages.find_result_page(job)
-    st.page_link(
-        page,
-        label="Show result",
-        icon=":material/arrow_forward:",
-        query_params={**address, **here()},
-    )
-
-
-def _draw_picture(job: Job, alive: bool) -> None:
+def _draw_picture(job: queue.Job, alive: bool) -> None:
     """Draw the progress over time, one line per run; of a running job only every few lines, so that
     it does not flicker.
     """
@@ -196,19 +194,79 @@ def _draw_picture(job: Job, alive: bool) -> None:
     draw_figure(figures.plot_progress(curves), f"progress_{job.id}")
 
 
-def _details(job: Job) -> None:
+def _draw_details(job: queue.Job) -> None:
     with open_details():
         if job.command:
-            st.markdown("The same step in a terminal")
-            draw_command(job.command)
-        st.markdown("The job in a terminal")
-        draw_command(f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}")
+            draw_command(job.command, "The same step in a terminal")
+        draw_command(
+            f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}",
+            "The job in a terminal",
+        )
         st.markdown("Job folder and result folder")
         st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
-        st.markdown("Settings")
-        st.code(json.dumps(job.order["spec"], indent=1, ensure_ascii=False), language="json")
+        draw_json(job.order["spec"], "Settings")
         names = ("spec.json", "status.json", METRICS, "log.txt")
         files = {name: job.folder / name for name in names}
         draw_downloads(
             {name: path.read_bytes for name, path in files.items() if path.is_file()}, f"_{job.id}"
         )
+
+
+def find_result_page(job: queue.Job) -> tuple[str, Address]:
+    """Return the page that shows the result of a finished job, and its query parameters."""
+    step = job.spec.declaration
+    if not step.page:
+        return panel.PAGE, {step_form.STEP: step.about, step_form.RESULT: job.target.name}
+    address = {step.selected_by: job.target.name} if step.selected_by else {}
+    if step.name in SELECTIONS:
+        address |= SELECTIONS[step.name](job)
+    return step.page, address
+
+
+def _select_alignment(job: queue.Job) -> Address:
+    chosen = methods.label(job.spec.settings.alignment)
+    vectors = Path(job.spec.one("vectors") or "").name
+    return {
+        "alignment_vectors": vectors,
+        **_select_model(job, "alignment_model"),
+        "alignment_method": chosen,
+    }
+
+
+def _select_leaderboard(job: queue.Job) -> Address:
+    given = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
+    target = {"initializers_target": label_of(given, spaces_of(job.workspace))}
+    return {**target, **_select_model(job, "initializers_model")}
+
+
+def _select_projection(job: queue.Job) -> Address:
+    known, other = spaces_of(job.workspace), job.spec.one("other")
+    space = label_of(job.spec.one("space") or "", known)
+    return {
+        "projection_space": space,
+        "projection_other": label_of(other, known) if other else NONE,
+    }
+
+
+def _select_run(job: queue.Job) -> Address:
+    made = [
+        one
+        for one in pickers.runs_to_pick(job.workspace, by_tokenization=True)
+        if one.of.name == job.target.name
+    ]
+    return {"results_task": made[0].of.task, "results_confused": made[0].name} if made else {}
+
+
+def _select_model(job: queue.Job, key: str) -> Address:
+    given = job.spec.one("model")
+    return {key: label_of(given, models_of(job.workspace))} if given else {}
+
+
+# By step: what else must be selected on its page to see a result.
+SELECTIONS: dict[str, Callable[[queue.Job], Address]] = {
+    "corpus": partial(_select_model, key="vectors_model"),
+    "alignment": _select_alignment,
+    "leaderboard": _select_leaderboard,
+    "finetune": _select_run,
+    "projection": _select_projection,
+}

@@ -14,7 +14,6 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
-from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.frame import count_cache, mistakes
 from vocadapt.ui.jobs import panel
@@ -66,7 +65,9 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
     label = next(iter(others))
     if len(others) > 1:
         label = str(
-            st.selectbox(f"Compared with {plain(models[0].label)}", list(others), key="lens_other")
+            st.selectbox(
+                f"Compared with {markup.plain(models[0].label)}", list(others), key="lens_other"
+            )
         )
     first, other = models[0], others[label]
     names = (first.name, other.name)
@@ -75,8 +76,8 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
     )
     if not changed:
         st.markdown(
-            f"**{plain(other.label)}** tokenizes every word of this text as"
-            f" **{plain(first.label)}** does."
+            f"**{markup.plain(other.label)}** tokenizes every word of this text as"
+            f" **{markup.plain(first.label)}** does."
         )
         return
     shown = changed[:SHOWN]
@@ -84,8 +85,8 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
     if len(shown) < len(changed):
         listed += " (all in the CSV)"
     st.markdown(
-        f"{listed} that **{plain(other.label)}** tokenizes differently from"
-        f" **{plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
+        f"{listed} that **{markup.plain(other.label)}** tokenizes differently from"
+        f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
         " a word to see its tokenizations."
     )
     table, chips = st.columns([1.25, 1], gap="large")
@@ -168,13 +169,13 @@ def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) 
     if not models:
         return
     seconds = estimate_job_seconds(workspace, "corpus", estimate_counting(corpus))
-    names = ", ".join(plain(seen.label) for seen in models)
+    names = ", ".join(markup.plain(seen.label) for seen in models)
     st.markdown(
         f"This text has no word counts for **{names}** yet (different casing). Counting takes"
         f" about {format_estimate(seconds)}."
     )
     if st.button(
-        f"Count words for {plain(models[0].label)}",
+        f"Count words for {markup.plain(models[0].label)}",
         icon=":material/calculate:",
         key="lens_count",
     ):

@@ -14,8 +14,6 @@ from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
-from vocadapt.ui.components.example_texts import draw_text
-from vocadapt.ui.components.markup import TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.components.token_chips import build_chips
 from vocadapt.ui.frame import cache, count_cache, mistakes
@@ -106,13 +104,6 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     return offered
 
 
-def choose_text() -> str:
-    """Show the text field with its examples; return the text."""
-    placeholder = "Type a text, or click an example."
-    first = EXAMPLES["A sentence"]
-    return draw_text("Text", KEY, first, EXAMPLES, height=110, placeholder=placeholder)
-
-
 def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
     """Draw the tokens of a text under each model, and its figures compared with the first model."""
     if not text.strip():
@@ -138,14 +129,14 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
         )
 
 
-def tokenization_line(seen: Seen, first: Seen, text: str) -> TokenizationLine:
+def tokenization_line(seen: Seen, first: Seen, text: str) -> markup.TokenizationLine:
     """Return the tokens of a text under one model, marked by the first model's vocabulary."""
     model, known = seen.model, first.model.vocabulary
     chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
     casing = "uncased" if model.splitter.lowercase else "cased"
     length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
     size = f"{count(len(model.vocabulary))} tokens"
-    return TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
+    return markup.TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
 
 
 def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
@@ -224,7 +215,7 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
     for start in range(0, len(rows), PER_ROW):
         for column, row in zip(st.columns(PER_ROW), rows[start : start + PER_ROW], strict=False):
             with column, st.container(border=True):
-                st.markdown(f":small[{plain(row.model)}]")
+                st.markdown(f":small[{markup.plain(row.model)}]")
                 left, right = st.columns(2)
                 left.metric(
                     "Wordpieces per word",

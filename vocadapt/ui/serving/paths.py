@@ -36,10 +36,14 @@ def resolve_allowed_path(typed: str | Path) -> Path:
 
 
 def check_allowed(typed: str | Path) -> None:
-    """Raise InputError for a path that pages may not open, with links resolved; it need not
-    exist.
+    """Raise InputError for a path that pages may not open, with links resolved, or that is invalid;
+    it need not exist.
     """
-    path = _resolved(typed)
+    try:
+        path = Path(typed).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):
+        problem = f"{show_path(typed)}: no such file or folder."
+        raise InputError(problem, "Check the spelling.") from None
     if is_loopback(_address()):
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
             problem = f"{show_path(typed)}: pages do not open system folders."
@@ -114,16 +118,6 @@ def _address() -> str | None:
 
     address: str | None = st.get_option("server.address")
     return address
-
-
-def _resolved(typed: str | Path) -> Path:
-    """Resolve a path; raise InputError for an invalid one."""
-    try:
-        return Path(typed).expanduser().resolve()
-    except (OSError, ValueError, RuntimeError):
-        raise InputError(
-            f"{show_path(typed)}: no such file or folder.", "Check the spelling."
-        ) from None
 
 
 def _open_roots() -> Iterator[Path]:

@@ -11,8 +11,9 @@ import os
 import socket
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import vocadapt
 from vocadapt.cores import count_cores
@@ -71,8 +72,10 @@ def serve(
         )
     if port is None:
         port = _free_port(address)
-    else:
-        _check_free(port, address)
+    elif not _is_free(port, address):
+        raise InputError(
+            f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
+        )
     kept = Workspace(workspace)
     os.environ[WORKSPACE] = str(kept.root)
     os.environ.pop(paths.FILES_ROOT, None)
@@ -186,16 +189,12 @@ def _run(app: Path, flags: dict[str, object]) -> None:
 
 def _settings() -> dict[str, object]:
     """Return the shipped config.toml as Streamlit's flags."""
-    with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
-        return dict(_flat(tomllib.load(file)))
+    from pandas import json_normalize
 
-
-def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}_")
-        else:
-            yield f"{prefix}{key}", value
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    # Names of nested tables are joined: [theme.light] textColor -> theme_light_textColor.
+    flags: dict[Any, object] = json_normalize(settings, sep="_").to_dict("records")[0]
+    return flags
 
 
 def _free_port(address: str) -> int:
@@ -209,14 +208,6 @@ def _free_port(address: str) -> int:
             "Give another --address, or leave it out.",
         )
     return port
-
-
-def _check_free(port: int, address: str) -> None:
-    """Raise InputError if a port cannot be used."""
-    if not _is_free(port, address):
-        raise InputError(
-            f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
-        )
 
 
 def _is_free(port: int, address: str = LOOPBACK) -> bool:

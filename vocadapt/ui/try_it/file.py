@@ -67,9 +67,8 @@ def predict_file(folder: str, run: SavedRun) -> None:
 def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     """Draw the folded block: the same in a terminal and in Python, and the record of the run."""
     with open_details():
-        st.markdown("The same in a terminal")
         arguments = _build_command(folder, run, example)
-        draw_command(shlex.join([*PROGRAM, *arguments]))
+        draw_command(shlex.join([*PROGRAM, *arguments]), "The same in a terminal")
         st.markdown("The same in Python")
         st.code(_python(folder, run, example), language="python", wrap_lines=True)
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")

@@ -1,10 +1,10 @@
 """Parts of the page Try it: run, text, tokens and predictions under each tokenization, and votes."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
-from streamlit.elements.lib.column_types import ColumnConfig
 
 from vocadapt.analysis.errors.single_example import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
@@ -13,14 +13,13 @@ from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.prediction.answering import AnswerSpan, best_answers
+from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.example_texts import draw_text
-from vocadapt.ui.components.markup import Marked, TokenizationLine, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.token_chips import build_chips
 from vocadapt.ui.frame import run_cache
@@ -28,6 +27,7 @@ from vocadapt.ui.frame import run_cache
 DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
 AROUND = 300  # characters on either side of an answer
 BEST = 3  # answers shown for each tokenization
+BAR = st.column_config.ProgressColumn(" ", min_value=0.0, max_value=1.0, format=" ")  # no numbers
 NOTES = {
     BASE: "tokenization before adaptation",
     ADAPTED: "with the added words",
@@ -55,7 +55,7 @@ def choose_run(workspace: Workspace) -> str:
             ),
         )
     if other:
-        draw_note(f"Shown: {plain(pickers.shown_model(other)[:200])}")
+        draw_note(f"Shown: {markup.plain(pickers.shown_model(other)[:200])}")
     if other.strip() or chosen is None:
         return other.strip()
     return str(chosen.run.folder)
@@ -63,16 +63,20 @@ def choose_run(workspace: Workspace) -> str:
 
 def choose_example(run: SavedRun) -> Example | None:
     """Show the fields of the run's kind of task; return the example, None if a field is blank."""
-    own = _find_test_example(run)
     known: Mapping[str, str] = {}
-    if own:
-        known = own.inputs
+    with suppress(InputError):  # the run has no readable test
+        own = find_disagreement(run)
+        if own:
+            known = own.inputs
     typed = {}
     for field in run.kind.inputs:
         first = known.get(field.name) or field.sample
         examples = []
         if field.offers_examples and first != field.sample:
-            examples.append((_describe_test_example(run), first))
+            name = "first test example"
+            if len(run.record.get("scores", ())) > 1:
+                name = "test example with disagreement"
+            examples.append((name, first))
             if field.is_example:
                 examples.append(("made-up example", field.sample))
         key, height = f"try_{field.name}", field.height
@@ -114,23 +118,9 @@ def text_of(example: Example) -> str:
     return " ".join(example.inputs.values()).strip()
 
 
-def _find_test_example(run: SavedRun) -> Example | None:
-    """Return an example of the run's own test: the first one its tokenizations disagree on."""
-    try:
-        return find_disagreement(run)
-    except InputError:
-        return None
-
-
-def _describe_test_example(run: SavedRun) -> str:
-    if len(run.record.get("scores", ())) > 1:
-        return "test example with disagreement"
-    return "first test example"
-
-
 def _tokenization_line(
     run: SavedRun, tokenization: str, text: str, note: str = ""
-) -> TokenizationLine:
+) -> markup.TokenizationLine:
     """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
     marked as new.
     """
@@ -140,10 +130,10 @@ def _tokenization_line(
         own.tokenizer, run.model.vocabulary, text, lambda token: known(token) is not None
     )
     about = f"{NOTES[tokenization]} · {count(len(chips))} wordpieces{note}"
-    return TokenizationLine(label_tokenization(tokenization), about, chips)
+    return markup.TokenizationLine(label_tokenization(tokenization), about, chips)
 
 
-def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> Marked:
+def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.Marked:
     """Return a sentence with the entities predicted under one tokenization."""
     ends, place = [], 0
     for word in example.words:
@@ -152,7 +142,7 @@ def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> M
     spans = decode_spans(tried.predictions[tokenization])
     marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
     found = "1 entity" if len(spans) == 1 else f"{len(spans)} entities"
-    return Marked(
+    return markup.Marked(
         f"{tokenization} predicts",
         found,
         text_of(example),
@@ -200,7 +190,7 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
     """Draw the probability of every label under each tokenization, and the votes."""
     markup.draw_marked_texts(
         [
-            Marked(
+            markup.Marked(
                 f"{tokenization} predicts",
                 "",
                 ", ".join(predicted) or "no label",
@@ -215,9 +205,9 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
     for tokenization in tried.logits:
         table[tokenization] = list(map(fraction, tried.probabilities(tokenization)[0].tolist()))
     table["probability"] = tried.probabilities(tried.tokenization)[0].tolist()
-    draw_table(table, height="content", column_config={"probability": _bar(" ")})
+    draw_table(table, height="content", column_config={"probability": BAR})
     for _, vote in tried.votes:
-        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+        st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 
 def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
@@ -231,7 +221,11 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             "**No answer**: no word of the context that the model reads fits into 500 characters."
         )
         return
-    start, end = _visible_part(example.context, best[tried.tokenization][0])
+    # A long context is shown around the best answer only.
+    start, end = 0, len(example.context)
+    if end > DRAWN:
+        answer = best[tried.tokenization][0]
+        start, end = max(0, answer.start - AROUND), min(end, answer.end + AROUND)
     visible = example.context[start:end]
     part = ""
     if len(visible) < len(example.context):
@@ -244,7 +238,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
                 marks = [(max(first.start, start) - start, min(first.end, end) - start, "")]
             note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
             is_main = tokenization == tried.tokenization
-            lines.append(Marked(f"{tokenization} answers", note, visible, marks, is_main))
+            lines.append(markup.Marked(f"{tokenization} answers", note, visible, marks, is_main))
     markup.draw_marked_texts(lines)
     text, note = f"{example.question} {visible}", " of the question and this text"
     markup.draw_tokenization_lines(
@@ -261,24 +255,10 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             "of all answers": [one.probability for _, one in rows],
         },
         height="content",
-        column_config={"of all answers": _bar(" ")},
+        column_config={"of all answers": BAR},
     )
     for _, vote in tried.votes:
-        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
-
-
-def _bar(label: str) -> ColumnConfig:
-    """Return a column of bars without numbers."""
-    return st.column_config.ProgressColumn(label, min_value=0.0, max_value=1.0, format=" ")
-
-
-def _visible_part(context: str, answer: AnswerSpan) -> tuple[int, int]:
-    """Return where the visible part of a context starts and ends: all of it, or the surroundings of
-    an answer.
-    """
-    if len(context) <= DRAWN:
-        return 0, len(context)
-    return max(0, answer.start - AROUND), min(len(context), answer.end + AROUND)
+        st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 
 # How a prediction is drawn, by the head of the network.

@@ -56,17 +56,13 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
         settings = choose_settings()
     with plan:
-        _start_training(workspace, model, corpus, settings)
-
-
-def _start_training(
-    workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
-) -> None:
-    st.markdown(preview(workspace, model, corpus, settings))
-    name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
-    if st.button("Train word vectors", type="primary", icon=":material/play_arrow:", key="train"):
-        inputs = {"text": (str(corpus.folder),), "model": (model,)}
-        panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+        st.markdown(preview(workspace, model, corpus, settings))
+        name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
+        if st.button(
+            "Train word vectors", type="primary", icon=":material/play_arrow:", key="train"
+        ):
+            inputs = {"text": (str(corpus.folder),), "model": (model,)}
+            panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
 
 
 def preview(workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings) -> str:

@@ -25,7 +25,6 @@ from vocadapt.ui.components.blocks import (
     open_details,
     tsv,
 )
-from vocadapt.ui.components.markup import Card, Chip, TokenizationLine
 from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lens.view import Seen
@@ -72,8 +71,7 @@ def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> 
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
     study += ["--workspace", str(corpus.folder.parent.parent)]
     with open_details():
-        st.markdown("The same in a terminal")
-        draw_command(shlex.join([*PROGRAM, *study]))
+        draw_command(shlex.join([*PROGRAM, *study]), "The same in a terminal")
         if len(models) > 1:
             names = [seen.name for seen in models]
             draw_command(shlex.join([*PROGRAM, "vocabulary", "compare", *names]))
@@ -169,8 +167,11 @@ def _draw_charts(
         if _may_draw_curves(reducer):
             st.markdown("**Text growth by heuristic and size.** Ring: the current setting.")
             current = (settings.heuristic, grown.keep, grown.growth)
-            through = _add_point(_curves(reducer), *current)
-            draw_figure(figures.plot_vocabulary_growth(through, current), "curves")
+            curves_drawn = dict(_curves(reducer))
+            # The current setting is one more point on the curve of its heuristic.
+            points = {**curves_drawn[settings.heuristic], grown.keep: grown.growth}
+            curves_drawn[settings.heuristic] = dict(sorted(points.items(), reverse=True))
+            draw_figure(figures.plot_vocabulary_growth(curves_drawn, current), "curves")
     with dots:
         never = int((reducer.token_counts == 0).sum())
         st.markdown(
@@ -202,12 +203,6 @@ def _curves(reducer: Reducer) -> Curves:
         with st.spinner("Reducing the vocabulary to many sizes …"):
             cached = st.session_state["curves_of"] = (reducer, _compute_curves(reducer))
     return cached[1]
-
-
-def _add_point(curves: Curves, heuristic: str, keep: float, growth: float) -> Curves:
-    """Return the curves with one more point on that of a heuristic."""
-    points = sorted({**curves[heuristic], keep: growth}.items(), reverse=True)
-    return {**curves, heuristic: dict(points)}
 
 
 def _compute_curves(reducer: Reducer) -> Curves:
@@ -273,10 +268,10 @@ def _draw_token(
             wordpieces = without
             note += " · tokenized without it"
     chips = [
-        Chip(piece, goes_on=k > 0, mark=vocabulary.mark_of(piece))
+        markup.Chip(piece, goes_on=k > 0, mark=vocabulary.mark_of(piece))
         for k, piece in enumerate(wordpieces)
     ]
-    markup.draw_tokenization_lines([TokenizationLine(token, note, chips)])
+    markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     if _has_embeddings(seen):
         with mistakes.show_errors():
             space = seen.model.word_space
@@ -287,7 +282,7 @@ def _draw_token(
             ]
             markup.draw_neighbor_cards(
                 [
-                    Card(
+                    markup.Card(
                         "Nearest wordpieces",
                         f"cosine, {NEAREST} of {count(len(space))}",
                         "source",
