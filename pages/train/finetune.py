@@ -3,8 +3,9 @@
 import streamlit as st
 
 from vocadapt.ui.components import pickers
-from vocadapt.ui.finetune import live, result, task_intake, view
+from vocadapt.ui.finetune import result, task_intake, view
 from vocadapt.ui.frame import frame, mistakes, run_cache
+from vocadapt.ui.jobs import panel
 
 workspace = frame.open_page(
     "Fine-tune",
@@ -25,7 +26,7 @@ workspace = frame.open_page(
     ),
 )
 with st.container():
-    live.draw_running(workspace)
+    panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
 runs = run_cache.runs_in(workspace)
 if runs:
     result.draw_newest_result(workspace, runs)
@@ -49,4 +50,4 @@ with mistakes.show_errors():
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.draw_task_forms(workspace)
 if wanted:
-    result.draw_commands(workspace, wanted)
+    view.draw_commands(workspace, wanted)

@@ -1,1 +1,1 @@
-"""Page Fine-tune: `view` (the form), `task_intake` (tasks), `live` (a running job), `result`."""
+"""Page Fine-tune: `view` (the form), `task_intake` (tasks), `result` (a running job, newest runs)."""

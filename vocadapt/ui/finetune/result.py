@@ -1,4 +1,4 @@
-"""The newest fine-tuning on its page, and the same step as a command line."""
+"""Results on the page Fine-tune: the running job, and the newest runs."""
 
 from collections.abc import Sequence
 
@@ -8,23 +8,58 @@ from vocadapt.analysis.figures import results
 from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
-    draw_command,
     draw_figure,
+    draw_link,
     draw_metric,
     draw_note,
 )
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.finetune.view import Wanted
-from vocadapt.ui.frame.address import here
+from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.jobs import panel
 
 RESULTS = "pages/train/results.py"
 FINDINGS = 4  # findings of the newest runs shown directly
+REDRAW = 4  # points of a curve between two drawings, so that it does not flicker
+
+
+def draw_running_job(job: Job, status: Status) -> None:
+    """Draw a running job: its progress and its curves."""
+    line = f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}"
+    if status.seconds_left is not None:
+        line += f", about **{duration(status.seconds_left)}** left in total"
+    panel.draw_running_job(job, status, line)
+    seeds = read_live_runs(job.folder / CHECKPOINT)
+    settings = job.spec.settings
+    if not seeds or not isinstance(settings, FinetuneStep):
+        return
+    now = list(seeds)[-1]
+    live = seeds[now]
+    done, best = 0.0, "no dev score yet"
+    if live.curve and live.epoch:
+        done = live.curve[-1][0] / live.epoch
+    if live.dev:
+        best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
+    st.markdown(f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
+    loss, dev = st.columns(2, gap="large")
+    curves = {
+        name: one.curve[: max(2, len(one.curve) // REDRAW * REDRAW)] for name, one in seeds.items()
+    }
+    if any(len(curve) > 1 for curve in curves.values()):
+        with loss:
+            draw_figure(results.plot_losses(curves), f"loss_{job.id}")
+    scores = {name: one.dev for name, one in seeds.items() if one.dev}
+    if scores:
+        with dev:
+            drawn = results.plot_dev_scores(scores, "score", among=list(seeds))
+            draw_figure(drawn, f"dev_{job.id}")
 
 
 def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
@@ -42,18 +77,14 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         f" {newest.tokenization} · {runs_of_model} ·"
         f" {newest.examples_per_second:.0f} examples/s"
     )
-    address = {"results_task": newest.task, **here()}
-    link.page_link(
-        RESULTS, label="All results", icon=":material/arrow_forward:", query_params=address
-    )
+    draw_link(RESULTS, "All results", link, results_task=newest.task)
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _draw_scores(newest)
-        findings: list[str] = []
+        findings: dict[str, None] = {}  # each once, in order
         for run in newest.runs:
-            findings += run.record.get("findings", ())
-        findings = list(dict.fromkeys(findings))
-        for finding in findings[:FINDINGS]:
+            findings |= dict.fromkeys(run.record.get("findings", ()))
+        for finding in list(findings)[:FINDINGS]:
             draw_note(plain(finding))
         if len(findings) > FINDINGS:
             draw_note(f"and {len(findings) - FINDINGS} more findings under *Details & export*")
@@ -81,21 +112,11 @@ def _draw_scores(newest: RunSet) -> None:
         if summary.sd is not None:
             sd = f"± {score(summary.sd)}, n = {len(summary.values)}"
         draw_metric(column, f"{metric} · {tokenization}", score(summary.mean), sd)
-    units = newest.scores[newest.main_tokenization]["units"]
-    defined = str(newest.scores[newest.main_tokenization].get("definition", newest.scorer.about))
-    draw_note(f"{newest.scorer.name}: {plain(defined)}; {count(units)} test units.")
+    scores = newest.scores[newest.main_tokenization]
+    defined = plain(str(scores.get("definition", newest.scorer.about)))
+    draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
     if any(newest.collapsed):
         st.warning(
             f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: their"
             " predictions remained at the majority baseline."
         )
-
-
-def draw_commands(workspace: Workspace, wanted: Wanted) -> None:
-    """Draw the command lines of the form, one per model."""
-    with st.expander("The same in a terminal", icon=":material/terminal:"):
-        for label, model in wanted.models.items():
-            name = workspace.find_free_name(
-                "runs", f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
-            )
-            draw_command(build_command(wanted.spec(model), workspace.folder("runs", name)))

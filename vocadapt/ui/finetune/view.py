@@ -13,6 +13,7 @@ from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.artifacts.runs import RunSet
 from vocadapt.lab.jobs.estimates import measure_start_up
 from vocadapt.lab.jobs.queue import list_promised_names
+from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -28,7 +29,7 @@ from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.task_file import TASK as TASK_FILE
 from vocadapt.training.tasks.task_file import read_task_file
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
@@ -70,25 +71,25 @@ IN_COLUMNS = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """A fine-tuning as set up in the form: models (label → folder or hub name), the path of the
-    task, the task, the step.
+    """A fine-tuning as set up in the form.
+
+    models: label → folder or hub name. place: the path of the task. runs: number of trainings per
+    model, one for each seed, times the folds if all of them are selected.
     """
 
     models: dict[str, str]
     place: Path
     task: Task
     step: FinetuneStep
-
-    @property
-    def runs(self) -> int:
-        """Number of trainings per model: seeds, times the folds if all of them are selected."""
-        if self.step.fold != ALL_FOLDS:
-            return len(self.step.seeds)
-        return len(self.step.seeds) * read_task_file(_toml(self.place)).folds
+    runs: int
 
     def spec(self, model: str) -> Spec:
         """The step and inputs for one of the models."""
         return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
+
+    def wish(self, label: str) -> str:
+        """The suggested name of the runs of one of the models."""
+        return f"{self.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
 
 
 def draw_form(workspace: Workspace) -> Wanted | None:
@@ -119,9 +120,13 @@ def draw_form(workspace: Workspace) -> Wanted | None:
         limit = draw_setting(
             st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
         )
-        fold = _choose_fold(place)
+        n_folds, with_word_rule = 0, False
+        if place is not None:
+            file = read_task_file(place / TASK_FILE if place.is_dir() else place)
+            n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
+        fold = _choose_fold(n_folds)
         with st.popover("More settings", icon=":material/tune:"):
-            settings = choose_settings(preset, place is not None and _has_word_rule(place))
+            settings = choose_settings(preset, with_word_rule)
     about = FINETUNING_PRESETS[preset].about
     st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
     with seeds:
@@ -131,8 +136,10 @@ def draw_form(workspace: Workspace) -> Wanted | None:
         return None
     tokenization = "" if picked == USUAL else str(picked)
     step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
-    first_fold = 1 if fold == ALL_FOLDS else fold
-    return Wanted(models, place, run_cache.task_of(place, first_fold), step)
+    first_fold, runs = fold, len(step.seeds)
+    if fold == ALL_FOLDS:
+        first_fold, runs = 1, runs * n_folds
+    return Wanted(models, place, run_cache.task_of(place, first_fold), step, runs)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -178,11 +185,8 @@ def choose_task(workspace: Workspace) -> Path | None:
     return find_task(os.path.expanduser(str(typed)), workspace)
 
 
-def _choose_fold(place: Path | None) -> int:
+def _choose_fold(n_folds: int) -> int:
     """Show the picker of the fold of a k-fold task; return it, or ALL_FOLDS; 0 for other tasks."""
-    if place is None:
-        return 0
-    n_folds = read_task_file(_toml(place)).folds
     if not n_folds:
         return 0
     folds = ["all", *map(str, range(1, n_folds + 1))]
@@ -194,21 +198,13 @@ def _choose_fold(place: Path | None) -> int:
     return int(chosen)
 
 
-def _toml(place: Path) -> Path:
-    return place / TASK_FILE if place.is_dir() else place
-
-
-def _has_word_rule(place: Path) -> bool:
-    return TASK_KINDS[read_task_file(_toml(place)).kind].has_word_rule
-
-
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Show the inputs of all settings with the preset's values."""
     usual = FINETUNING_PRESETS[preset].settings
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
-    names = [name for name in FREEZE if name != "top-K"]
-    frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
-    freeze = st.selectbox(
+    frozen = [name for name in FREEZE if name != "top-K"]
+    frozen += [f"top-{layers}" for layers in range(1, 25)]
+    changed["freeze"] = st.selectbox(
         "Trained layers",
         frozen,
         frozen.index(usual.freeze),
@@ -221,7 +217,7 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
         changed["word_rule"] = draw_setting(
             st, usual, "word_rule", "finetune_word_rule", format_func=str
         )
-    return replace(usual, **changed, freeze=freeze)
+    return replace(usual, **changed)
 
 
 def _describe_freezing(name: str) -> str:
@@ -259,17 +255,6 @@ def describe_task(wanted: Wanted) -> None:
     st.markdown(" · ".join(filter(None, parts)))
     for finding in task.findings:
         draw_note(plain(finding))
-
-
-def find_missing(wanted: Wanted) -> dict[str, str]:
-    """Return the models that are not on this machine, with the reason."""
-    found = {}
-    for label, model in wanted.models.items():
-        try:
-            cache.model_of(model)
-        except InputError as error:
-            found[label] = error.problem
-    return found
 
 
 def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
@@ -318,17 +303,16 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
 
 def start(workspace: Workspace, wanted: Wanted) -> None:
     """Draw the button that starts one job per model, queued in order."""
-    n = len(wanted.models)
-    wishes = {
-        label: f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
-        for label in wanted.models
-    }
-    missing = find_missing(wanted)
+    n, missing = len(wanted.models), []
+    for label, model in wanted.models.items():
+        try:
+            cache.model_of(model)
+        except InputError:
+            missing.append(plain(label))
     if missing:
-        names = ", ".join(map(plain, missing))
         st.markdown(
-            f"**Not on this machine: {names}.** Remove it under *Models*, or type the folder"
-            " of a model there instead."
+            f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"
+            " folder of a model there instead."
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
@@ -343,8 +327,15 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             st.markdown(f":gray[{queued}]")
     if pressed:
         for label, model in wanted.models.items():
-            name = workspace.find_free_name(
-                "runs", wishes[label], list_promised_names(workspace, "runs")
-            )
+            taken = list_promised_names(workspace, "runs")
+            name = workspace.find_free_name("runs", wanted.wish(label), taken)
             panel.launch(workspace, wanted.spec(model), name)
         st.rerun()
+
+
+def draw_commands(workspace: Workspace, wanted: Wanted) -> None:
+    """Draw the command lines of the form, one per model."""
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        for label, model in wanted.models.items():
+            name = workspace.find_free_name("runs", wanted.wish(label))
+            draw_command(build_command(wanted.spec(model), workspace.folder("runs", name)))
