@@ -42,9 +42,9 @@ if not offered:
     )
 else:
     with mistakes.show_errors():
-        found = view.choose_two(offered)
-        if found is not None:
-            slicing = view.build_slicing(found)
+        chosen = view.choose_two(offered)
+        if chosen is not None:
+            found, slicing = chosen
             entries = view.select_entries(slicing)
             view.draw_headline(found, slicing, entries)
             left, right = st.columns([1.75, 1], gap="medium")

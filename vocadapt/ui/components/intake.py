@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.uploads import remove_forgotten
+from vocadapt.lab.workspace.uploads import is_upload, remove_forgotten
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.components.markup import plain
@@ -66,6 +66,29 @@ def choose_files(
     if typed:
         return [resolve_allowed_path(typed)]
     return kept
+
+
+def choose_one_each(workspace: Workspace, key: str, labels: Mapping[str, str]) -> dict[str, Path]:
+    """Show the inputs for one file of a task in each role, in columns; return the files by role.
+
+    labels: role -> label (Markdown).
+    """
+    files: dict[str, Path] = {}
+    for column, (role, label) in zip(st.columns(len(labels)), labels.items(), strict=True):
+        with column:
+            st.markdown(label)
+            found = choose_files(workspace, f"{key}_{role}", TASK_TYPES, several=False)
+        if found:
+            files[role] = found[0]
+    return files
+
+
+def forget_files(workspace: Workspace, key: str, files: Mapping[str, Path]) -> None:
+    """Forget the files that `choose_one_each` returned, and delete the uploads: there are copies."""
+    for role, file in files.items():
+        hand_over(f"{key}_{role}")
+        if is_upload(file, workspace):
+            file.unlink(missing_ok=True)
 
 
 def save_uploads(

@@ -13,7 +13,6 @@ from vocadapt.lab.artifacts.imported_predictions import (
     list_imported_predictions,
 )
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
-from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import SavedRun
@@ -108,7 +107,7 @@ def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
 def opened(first: Comparable, second: Comparable) -> RunPair:
     """Read both predictions and compare them with the gold labels."""
     kind, scorer = "", ""
-    if first.gold and second.gold:
+    if first.gold and second.gold:  # no run, which would know them
         kind, scorer = first.kind.name, first.scorer
     spec = PairSpec(
         str(first.path),
@@ -132,46 +131,30 @@ def import_form(workspace: Workspace) -> None:
     draw_note(
         f"Gold file: {plain(kind.file_format)}. Predictions: {plain(kind.prediction_format)}."
     )
-    given: dict[str, Path] = {}
-    roles = {
+    labels = {
         "gold file": "**gold file**",
         "predictions": "**predictions**",
         "other predictions": "**other predictions** :small[:gray[optional]]",
     }
-    for column, (role, label) in zip(st.columns(3), roles.items(), strict=True):
-        with column:
-            st.markdown(label)
-            key = f"brought_{role}"
-            found = intake.choose_files(workspace, key, intake.TASK_TYPES, several=False)
-            if found:
-                given[role] = found[0]
+    given = intake.choose_one_each(workspace, "brought", labels)
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
     for place, file in enumerate(files):  # in turn: two files may have the same name
         wish, key = intake.stem([file]), f"brought_name_{place}"
         names.append(pickers.name_for(workspace, "predictions", wish, key, names))
-    ready = "gold file" in given and files
     if st.button(
         "Import and compare",
         type="primary",
         icon=":material/add:",
-        disabled=not ready,
+        disabled="gold file" not in given or not files,
         key="take_predictions",
     ):
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
         import_prediction_files(kind, given["gold file"], targets, own)
-        _forget_uploads(workspace, given)
+        intake.forget_files(workspace, "brought", given)
         _compare_next(workspace, names)
-
-
-def _forget_uploads(workspace: Workspace, given: dict[str, Path]) -> None:
-    """Forget the uploads: the artifacts hold copies."""
-    for role, file in given.items():
-        intake.hand_over(f"brought_{role}")
-        if is_upload(file, workspace):
-            file.unlink(missing_ok=True)
 
 
 def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
@@ -227,9 +210,11 @@ def _baseline(offered: Sequence[Comparable]) -> int:
     """Return the place of the default baseline for the newest run that has another one to compare
     with: the newest run with one tokenization, else its own base tokenization, else any.
     """
+    # 1. The newest run that has another one to compare with.
     newest = next((one for one in offered if sum(other.fits(one) for other in offered) > 1), None)
     if newest is None:
         return 0
+    # 2. The runs comparable with it, by preference; a run has an entry for each tokenization.
     per_run = Counter(one.path for one in offered)
     with_one_tokenization, own_base, others = [], [], []
     for place, one in enumerate(offered):

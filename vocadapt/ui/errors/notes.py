@@ -23,7 +23,7 @@ from vocadapt.ui.components import keyword_in_context, markup
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
-from vocadapt.ui.errors.view import Shown
+from vocadapt.ui.errors.view import Shown, selected_slice
 from vocadapt.ui.frame import mistakes, run_cache
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
@@ -59,13 +59,11 @@ def draw_note_form(workspace: Workspace, shown: Shown) -> None:
     with mistakes.show_errors():
         notes = notes_of(workspace)
         held = notes.get(id, Note(""))
-        text_key, tags_key = f"note {id}", f"tags {id}"
-        offered = list(dict.fromkeys([*tags_in(notes), *TAGS]))
-        given = (workspace, id, titles[id], text_key, tags_key)
+        given = (workspace, id, titles[id])
         st.text_area(
             "Note",
             held.text,
-            key=text_key,
+            key=f"note {id}",
             label_visibility="collapsed",
             height=90,
             on_change=_save,
@@ -74,9 +72,9 @@ def draw_note_form(workspace: Workspace, shown: Shown) -> None:
         )
         st.multiselect(
             "Tags",
-            offered,
+            list(dict.fromkeys([*tags_in(notes), *TAGS])),
             list(held.tags),
-            key=tags_key,
+            key=f"tags {id}",
             accept_new_options=True,
             on_change=_save,
             args=given,
@@ -113,7 +111,7 @@ def draw_contexts(workspace: Workspace, shown: Shown) -> None:
 def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     """Draw the folded block: the command, the test, tables of errors, and the report as files."""
     compared, settings = shown.compared, slicing.settings
-    name = str(st.session_state.get("slice") or ALL)
+    name = selected_slice()
     command = build_command(compared, settings, name, _searchable_text(compared)[0])
     with open_details():
         st.markdown("The same in a terminal")
@@ -127,8 +125,10 @@ def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         )
         left, right = st.columns(2)
         left.markdown("Error types")
-        errors = compared.ledger.kinds
-        kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in errors.items()]
+        kinds = [
+            (kind, f"{n['first']:,}", f"{n['second']:,}")
+            for kind, n in compared.ledger.kinds.items()
+        ]
         with left:
             markup.draw_plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
@@ -233,16 +233,12 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     if splitter is None:
         st.markdown(":gray[Neither run has a tokenizer to find words with.]")
         return
+    sources = {"test": compared.split.examples, "training": compared.train}
     try:
-        _concordance(
-            "test examples",
-            find_in_examples(compared.split.examples, word, splitter, "test", LINES),
-        )
-        if compared.train is not None:
-            _concordance(
-                "training examples",
-                find_in_examples(compared.train, word, splitter, "training", LINES),
-            )
+        for name, examples in sources.items():
+            if examples is not None:
+                found = find_in_examples(examples, word, splitter, name, LINES)
+                _draw_concordance(f"{name} examples", found)
     except InputError as error:
         st.text(mistakes.format_in_one_line(error))
         return
@@ -254,7 +250,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
 
 
-def _concordance(where: str, found: KeywordContext) -> None:
+def _draw_concordance(where: str, found: KeywordContext) -> None:
     st.markdown(
         f"**{plain(found.word[:60])}** in the {where} :small[:gray[{found.describe(LINES)}]]"
     )
@@ -266,10 +262,10 @@ def _concordance(where: str, found: KeywordContext) -> None:
         markup.draw_concordance(lines)
 
 
-def _save(workspace: Workspace, id: str, about: str, text_key: str, tags_key: str) -> None:
+def _save(workspace: Workspace, id: str, about: str) -> None:
     """Callback: save a note and its tags in the workspace."""
-    text = str(st.session_state.get(text_key) or "")
-    tags = [str(tag) for tag in st.session_state.get(tags_key) or ()]
+    text = str(st.session_state.get(f"note {id}") or "")
+    tags = [str(tag) for tag in st.session_state.get(f"tags {id}") or ()]
     try:
         save_note(workspace, id, text, tags, about)
     except InputError as error:

@@ -3,7 +3,7 @@ tokenization.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -58,9 +58,9 @@ class Shown:
     entries: tuple[Entry, ...] = ()
 
 
-def choose_two(offered: Sequence[Comparable]) -> Shown | None:
-    """Show the pickers of the baseline and the compared run; return None, with a message, if they
-    are the same.
+def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
+    """Show the pickers of the baseline, the compared run, the slice and the search; return both
+    runs and their slices. Returns None, with a message, if the runs are the same.
     """
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
     picked = comparable.pick_two(offered, columns)
@@ -93,21 +93,15 @@ def choose_two(offered: Sequence[Comparable]) -> Shown | None:
         placeholder="word, sentence, document",
         help=HELP["find"],
     )
-    return Shown(found, picked)
-
-
-def build_slicing(shown: Shown) -> Slicing:
-    """Return the slices of the ledger under the current settings."""
-    return shown.compared.slicing(_settings())
+    return Shown(found, picked), slicing
 
 
 def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
     """Return the entries of the selected slice that match the search."""
-    entries = slicing.entries(_selected_slice())
-    query = _query()
-    if not query:
-        return entries
-    return slicing.ledger.search(entries, query)
+    entries = slicing.entries(selected_slice())
+    if _query():
+        entries = slicing.ledger.search(entries, _query())
+    return entries
 
 
 def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
@@ -147,40 +141,38 @@ def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str])
     )
     address.write("errors_fate", [outcome])
     with_outcome = [entry for entry in entries if entry.outcome == outcome]
-    listed = _filter_by_error(with_outcome, shown.compared.kind)
+    compared = shown.compared
+    listed = _filter_by_error(with_outcome, compared.kind)
     if not listed:
         _explain_empty_list(outcome, counts)
         return shown
-    pages = -(-len(listed) // EACH)
-    place = st.container()
-    number = _choose_page(pages)
-    part = listed[(number - 1) * EACH : number * EACH]
-    words = shown.compared.words
+    place = st.container()  # above the pagination that it depends on
+    first = EACH * (_choose_page(pages=-(-len(listed) // EACH)) - 1)
+    part = tuple(listed[first : first + EACH])
     views = tuple(
-        build_card(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
+        build_card(compared.ledger, entry, compared.words, compared.near) for entry in part
     )
     with place:
         for view in views:
             markup.draw_entry_card(view, notes.get(view.id, ""))
-        first = (number - 1) * EACH + 1
         draw_note(
-            f"{count(first)} to {count(first + len(part) - 1)} of {count(len(listed))} {plain(outcome)}"
+            f"{count(first + 1)} to {count(first + len(part))} of {count(len(listed))} {plain(outcome)}"
         )
-    return Shown(shown.compared, shown.picked, views, tuple(part))
+    return replace(shown, views=views, entries=part)
 
 
 def draw_slices(shown: Shown, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
-    scores = slicing.scores()
+    scores, chosen = slicing.scores(), -1
     names = [one.name for one in scores]
-    chosen = names.index(_selected_slice()) if _selected_slice() in names else -1
+    if selected_slice() in names:
+        chosen = names.index(selected_slice())
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.draw_plain_table(header, format_slices(scores), chosen)
     with st.popover("Slice settings", icon=":material/tune:"):
-        draw_setting(st, SliceSettings, "suffix", "errors_suffix", bind="query-params")
-        draw_setting(st, SliceSettings, "pieces", "errors_pieces", bind="query-params")
-        draw_setting(st, SliceSettings, "seldom", "errors_seldom", bind="query-params")
+        for name in settings_of(SliceSettings):
+            draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
     if shown.compared.train is None:
         draw_note("The training examples are unknown: no slice by occurrences in training.")
         return
@@ -194,11 +186,12 @@ def draw_slices(shown: Shown, slicing: Slicing) -> None:
 
 def draw_scores_by_tokenization(slicing: Slicing) -> None:
     """Show the score of each tokenization over the chosen slice, if the run has two."""
-    found = slicing.by_tokenization(_selected_slice())
+    name = selected_slice()
+    found = slicing.by_tokenization(name)
     if found:
         st.subheader("Score by tokenization")
-        if _selected_slice() != ALL:
-            draw_note(f"Entries of this slice only: {plain(slicing.title(_selected_slice()))}.")
+        if name != ALL:
+            draw_note(f"Entries of this slice only: {plain(slicing.title(name))}.")
         markup.draw_plain_table(
             ("", *map(label_tokenization, found)), format_tokenization_scores(found)
         )
@@ -275,7 +268,8 @@ def _settings() -> SliceSettings:
         return default
 
 
-def _selected_slice() -> str:
+def selected_slice() -> str:
+    """Return the name of the selected slice."""
     return str(st.session_state.get("errors_slice") or ALL)
 
 

@@ -1,11 +1,8 @@
 """Intake of tasks: download of a benchmark, or the user's own files."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, import_task
-from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
@@ -68,18 +65,9 @@ def _about(card: Card) -> str:
 def _own(workspace: Workspace) -> None:
     kind = pickers.pick_task_kind("own_kind")
     draw_note(f"Files: {plain(kind.file_format)}.")
-    files: dict[str, Path] = {}
-    for split, column in zip(SPLITS, st.columns(3), strict=True):
-        with column:
-            label = f"**{split}**"
-            if split != "train":
-                label += " :small[:gray[optional]]"
-            st.markdown(label)
-            found = intake.choose_files(
-                workspace, f"task_{split}", intake.TASK_TYPES, several=False
-            )
-            if found:
-                files[split] = found[0]
+    labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
+    labels["train"] = "**train**"
+    files = intake.choose_one_each(workspace, "task", labels)
     wish = "task"
     if "train" in files:
         wish = intake.stem([files["train"]])
@@ -92,11 +80,7 @@ def _own(workspace: Workspace) -> None:
         key="take_task",
     ):
         import_task(kind, files, workspace.folder("tasks", name))
-        for split in SPLITS:
-            intake.hand_over(f"task_{split}")
-        for file in files.values():
-            if is_upload(file, workspace):  # the task holds a copy
-                file.unlink(missing_ok=True)
+        intake.forget_files(workspace, "task", files)
         _choose(name)
 
 
