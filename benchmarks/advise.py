@@ -28,7 +28,7 @@ from vocadapt.spaces.alignment.cross_validation import assign_folds, cross_valid
 from vocadapt.spaces.space import normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
-from vocadapt.training.domain_vectors import train_domain_vectors
+from vocadapt.training.word_vectors import train_domain_vectors
 from vocadapt.vocabulary.advice import forecast
 
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"

@@ -24,7 +24,7 @@ from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.domain_vectors import train_domain_vectors
+from vocadapt.training.word_vectors import train_domain_vectors
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}

@@ -31,7 +31,6 @@ from vocadapt.models.add_extension import add_extension
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset, pack_blocks
-from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.losses import masked_loss
 from vocadapt.training.masked.stages import select_trained_parameters
 from vocadapt.training.masked.trainer import override_dropout
@@ -166,7 +165,8 @@ class Public:
 
 def optimizer_of(network):
     """AdamW over what moves."""
-    return torch.optim.AdamW(trainable_parameters(network).values(), lr=1e-4, fused=True)
+    trainable = [value for value in network.parameters() if value.requires_grad]
+    return torch.optim.AdamW(trainable, lr=1e-4, fused=True)
 
 
 def advance(optimizer):

@@ -85,12 +85,12 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/spaces/io/tensors.py",  # maps what its header, read through the door, describes
     "vocadapt/spaces/word2vec/trainer.py",
     "vocadapt/training/masked/blocks.py",
-    "vocadapt/training/masked/budget.py",
+    "vocadapt/training/masked/trainer.py",
     "vocadapt/training/distillation.py",
     "vocadapt/training/finetune/trainer.py",  # checkpoints
     "vocadapt/training/masked/continued.py",
     "vocadapt/training/masked/validation.py",
-    "vocadapt/training/masked/checkpoints.py",
+    "vocadapt/training/trainers.py",
     "vocadapt/training/masked/sentence_pairs.py",
     "vocadapt/training/masked/from_scratch.py",
     "vocadapt/training/tasks/benchmark_card.py",  # cards in the package

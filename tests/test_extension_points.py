@@ -422,7 +422,7 @@ def write_reviews(folder: Path) -> Path:
 
 
 def check_task_kind(model: Path, folder: Path) -> None:
-    from vocadapt.training.tasks.task_file import read_task
+    from vocadapt.training.tasks.task import read_task
 
     # 1. Its name, files and scores are in the help of each command.
     for command in (["finetune"], ["score"], ["compare"], ["tasks", "list"]):

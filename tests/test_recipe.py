@@ -15,10 +15,10 @@ from vocadapt.recipe import Recipe, read_recipe, write_recipe
 from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
-from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
 from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
-from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.scoring.scorers import SCORERS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS

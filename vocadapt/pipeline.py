@@ -27,9 +27,8 @@ from vocadapt.stage_weights import weigh_stages
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words
 from vocadapt.training.distillation import build_distiller
-from vocadapt.training.domain_vectors import train_domain_vectors
 from vocadapt.training.masked.continued_adaptation import check_adaptable, continue_adaptation
-from vocadapt.training.token_vectors import train_token_vectors
+from vocadapt.training.word_vectors import train_domain_vectors, train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings, initialize
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary

@@ -20,7 +20,7 @@ from vocadapt.training.tasks import benchmark_card as card_module
 from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile, card_of, cards, groups
 from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.task_file import read_task, read_task_file
+from vocadapt.training.tasks.task import read_task, read_task_file
 
 EVERY = cards().values()
 

@@ -27,13 +27,13 @@ from vocadapt.training.finetune.encoding import (
     View,
     load_tokenizers,
 )
-from vocadapt.training.finetune.mixture import (
+from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,
     build_batch,
     check_tokenization,
     pool_logits,
 )
-from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.prediction.predict import compute_logits, join_logits
 from vocadapt.training.tasks.examples import Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS

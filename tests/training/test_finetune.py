@@ -18,14 +18,13 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import read_live
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
-from vocadapt.training.finetune.losses import label_loss
 from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.finetune.used_embeddings import restrict_embeddings
+from vocadapt.training.finetune.trainer import restrict_embeddings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
@@ -323,6 +322,8 @@ def test_a_diverging_loss_is_said(make_bert):
 def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypatch):
     model = open_model(make_bert(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
     plain = FinetuneSettings(epochs=1, batch=4, lr=1e-3)
+    from vocadapt.training.trainers import label_loss
+
     whole = finetune(prepare(model, ner_task(12), plain))
     calls = []
 
@@ -361,6 +362,8 @@ def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
 
 
 def test_parts_of_a_batch_add_up_to_its_loss():
+    from vocadapt.training.trainers import label_loss
+
     logits, labels = (
         torch.randn(4, 5, 3, generator=torch.manual_seed(0)),
         torch.tensor([[0, -100, 1, 2, -100]] * 4),

@@ -19,7 +19,6 @@ from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
 from vocadapt.training.finetune.encoding import EncodingSettings, load_tokenizers
 from vocadapt.training.finetune.finetune import finetune, prepare
-from vocadapt.training.finetune.mixture import build_batch
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.question_encoding import (
     answer_words,
@@ -27,6 +26,7 @@ from vocadapt.training.finetune.question_encoding import (
     encode_questions,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.tokenizations import build_batch
 from vocadapt.training.prediction.predict import LOWEST, compute_logits
 from vocadapt.training.tasks.examples import Answer, Question, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS

@@ -11,10 +11,9 @@ from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import find_checkpoint
-from vocadapt.training.masked import budget as budget_module
+from vocadapt.training.masked import trainer as trainer_module
 from vocadapt.training.masked import training_text as material_module
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
-from vocadapt.training.masked.budget import measure_step_seconds
 from vocadapt.training.masked.from_scratch import (
     ScratchSettings,
     build_network,
@@ -22,7 +21,7 @@ from vocadapt.training.masked.from_scratch import (
     pretrain_from_scratch,
 )
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.trainer import _build_trainer, train_masked
+from vocadapt.training.masked.trainer import measure_step_seconds, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
 from vocadapt.vocabulary.families import vocabulary_of
@@ -160,7 +159,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
         > 0
     )
     assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
-    monkeypatch.setattr(budget_module, "MEASURE_SECONDS", 0.0)
+    monkeypatch.setattr(trainer_module, "MEASURE_SECONDS", 0.0)
     seen.clear()
     assert (
         measure_step_seconds(
@@ -205,6 +204,24 @@ def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
         == material.held_out
         != write_training_text(corpus, UNCASED, tmp_path, seed=3).held_out
     )
+
+
+def test_only_a_newline_ends_a_line_of_the_text(tmp_path):
+    """A line with U+2028, a vertical tab, a form feed or U+0085 is held out or trained on whole."""
+    path = tmp_path / "separators.txt"
+    lines = [
+        f"a{number} b{number}\u2028c{number}\x0bd{number}\x0ce{number}\x85f{number}\n"
+        for number in range(400)
+    ]
+    path.write_text("".join(lines), encoding="utf-8", newline="")
+    found = write_training_text(open_corpus([path]), UNCASED, tmp_path)
+    assert found.held_out
+    assert set(found.held_out) <= set(lines)
+    assert found.lines + len(found.held_out) == len(lines)
+    with found.sentences.open(encoding="utf-8", newline="\n") as file:
+        trained = [line.split() for line in file]
+    held_out = [list(UNCASED.words(line)) for line in found.held_out]
+    assert sorted(trained + held_out) == sorted(list(UNCASED.words(line)) for line in lines)
 
 
 @pytest.mark.parametrize("gap", ["", "\n"])
@@ -284,9 +301,11 @@ def test_the_vocabulary_is_by_the_trainer_asked_for(text):
 
 def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
     """Published exBERT's does, from its second pass on."""
+    from vocadapt.training.trainers import MaskedTokenTrainer
+
     network, settings = open_model(tiny_bert).network, MaskedSettings(length=8, batch=2, lr=1e-3)
     blocks = Blocks(np.full((4, 8), 9, dtype=np.int32), open_model(tiny_bert).vocabulary)
-    trainer = _build_trainer(
+    trainer = MaskedTokenTrainer(
         network, MaskedBlockDataset(blocks, 20, 0.15, 1), settings, 10, tmp_path, silent
     )
     trainer.create_optimizer_and_scheduler(10)

@@ -8,7 +8,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.entities import repeat_tags
+from vocadapt.training.scoring.scorers import repeat_tags
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 from vocadapt.training.tasks.tags import (
     Span,

@@ -10,9 +10,8 @@ import string
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.answers import exact, normalize_answer, overlap, substring
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.scoring.scorers import SCORERS, exact, normalize_answer, overlap, substring
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 CLASSES = ["CPR:3", "CPR:4", "CPR:5", "false"]

@@ -7,11 +7,9 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.run_files import called_after, folder_name
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.examples import Sentence, Split
-from vocadapt.training.tasks.folds import name_fold, without_fold
+from vocadapt.training.tasks.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
-from vocadapt.training.tasks.task import Task
-from vocadapt.training.tasks.task_file import read_task, read_task_file, task_of_files
+from vocadapt.training.tasks.task import Task, read_task, read_task_file, task_of_files
 
 
 def write(folder, toml, **files):

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.chunks import divide_into_chunks
+from vocadapt.training.finetune.encoding import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence
 from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, read_sentences
 from vocadapt.training.tasks.tags import decode_spans

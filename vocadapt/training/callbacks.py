@@ -1,4 +1,4 @@
-"""Progress reports, checkpoints, divergence checks and random states of trainings on transformers'
+"""Checkpoints, live charts, divergence checks and random states of trainings on transformers'
 Trainer.
 
 Besides its checkpoints a training keeps two small files for live charts: curve.json and dev.json.
@@ -6,21 +6,18 @@ Besides its checkpoints a training keeps two small files for live charts: curve.
 
 import json
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, duration
 
 if TYPE_CHECKING:
     import torch
-    import transformers
 
-TIMED = 12  # steps after which the pace tells something
+TIMED = 12  # steps after which a measured speed is accurate enough to be reported
 CURVE, DEV = "curve.json", "dev.json"
 
 
@@ -52,10 +49,16 @@ def read_live(folder: Path) -> Live:
 
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
     """Write the losses in a Trainer's log for `read_live`; a full disk does not end training."""
-    curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
-    state = {"curve": curve, "epoch": epoch, "steps": steps}
+    state = {"curve": read_history(history), "epoch": epoch, "steps": steps}
     with suppress(OSError):
         write_atomically(folder / CURVE, json.dumps(state))
+
+
+def read_history(
+    history: Sequence[dict[str, float]], name: str = "loss"
+) -> tuple[tuple[int, float], ...]:
+    """Return (step, value) of a figure in a Trainer's log."""
+    return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -69,74 +72,16 @@ def find_checkpoint(folder: Path) -> str | None:
     """Return the newest complete checkpoint of a folder, None without one: a killed process may
     leave an incomplete one.
     """
-    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
-    if not whole:
-        return None
-    return str(max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-"))))
 
+    def read_step(checkpoint: Path) -> int:
+        return int(checkpoint.name.removeprefix("checkpoint-"))
 
-def _is_whole(checkpoint: Path) -> bool:
-    """Return whether a checkpoint is complete, by the file that the Trainer writes last."""
-    try:
-        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def build_progress_callback(
-    steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress
-) -> Any:
-    """Build a callback that reports each step and requests a checkpoint every `save_minutes`; a
-    Progress that raises ends the training.
-
-    a_step: number of units (wordpieces, examples) per step, for the reported speed.
-    """
-    from transformers import TrainerCallback
-
-    class Watch(TrainerCallback):
-        """Reports steps, loss, pace and time left."""
-
-        def __init__(self) -> None:
-            self.saved = self.started = time.monotonic()
-            self.first: int | None = None
-            self.loss = ""
-
-        def on_log(
-            self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any
-        ) -> None:
-            if logs and "loss" in logs:
-                self.loss = f", loss {logs['loss']:.2f}"
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            now = time.monotonic()
-            if self.first is None:
-                self.first, self.started = state.global_step, now
-            message = f"step {state.global_step:,} of {steps:,}{self.loss}"
-            # The pace is measured from the end of the first step.
-            if done := state.global_step - self.first:
-                pace = done / (now - self.started)
-                message += f", {pace * a_step:,.0f} {unit}/s"
-                if done >= TIMED:
-                    message += f", about {duration((steps - state.global_step) / pace)} left"
-            progress(state.global_step / steps, message)
-            if now - self.saved >= 60 * save_minutes:
-                control.should_save, self.saved = True, now
-
-    return Watch()
-
-
-def build_step_callback(each: Callable[[int], None]) -> Any:
-    """Build a callback that calls `each` with the number of every finished step."""
-    from transformers import TrainerCallback
-
-    class Calling(TrainerCallback):
-        """Calls the function after each step."""
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            each(state.global_step)
-
-    return Calling()
+    for checkpoint in sorted(folder.glob("checkpoint-*"), key=read_step, reverse=True):
+        with suppress(OSError, ValueError):
+            # The Trainer writes this file last.
+            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+            return str(checkpoint)
+    return None
 
 
 def check_finite(value: float, step: str, lr: float, what: str = "The loss is") -> None:
@@ -156,23 +101,6 @@ def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
     trained = [value for value in network.parameters() if value.requires_grad]
     weights = sum(float(value.detach().sum()) for value in trained)
     check_finite(weights, f"step {steps:,} of {steps:,}", lr, "The sum of the weights is")
-
-
-def limit_to_one_device(
-    arguments: "transformers.TrainingArguments",
-) -> "transformers.TrainingArguments":
-    """Restrict the Trainer to one GPU: with several, each would read its own batch, which changes
-    the training.
-    """
-    arguments._n_gpu = min(1, arguments.n_gpu)
-    return arguments
-
-
-def remove_printers(trainer: "transformers.Trainer") -> None:
-    """Remove the Trainer's callbacks that print; our reports go through Progress."""
-    for callback in [*trainer.callback_handler.callbacks]:
-        if "Printer" in type(callback).__name__:
-            trainer.remove_callback(callback)
 
 
 @contextmanager

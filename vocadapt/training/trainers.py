@@ -1,51 +1,171 @@
-"""Trainers derived from transformers' Trainer. Import this module inside functions only: it loads
-torch and transformers.
+"""Trainers and callbacks derived from those of transformers. Import this module inside functions
+only: it loads torch and transformers.
 """
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
+from safetensors.torch import load_file, save_file
 
 from vocadapt.errors import InputError
-from vocadapt.training.callbacks import check_finite
-from vocadapt.training.finetune.losses import count_labels, label_loss, question_loss
-from vocadapt.training.finetune.mixture import select_inputs
+from vocadapt.progress import Progress, duration
+from vocadapt.training.callbacks import TIMED, check_finite, write_curve
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.tokenizations import FinetuningDataset, select_inputs
 from vocadapt.training.labels import IGNORE_INDEX
-from vocadapt.training.masked.checkpoints import (
-    load_trainable_parameters,
-    save_trainable_parameters,
-)
+from vocadapt.training.masked.blocks import MaskedBlockDataset
 from vocadapt.training.masked.losses import compute_losses
+from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.schedules import SCHEDULES
 
+CURVE_POINTS = 200  # points of the loss curve
 NEXT_LOSS = "next_loss"  # name of the next-sentence loss in the log
+TRAINABLE = "moving.safetensors"  # file of the trainable parameters in a checkpoint
 
 
-class MaskedTokenTrainer(transformers.Trainer):
-    """Trainer that scores masked positions only, logs the next-sentence loss separately, and
-    stores only the trainable parameters in checkpoints.
+class ProgressCallback(transformers.TrainerCallback):
+    """Reports steps, loss, speed and time left, and requests a checkpoint every `save_minutes`; a
+    Progress that raises ends the training.
 
-    max_steps and learning_rate are reported if the loss is not finite.
+    units_per_step: number of units (wordpieces, examples) per step, for the reported speed.
+    """
+
+    def __init__(
+        self, steps: int, units_per_step: int, unit: str, save_minutes: float, progress: Progress
+    ) -> None:
+        self.steps, self.units_per_step, self.unit = steps, units_per_step, unit
+        self.save_minutes, self.progress = save_minutes, progress
+        self.saved = self.started = time.monotonic()
+        self.first_step: int | None = None
+        self.loss = ""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        """Remember the loss for the next report."""
+        if logs and "loss" in logs:
+            self.loss = f", loss {logs['loss']:.2f}"
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Report a step."""
+        now, step = time.monotonic(), state.global_step
+        # The speed is measured from the end of the first step, which also sets everything up.
+        if self.first_step is None:
+            self.first_step, self.started = step, now
+        message = f"step {step:,} of {self.steps:,}{self.loss}"
+        if done := step - self.first_step:
+            speed = done / (now - self.started)
+            message += f", {speed * self.units_per_step:,.0f} {self.unit}/s"
+            if done >= TIMED:
+                message += f", about {duration((self.steps - step) / speed)} left"
+        self.progress(step / self.steps, message)
+        if now - self.saved >= 60 * self.save_minutes:
+            control.should_save, self.saved = True, now
+
+
+class StepCallback(transformers.TrainerCallback):
+    """Calls a function with the number of each finished step; the training ends if it returns
+    True.
+    """
+
+    def __init__(self, after_step: Callable[[int], bool | None]) -> None:
+        self.after_step = after_step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Call the function."""
+        if self.after_step(state.global_step):
+            control.should_training_stop = True
+
+
+class ReportingTrainer(transformers.Trainer):
+    """Trainer on one device that reports through Progress instead of printing, and saves by the
+    clock.
+
+    options: training arguments besides those that all trainings share.
     """
 
     def __init__(
         self,
         network: transformers.PreTrainedModel,
-        max_steps: int,
-        learning_rate: float,
-        accumulation_steps: int,
+        dataset: FinetuningDataset | MaskedBlockDataset,
+        settings: FinetuneSettings | MaskedSettings,
+        steps: int,
+        folder: Path,
+        reporter: ProgressCallback,
+        data_collator: Callable[[Any], Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(model=network, **options)
-        self._network = network
-        self._max_steps, self._learning_rate = max_steps, learning_rate
-        self._accumulation_steps = accumulation_steps
+        arguments = transformers.TrainingArguments(
+            output_dir=str(folder),
+            max_steps=steps,
+            learning_rate=settings.lr,
+            warmup_steps=round(settings.warm_up * steps),
+            weight_decay=settings.weight_decay,
+            lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
+            optim="adamw_torch_fused",
+            train_sampling_strategy="sequential",
+            save_strategy="no",
+            save_total_limit=1,
+            logging_steps=max(1, steps // CURVE_POINTS),
+            report_to="none",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+            remove_unused_columns=False,
+            **options,
+        )
+        # With several GPUs each would read its own batch, which changes the training.
+        arguments._n_gpu = min(1, arguments.n_gpu)
+        super().__init__(
+            model=network,
+            args=arguments,
+            train_dataset=dataset,
+            data_collator=data_collator,
+            callbacks=[reporter],
+        )
+        self.network = network
+        for callback in [*self.callback_handler.callbacks]:
+            if "Printer" in type(callback).__name__:
+                self.remove_callback(callback)
+
+    def check_loss(self, loss: torch.Tensor) -> None:
+        """Raise InputError if the loss of the current step is not finite."""
+        step = f"step {self.state.global_step + 1:,} of {self.args.max_steps:,}"
+        check_finite(float(loss.detach()), step, self.args.learning_rate)
+
+
+class MaskedTokenTrainer(ReportingTrainer):
+    """Trainer that scores masked positions only, logs the next-sentence loss separately, and
+    stores only the trainable parameters in checkpoints.
+    """
+
+    def __init__(
+        self,
+        network: transformers.PreTrainedModel,
+        dataset: MaskedBlockDataset,
+        settings: MaskedSettings,
+        steps: int,
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        tokens_per_step = settings.batch * settings.length
+        super().__init__(
+            network,
+            dataset,
+            settings,
+            steps,
+            folder,
+            ProgressCallback(steps, tokens_per_step, "wordpieces", settings.save_minutes, progress),
+            per_device_train_batch_size=settings.batch // settings.parts,
+            gradient_accumulation_steps=settings.parts,
+            seed=settings.seed,
+        )
         # Masked-token and next-sentence loss of each batch since the last log.
         self._separate_losses: list[tuple[float, ...]] = []
         # The Trainer then counts the masked tokens of all gradient accumulation steps together.
-        self.model_accepts_loss_kwargs = accumulation_steps > 1
+        self.model_accepts_loss_kwargs = settings.parts > 1
 
     def compute_loss(
         self,
@@ -60,17 +180,16 @@ class MaskedTokenTrainer(transformers.Trainer):
         large batch: the mean of a partial batch is scaled by its fraction of the whole batch.
         """
         losses = torch.stack(compute_losses(model, inputs))
+        n_parts = self.args.gradient_accumulation_steps
         if num_items_in_batch is not None:
             masked = (inputs["labels"] != IGNORE_INDEX).sum()
             fraction = masked / max(1, int(num_items_in_batch))
-            pair_fraction = torch.full_like(fraction, 1 / self._accumulation_steps)
+            pair_fraction = torch.full_like(fraction, 1 / n_parts)
             losses = losses * torch.stack([fraction, pair_fraction])[: len(losses)]
         if len(losses) == 2:
-            scaled = losses.detach() * self._accumulation_steps
-            self._separate_losses.append(tuple(scaled.tolist()))
+            self._separate_losses.append(tuple((losses.detach() * n_parts).tolist()))
         loss = losses.sum()
-        step = f"step {self.state.global_step + 1:,} of {self._max_steps:,}"
-        check_finite(float(loss.detach()), step, self._learning_rate)
+        self.check_loss(loss)
         if return_outputs:
             return loss, {}
         return loss
@@ -84,42 +203,87 @@ class MaskedTokenTrainer(transformers.Trainer):
             self._separate_losses.clear()
         super().log(logs, *more, **named)
 
+    def _trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Return the parameters that require a gradient, by name; shared ones once."""
+        named = self.network.named_parameters()
+        return {name: value for name, value in named if value.requires_grad}
+
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        save_trainable_parameters(self._network, Path(output_dir or str(self.args.output_dir)))
+        """Write the trainable parameters into a checkpoint folder."""
+        folder = Path(output_dir or str(self.args.output_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        parameters = self._trainable_parameters()
+        stored = {name: value.detach().cpu().contiguous() for name, value in parameters.items()}
+        save_file(stored, folder / TRAINABLE)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        load_trainable_parameters(self._network, Path(resume_from_checkpoint))
+        """Load the trainable parameters of a checkpoint; raises InputError if it belongs to another
+        training.
+        """
+        stored = load_file(Path(resume_from_checkpoint) / TRAINABLE)
+        parameters = self._trainable_parameters()
+        if set(stored) != set(parameters):
+            raise InputError(
+                f"{resume_from_checkpoint} is a checkpoint of another training.",
+                "Remove it, or choose another folder.",
+            )
+        with torch.no_grad():
+            for name, value in parameters.items():
+                value.copy_(stored[name])
 
 
-class FinetuningTrainer(transformers.Trainer):
-    """Trainer that reads a batch in several parts if memory is short.
-
-    max_steps and learning_rate are reported if the loss is not finite.
+class FinetuningTrainer(ReportingTrainer):
+    """Trainer that takes whole batches in the dataset's order, and reads a batch in several parts
+    if memory is short.
     """
 
     def __init__(
         self,
         network: transformers.PreTrainedModel,
-        max_steps: int,
-        learning_rate: float,
-        **options: Any,
+        dataset: FinetuningDataset,
+        settings: FinetuneSettings,
+        folder: Path,
+        progress: Progress,
     ) -> None:
-        super().__init__(model=network, **options)
-        self._network = network
-        self._max_steps, self._learning_rate = max_steps, learning_rate
+        steps = len(dataset)
+        super().__init__(
+            network,
+            dataset,
+            settings,
+            steps,
+            folder,
+            ProgressCallback(steps, settings.batch, "examples", settings.save_minutes, progress),
+            data_collator=lambda batches: batches[0],
+            per_device_train_batch_size=1,  # an item of the dataset is a whole batch
+            max_grad_norm=settings.clip,
+            logging_nan_inf_filter=False,
+            bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+            seed=dataset.seed,
+        )
+        self.dataset, self.folder = dataset, folder
         self.parts = 1  # parts that a batch is read in
 
     def training_step(
         self, model: Any, inputs: Any, num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Train on a batch; double the number of parts until it fits in memory."""
+        """Train on a batch; use twice as many parts from now on until it fits in memory.
+
+        Raises InputError if a part is one example already.
+        """
         while True:
             try:
                 return self._train_in_parts(model, inputs)
             except RuntimeError as error:
                 if not should_reduce_batch_size(error):
                     raise
-                self._double_parts(model, len(inputs["input_ids"]), error)
+                if self.parts >= len(inputs["input_ids"]):
+                    raise InputError(
+                        "One example alone needs more memory than there is"
+                        f" ({str(error).splitlines()[0][:120]}).",
+                        "Reduce the maximum sequence length, or use a smaller model.",
+                    ) from error
+                self.parts *= 2
+                model.zero_grad()
 
     def _train_in_parts(self, model: Any, inputs: Any) -> torch.Tensor:
         labels_in_batch = count_labels(inputs["labels"])
@@ -129,22 +293,8 @@ class FinetuningTrainer(transformers.Trainer):
             portion = {name: value[start : start + rows] for name, value in inputs.items()}
             portion["labels_in_batch"] = labels_in_batch
             total = total + super().training_step(model, portion)
-        step = f"step {self.state.global_step + 1:,} of {self._max_steps:,}"
-        check_finite(float(total), step, self._learning_rate)
+        self.check_loss(total)
         return total
-
-    def _double_parts(self, model: Any, rows: int, error: RuntimeError) -> None:
-        """Use twice as many parts from now on; raises InputError if a part is one example
-        already.
-        """
-        if self.parts >= rows:
-            raise InputError(
-                "One example alone needs more memory than there is"
-                f" ({str(error).splitlines()[0][:120]}).",
-                "Reduce the maximum sequence length, or use a smaller model.",
-            ) from error
-        self.parts *= 2
-        model.zero_grad()
 
     def compute_loss(
         self,
@@ -157,7 +307,7 @@ class FinetuningTrainer(transformers.Trainer):
         labels, labels_in_batch = inputs["labels"], inputs["labels_in_batch"]
         read = dict(inputs)
         del read["labels"], read["labels_in_batch"]
-        outputs = model(**select_inputs(self._network, read))
+        outputs = model(**select_inputs(self.network, read))
         if "start_logits" not in outputs:
             return label_loss(outputs.logits, labels, max(1, labels_in_batch))
         return question_loss(
@@ -167,3 +317,67 @@ class FinetuningTrainer(transformers.Trainer):
             read["attention_mask"],
             labels_in_batch,
         )
+
+    def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
+        """Log the loss, and write the losses so far for the live chart."""
+        super().log(logs, *more, **named)
+        write_curve(self.folder, self.state.log_history, self.dataset.steps, self.state.max_steps)
+
+    def check_last_loss(self) -> None:
+        """Raise InputError if the loss of the trained network on an example of the last batch is
+        not finite: the loss of a step is that before its update.
+        """
+        last = {name: value[:1] for name, value in self.dataset[len(self.dataset) - 1].items()}
+        inputs = self._prepare_inputs(last)
+        labels_in_batch = max(1, count_labels(inputs["labels"]))
+        with torch.no_grad():
+            loss = self.compute_loss(self.network, inputs | {"labels_in_batch": labels_in_batch})
+        step = f"step {len(self.dataset):,} of {len(self.dataset):,}"
+        lr = self.args.learning_rate
+        check_finite(float(loss), step, lr, "The loss of the trained network is")
+
+
+def label_loss(logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int) -> torch.Tensor:
+    """Return the summed cross-entropy over the number of labels in the whole batch: dividing by the
+    whole batch gives the same gradient when the batch is read in parts.
+
+    logits: (batch, wordpieces, outputs) or (batch, outputs). labels: output numbers, (batch,
+    wordpieces) or (batch,) int64; for multi-label tasks (batch, outputs) float32 of 0 and 1.
+    """
+    functional = torch.nn.functional
+    if labels.is_floating_point():
+        total = functional.binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum")
+        return total / labels_in_batch
+    flat = logits.float().reshape(-1, logits.shape[-1])
+    total = functional.cross_entropy(
+        flat, labels.reshape(-1), ignore_index=IGNORE_INDEX, reduction="sum"
+    )
+    return total / labels_in_batch
+
+
+def question_loss(
+    start: torch.Tensor,
+    end: torch.Tensor,
+    labels: torch.Tensor,
+    mask: torch.Tensor,
+    labels_in_batch: int,
+) -> torch.Tensor:
+    """Return the cross-entropy of the first and last wordpiece of each answer over all wordpieces
+    that are not padding.
+
+    start, end: logits (batch, wordpieces). labels: (batch, 2) int64 positions. mask: the attention
+    mask (batch, wordpieces).
+    """
+    padding = mask == 0
+    first = start.float().masked_fill(padding, -torch.inf)
+    last = end.float().masked_fill(padding, -torch.inf)
+    total = torch.nn.functional.cross_entropy(first, labels[:, 0], reduction="sum")
+    total = total + torch.nn.functional.cross_entropy(last, labels[:, 1], reduction="sum")
+    return total / labels_in_batch
+
+
+def count_labels(labels: torch.Tensor) -> int:
+    """Return the number of labels that are not ignored."""
+    if labels.is_floating_point():
+        return labels.numel()
+    return int((labels != IGNORE_INDEX).sum())

@@ -1,7 +1,7 @@
 import numpy as np
 
 from vocadapt.training.scoring.counts import Scorer, Tally
-from vocadapt.training.scoring.registry import register_scorer
+from vocadapt.training.scoring.scorers import register_scorer
 
 
 def count_units(gold, predicted, rules):

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
-from vocadapt.training.finetune.mixture import POOLED
-from vocadapt.training.tasks.kinds.judgment import Claim, Unit
-from vocadapt.training.tasks.kinds.marked_lines import Line
+from vocadapt.training.finetune.tokenizations import POOLED
+from vocadapt.training.tasks.kinds.judgment import Claim, Line, Unit
 
 MAX_LISTED_WORDS, MAX_MADE, MAX_SEEN = 12, 4, 6
 

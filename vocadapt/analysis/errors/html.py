@@ -13,7 +13,7 @@ from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
 from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings, Hit
-from vocadapt.training.tasks.kinds.marked_lines import Line, Mark
+from vocadapt.training.tasks.kinds.judgment import Line, Mark
 
 IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
 STYLE = """<style>

@@ -15,8 +15,8 @@ from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, classify_
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS
 from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.tasks.examples import Example, Prediction, Split

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.analysis.errors.votes import Vote, find_votes
-from vocadapt.training.finetune.mixture import POOLED, choose_main_tokenization
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.finetune.tokenizations import POOLED, choose_main_tokenization
 from vocadapt.training.labels import Logits
 from vocadapt.training.tasks.examples import Example, Prediction
 

@@ -16,7 +16,7 @@ from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
 from vocadapt.settings import check_settings, setting
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
-from vocadapt.training.scoring.entities import BARE
+from vocadapt.training.scoring.scorers import BARE
 from vocadapt.training.tasks.examples import Prediction
 from vocadapt.training.tasks.kinds.judgment import Unit
 

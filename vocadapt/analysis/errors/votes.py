@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, POOLED
 from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, POOLED
 from vocadapt.training.labels import Logits
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds.judgment import Choice, Unit

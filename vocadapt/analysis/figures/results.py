@@ -18,7 +18,7 @@ from vocadapt.analysis.figures.figures import (
     build_empty_figure,
 )
 from vocadapt.analysis.results.tables import format_fraction
-from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS, label_tokenization
+from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, label_tokenization
 
 LOOKS = ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond"))
 STYLES = dict(zip(ALL_TOKENIZATIONS, LOOKS, strict=True))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.mixture import choose_main_tokenization
+from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import SeedSummary, group_means, summarize_seeds
 from vocadapt.training.scoring.uncertainty import (
@@ -29,8 +29,7 @@ from vocadapt.training.scoring.uncertainty import (
     bootstrap,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import Example
-from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.examples import Example, without_fold
 from vocadapt.training.tasks.kinds import TaskKind
 
 MIN_SEEDS = 3  # seeds: with fewer no difference is claimed

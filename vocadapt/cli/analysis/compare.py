@@ -27,7 +27,7 @@ from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.notes import notes_of
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.finetune.mixture import CHOICES
+from vocadapt.training.finetune.tokenizations import CHOICES
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
 from vocadapt.training.tasks.kinds import TASK_KINDS

@@ -27,7 +27,7 @@ from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_a
 from vocadapt.lab.reports.results import GroupMeans, build_results
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.finetune.mixture import ALL_TOKENIZATIONS
+from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.scoring.uncertainty import Draws
 
 EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {

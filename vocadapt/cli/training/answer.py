@@ -11,13 +11,13 @@ from vocadapt.cli.tables import format_table, number
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.progress import Progress
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.mixture import (
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.finetune.tokenizations import (
     CHOICES,
     POOLED,
     choose_main_tokenization,
     select_tokenization,
 )
-from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.answering import QuestionAnswers, answer
 from vocadapt.training.tasks.context_windows import AnswerSettings
 

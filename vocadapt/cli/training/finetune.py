@@ -22,8 +22,7 @@ from vocadapt.training.finetune.settings import (
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.examples import SPLITS
-from vocadapt.training.tasks.folds import name_fold
+from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 OTHER = ("finetune", "kind")  # settings of the step that have options of their own

@@ -12,8 +12,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.progress import Progress
-from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
 from vocadapt.training.prediction.plain_text import plain_examples, read_lines
 from vocadapt.training.tasks.examples import Split
 

@@ -19,9 +19,9 @@ from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.benchmark_card import card_of
 from vocadapt.training.tasks.download import as_toml, download_benchmark
 from vocadapt.training.tasks.kinds import TaskKind
-from vocadapt.training.tasks.task import Task
-from vocadapt.training.tasks.task_file import (
+from vocadapt.training.tasks.task import (
     TASK,
+    Task,
     TaskFile,
     read_task,
     read_task_file,

@@ -11,8 +11,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of
-from vocadapt.training.finetune.mixture import choose_main_tokenization
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
+from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.kinds import TaskKind, find_kind

@@ -10,8 +10,8 @@ from vocadapt.lab.steps.finetune import describe_sample, sample_split, summarize
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
-from vocadapt.training.finetune.mixture import CHOICES, select_tokenization
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
+from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Prediction, Split
 from vocadapt.training.tasks.predictions import build_tally

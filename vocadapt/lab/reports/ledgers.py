@@ -23,8 +23,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.run_sources import load_training_examples
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.finetune.encoding import BASE
-from vocadapt.training.finetune.mixture import select_tokenization
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
+from vocadapt.training.finetune.tokenizations import select_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,

@@ -19,7 +19,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.scoring.counts import Scorer, Tally
 from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.benchmark_card import groups
-from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.examples import without_fold
 from vocadapt.training.tasks.predictions import build_tally
 
 N = TypeVar("N", int, float)

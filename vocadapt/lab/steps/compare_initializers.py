@@ -31,7 +31,7 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.masked.training_text import write_training_text
-from vocadapt.training.token_vectors import train_token_vectors
+from vocadapt.training.word_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"

@@ -13,7 +13,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.training.tasks.task_file import files_of_task
+from vocadapt.training.tasks.task import files_of_task
 
 
 @dataclass(frozen=True, eq=False)

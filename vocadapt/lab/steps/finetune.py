@@ -17,10 +17,6 @@ from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
-from vocadapt.training.finetune.mixture import (
-    TOKENIZATIONS,
-    choose_main_tokenization,
-)
 from vocadapt.training.finetune.run_files import (
     SavedRun,
     called_after,
@@ -29,13 +25,16 @@ from vocadapt.training.finetune.run_files import (
     save_run,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.tokenizations import (
+    TOKENIZATIONS,
+    choose_main_tokenization,
+)
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
-from vocadapt.training.tasks.examples import SPLITS, UNITS, Split
-from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.examples import SPLITS, UNITS, Split, without_fold
 from vocadapt.training.tasks.kinds import find_kind
-from vocadapt.training.tasks.task import Task
-from vocadapt.training.tasks.task_file import (
+from vocadapt.training.tasks.task import (
     TASK,
+    Task,
     read_task,
     read_task_file,
     task_of_files,

@@ -14,7 +14,7 @@ from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.training.domain_vectors import train_domain_vectors
+from vocadapt.training.word_vectors import train_domain_vectors
 
 FLOAT = 4  # bytes
 WIDTH = 768  # dimension of vectors trained for a model

@@ -1,8 +1,15 @@
 """Fine-tuning of a model on a task.
 
-Read settings, encoding (sentences and texts to model inputs), question_encoding (long contexts to
-windows), encodings (any kind of example), outputs (labels to targets and logits to predictions),
-mixture (batches under one or both tokenizations), trainer, then finetune, which uses them all, and
-run_files (a run as a folder). Supporting modules: losses, used_embeddings (smaller embedding matrix
-while training), estimates (duration before the start).
+How a training is put together, in the order to read:
+
+1. settings: epochs, batch size, learning rate; presets of the papers.
+2. encoding: sentences and texts become model inputs, under one or both tokenizations of a model.
+   question_encoding: the same for questions on long contexts, in windows.
+3. outputs: the outputs of the network's head, and predictions from their logits.
+4. tokenizations: which tokenization an example is trained in, batches, and pooling of logits.
+5. trainer: training on transformers' Trainer; the best epoch by its dev score is kept.
+6. finetune: all of these together: a task and a model become a trained network with scores.
+7. run_files: a run as a folder.
+
+Supporting module: estimates (duration before the start).
 """

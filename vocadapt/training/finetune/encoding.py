@@ -21,7 +21,6 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import check_settings, setting
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.training.tasks.chunks import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.tags import decode_spans
 
@@ -349,3 +348,28 @@ def build_view(
         return View(owner, np.concatenate([cls, first, sep]).astype(np.int32), places, rows)
     ids = np.concatenate([cls, first, sep, second, sep]).astype(np.int32)
     return View(owner, ids, places, rows, len(first) + SPECIALS)
+
+
+def divide_into_chunks(
+    words: int, spans: Iterable[tuple[int, int]], limit: int
+) -> tuple[tuple[int, int], ...]:
+    """Divide a sentence of `words` words into chunks as long as possible, none ending inside a
+    span.
+
+    A span longer than the limit is a chunk of its own. The chunks together are the sentence.
+    `divide_into_chunks(7, [(2, 4)], 3)` → (0, 2), (2, 5), (5, 7).
+    """
+    if not limit or words <= limit:
+        return ((0, words),)
+    cut_free = [True] * (words + 1)
+    for start, end in spans:
+        cut_free[start + 1 : end] = [False] * (end - start - 1)
+    bounds, start = [], 0
+    while start < words:
+        last = min(start + limit, words)
+        fitting = (end for end in range(last, start, -1) if cut_free[end])
+        longer = (end for end in range(last + 1, words + 1) if cut_free[end])
+        end = next(fitting, None) or next(longer)
+        bounds.append((start, end))
+        start = end
+    return tuple(bounds)

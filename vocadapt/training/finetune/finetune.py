@@ -24,16 +24,15 @@ from vocadapt.training.finetune.encoding import (
     View,
     load_tokenizers,
 )
-from vocadapt.training.finetune.mixture import (
+from vocadapt.training.finetune.outputs import Outputs, check_values
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,
     check_tokenization,
     choose_main_tokenization,
     pool_logits,
 )
-from vocadapt.training.finetune.outputs import Outputs, check_values
-from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.finetune.trainer import FitResult, fit
-from vocadapt.training.finetune.used_embeddings import restrict_embeddings
+from vocadapt.training.finetune.trainer import FitResult, fit, restrict_embeddings
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells

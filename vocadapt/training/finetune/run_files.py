@@ -26,14 +26,13 @@ from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.finetune import Prepared, Run
-from vocadapt.training.finetune.mixture import pool_logits, select_tokenization
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.tokenizations import pool_logits, select_tokenization
 from vocadapt.training.labels import Logits
 from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.tasks.examples import UNITS, Example, Prediction, Split
-from vocadapt.training.tasks.folds import name_fold
+from vocadapt.training.tasks.examples import UNITS, Example, Prediction, Split, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind, find_kind
 from vocadapt.training.tasks.seen_examples import write_seen
 

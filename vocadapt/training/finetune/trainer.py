@@ -1,35 +1,31 @@
 """Fine-tuning on transformers' Trainer: dev score after every epoch, the best epoch kept."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import (
     DEV,
-    build_progress_callback,
-    check_finite,
     check_weights,
     find_checkpoint,
-    limit_to_one_device,
-    remove_printers,
+    read_history,
     write_atomically,
-    write_curve,
 )
-from vocadapt.training.finetune.losses import count_labels
-from vocadapt.training.finetune.mixture import FinetuningDataset
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.schedules import SCHEDULES
+from vocadapt.training.finetune.tokenizations import FinetuningDataset
 
 if TYPE_CHECKING:
+    import torch
     import transformers
 
-    from vocadapt.training.trainers import FinetuningTrainer
-
-CURVE = 200  # points of the loss curve
 BEST = "best.safetensors"
 
 
@@ -58,54 +54,40 @@ def fit(
     Resumes from the newest checkpoint in `folder`, with the same resulting weights. Raises
     InputError if the loss is not finite, and if a single example does not fit in memory.
     """
+    from vocadapt.training.trainers import FinetuningTrainer, StepCallback
+
     if not any(value.requires_grad for value in network.parameters()):
         raise InputError("No parameter is left to train.", "Choose another way to freeze.")
+
+    # 1. Train.
     epochs = EpochScorer(network, dataset, settings, folder, score)
-    trainer = _build_trainer(network, dataset, settings, folder, progress)
-    trainer.add_callback(epochs.build_callback())
+    trainer = FinetuningTrainer(network, dataset, settings, folder, progress)
+    trainer.add_callback(StepCallback(epochs.finish_step))
     trainer.train(resume_from_checkpoint=find_checkpoint(folder))
+
+    # 2. Check what the losses of the steps do not cover: the weights after the last update.
     check_weights(network, len(dataset), settings.lr)
     network.eval()
-    _check_last_loss(trainer, network, dataset, settings.lr)
+    trainer.check_last_loss()
     epochs.restore_best()
-    history = trainer.state.log_history
-    curve = tuple((int(row["step"]), float(row["loss"])) for row in history if "loss" in row)
-    epochs_done = trainer.state.global_step / dataset.steps
-    examples = round(epochs_done * len(dataset.draw_items(0)))
-    findings = _describe_training(epochs, settings, trainer.parts)
-    return FitResult(tuple(epochs.scores), curve, examples, findings)
 
-
-def _describe_training(
-    epochs: "EpochScorer", settings: FinetuneSettings, parts: int
-) -> tuple[str, ...]:
-    """Report memory shortage, early stopping, and restored weights."""
+    # 3. Report memory shortage, early stopping, and restored weights.
     findings = []
-    if parts > 1:
-        findings.append(
-            f"Memory was short: batches of {settings.batch} were read in {parts} parts."
-        )
+    if trainer.parts > 1:
+        parts = f"{settings.batch} were read in {trainer.parts} parts"
+        findings.append(f"Memory was short: batches of {parts}.")
     if epochs.stopped:
         ended = f"Stopped after epoch {len(epochs.scores)} of {settings.epochs}"
         findings.append(f"{ended}: {settings.patience} without a better dev score.")
     if epochs.scores and epochs.best < len(epochs.scores) - 1:
         findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
-    return tuple(findings)
-
-
-def _check_last_loss(
-    trainer: Any, network: Any, dataset: FinetuningDataset, learning_rate: float
-) -> None:
-    """Raise InputError if the loss of the trained network on the last batch is not finite."""
-    import torch
-
-    last = {name: value[:1] for name, value in dataset[len(dataset) - 1].items()}
-    inputs = trainer._prepare_inputs(last)
-    labels_in_batch = max(1, count_labels(inputs["labels"]))
-    with torch.no_grad():
-        loss = trainer.compute_loss(network, inputs | {"labels_in_batch": labels_in_batch})
-    step = f"step {len(dataset):,} of {len(dataset):,}"
-    check_finite(float(loss), step, learning_rate, "The loss of the trained network is")
+    epochs_done = trainer.state.global_step / dataset.steps
+    return FitResult(
+        dev=tuple(epochs.scores),
+        curve=read_history(trainer.state.log_history),
+        examples=round(epochs_done * len(dataset.draw_items(0))),
+        findings=tuple(findings),
+    )
 
 
 class EpochScorer:
@@ -135,6 +117,8 @@ class EpochScorer:
 
     def finish_step(self, step: int) -> bool:
         """Score the dev split if this step ends an epoch; returns whether to stop training."""
+        from safetensors.torch import save_file
+
         if self.score is None or step % self.steps:
             return False
         epoch = step // self.steps - 1
@@ -142,7 +126,11 @@ class EpochScorer:
         del self.scores[epoch:]
         self.scores.append(self.score())
         if self.best == epoch:
-            self._save_weights()
+            state = self.network.state_dict()
+            stored = {name: value.detach().cpu().contiguous() for name, value in state.items()}
+            draft = self.folder / f"{BEST}.part"
+            save_file(stored, draft)
+            draft.replace(self.folder / BEST)
         write_atomically(self.folder / DEV, json.dumps(self.scores))
         self.stopped = bool(self.patience) and epoch - self.best >= self.patience
         return self.stopped
@@ -154,91 +142,43 @@ class EpochScorer:
         if self.scores and self.best < len(self.scores) - 1:
             self.network.load_state_dict(load_file(self.folder / BEST), strict=True)
 
-    def _save_weights(self) -> None:
-        from safetensors.torch import save_file
 
-        state = self.network.state_dict()
-        draft = self.folder / f"{BEST}.part"
-        save_file({name: value.detach().cpu().contiguous() for name, value in state.items()}, draft)
-        draft.replace(self.folder / BEST)
+@contextmanager
+def restrict_embeddings(
+    network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
+) -> Iterator[NDArray[np.int64]]:
+    """Give a network only the embeddings of the ids `used` in a `with` block; yields the new id of
+    every old one, (vocabulary,) int64, -1 if left out.
 
-    def build_callback(self) -> Any:
-        """Build the Trainer callback that scores after every epoch and writes the loss curve."""
-        from transformers import TrainerCallback
-
-        epochs = self
-
-        class ScoringCallback(TrainerCallback):
-            """Writes the losses so far, for the live chart, and scores after every epoch."""
-
-            def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-                write_curve(epochs.folder, state.log_history, epochs.steps, state.max_steps)
-
-            def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-                if epochs.finish_step(state.global_step):
-                    control.should_training_stop = True
-
-        return ScoringCallback()
-
-
-def _build_trainer(
-    network: "transformers.PreTrainedModel",
-    dataset: FinetuningDataset,
-    settings: FinetuneSettings,
-    folder: Path,
-    progress: Progress,
-) -> "FinetuningTrainer":
-    """Build the Trainer of this training: it takes whole batches in the dataset's order, with our
-    progress reports instead of printed ones.
-    """
-    from vocadapt.training.trainers import FinetuningTrainer
-
-    reporter = build_progress_callback(
-        len(dataset), settings.batch, "examples", settings.save_minutes, progress
-    )
-    trainer = FinetuningTrainer(
-        network,
-        len(dataset),
-        settings.lr,
-        args=_training_arguments(dataset, settings, folder),
-        train_dataset=dataset,
-        data_collator=lambda steps: steps[0],
-        callbacks=[reporter],
-    )
-    remove_printers(trainer)
-    return trainer
-
-
-def _training_arguments(
-    dataset: FinetuningDataset, settings: FinetuneSettings, folder: Path
-) -> "transformers.TrainingArguments":
-    """Translate the settings into TrainingArguments; the Trainer's batch size is 1, because an item
-    of the dataset is a whole batch.
+    The cost of a step then does not depend on the vocabulary size. An embedding that no example
+    uses has no gradient, and under Adam without weight decay it never changes: leaving it out
+    changes nothing, and saves two optimizer values for each of its values, and three in every
+    checkpoint. Afterwards the network has all embeddings again, the used ones with their trained
+    values. The padding embedding is always included.
     """
     import torch
-    from transformers import TrainingArguments
 
-    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        max_steps=len(dataset),
-        per_device_train_batch_size=1,
-        learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * len(dataset)),
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.clip,
-        lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
-        optim="adamw_torch_fused",
-        train_sampling_strategy="sequential",
-        save_strategy="no",
-        save_total_limit=1,
-        logging_steps=max(1, len(dataset) // CURVE),
-        logging_nan_inf_filter=False,
-        report_to="none",
-        disable_tqdm=True,
-        seed=dataset.seed,
-        dataloader_pin_memory=False,
-        remove_unused_columns=False,
-        bf16=half,
+    # 1. Number the used ids in their order.
+    whole = cast("torch.nn.Embedding", network.get_input_embeddings())
+    kept = np.unique(np.append(used, pad)).astype(np.int64)
+    new_ids = np.full(whole.num_embeddings, -1, dtype=np.int64)
+    new_ids[kept] = np.arange(len(kept))
+
+    # 2. Train with a smaller embedding matrix.
+    rows = torch.from_numpy(kept)
+    padding = None
+    if whole.padding_idx is not None:
+        padding = int(new_ids[whole.padding_idx])
+    few = torch.nn.Embedding(
+        len(kept), whole.embedding_dim, padding, _weight=whole.weight.detach()[rows].clone()
     )
-    return limit_to_one_device(arguments)
+    few.weight.requires_grad = whole.weight.requires_grad
+    network.set_input_embeddings(few)
+    try:
+        yield new_ids
+    finally:
+        # 3. Copy the trained rows back; the training may have moved the network to a GPU.
+        device = whole.weight.device
+        with torch.no_grad():
+            whole.weight[rows.to(device)] = few.weight.detach().to(device)
+        network.set_input_embeddings(whole.to(few.weight.device))

@@ -1,9 +1,15 @@
 """Masked-language-model training with whole-word masking, and next-sentence prediction.
 
-Read training_text (words in a file, held-out lines), blocks (packing and masked positions),
-sentence_pairs (pairs for next-sentence prediction), losses, trainer (settings and the training
-itself), then the two uses: from_scratch (a new small BERT) and continued (an existing model, by
-stages; continued_adaptation: one that was just adapted). Supporting modules: budget (hours to
-steps), validation and held_out_loss (success on held-out lines), checkpoints, estimates (cost
-before the start).
+How a training is put together, in the order to read:
+
+1. training_text: the words of a text in a file, and the lines that are held out.
+2. blocks: the words become blocks of wordpieces, with new masked positions in each pass.
+   sentence_pairs: blocks of two segments, for next-sentence prediction.
+3. losses: the loss at the masked positions, and of next-sentence prediction.
+4. settings, then trainer: the budget in steps, and the training itself.
+5. validation: the loss on held-out lines during the training; held_out_loss: before and after it.
+6. The two uses: from_scratch (a new small BERT), and continued (an existing model, by stages), with
+   continued_adaptation (a model that was just adapted).
+
+Supporting module: estimates (cost before the start).
 """

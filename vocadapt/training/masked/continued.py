@@ -32,8 +32,6 @@ from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
-from vocadapt.training.masked.budget import count_steps
-from vocadapt.training.masked.checkpoints import trainable_parameters
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
@@ -45,7 +43,7 @@ from vocadapt.training.masked.stages import (
     find_new_ids,
     select_trained_parameters,
 )
-from vocadapt.training.masked.trainer import TrainingResult, train_masked
+from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
 from vocadapt.training.rounding import copy_weights, round_weights
@@ -242,7 +240,7 @@ def _train(
     separated = select_trained_parameters(
         network, settings.stage, find_new_ids(model), settings.train_heads
     )
-    trainable = sum(value.numel() for value in trainable_parameters(network).values())
+    trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     saver = None
     if settings.keep_minutes:
         saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / KEPT)

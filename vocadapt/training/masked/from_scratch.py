@@ -28,14 +28,13 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
-from vocadapt.training.masked.budget import count_steps
 from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.trainer import TrainingResult, train_masked
+from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.rounding import round_weights
-from vocadapt.training.token_vectors import train_on_prepared_text
+from vocadapt.training.word_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
 
 if TYPE_CHECKING:

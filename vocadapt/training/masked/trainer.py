@@ -1,32 +1,35 @@
-"""Masked-language-model training with whole-word masking, on transformers' Trainer."""
+"""Masked-language-model training with whole-word masking, on transformers' Trainer, and its budget
+in steps; hours are converted by measured speed.
+"""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.training.callbacks import (
-    build_progress_callback,
-    build_step_callback,
+    TIMED,
     check_weights,
     find_checkpoint,
-    limit_to_one_device,
-    remove_printers,
+    read_history,
+    write_atomically,
 )
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
-from vocadapt.training.masked.budget import count_steps
+from vocadapt.training.masked.losses import compute_losses
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-CURVE = 200  # points of the loss curve
+
+WARM_UP = 3  # first steps of a measurement, which are slower and not counted
+MEASURE_SECONDS = 10.0  # seconds of measuring after which the speed is accurate enough
 
 
 @dataclass(frozen=True)
@@ -77,15 +80,17 @@ def train_masked(
     step. Raises InputError for a network without a masked-language-model head, and if the training
     diverges.
     """
+    from vocadapt.training.trainers import NEXT_LOSS, MaskedTokenTrainer, StepCallback
+
     get_masked_head(network)
     start = time.perf_counter()
     with override_dropout(network, settings.dropout):
         steps = count_steps(network, blocks, settings, folder, progress)
         n_blocks = steps * settings.batch
         dataset = MaskedBlockDataset(blocks, n_blocks, settings.share, settings.seed)
-        trainer = _build_trainer(network, dataset, settings, steps, folder, progress)
+        trainer = MaskedTokenTrainer(network, dataset, settings, steps, folder, progress)
         if after_step is not None:
-            trainer.add_callback(build_step_callback(after_step))
+            trainer.add_callback(StepCallback(after_step))
         trainer.train(resume_from_checkpoint=find_checkpoint(folder))
         check_weights(network, steps, settings.lr)
     network.eval()
@@ -96,14 +101,9 @@ def train_masked(
         seconds=time.perf_counter() - start,
         trainable=trainable,
         frozen=sum(value.numel() for value in network.parameters()) - trainable,
-        curve=_read_curve(trainer.state.log_history, "loss"),
-        next_curve=_read_curve(trainer.state.log_history, "next_loss"),
+        curve=read_history(trainer.state.log_history),
+        next_curve=read_history(trainer.state.log_history, NEXT_LOSS),
     )
-
-
-def _read_curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float], ...]:
-    """Return (step, value) of a figure in a Trainer's log."""
-    return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
 
 
 @contextmanager
@@ -124,57 +124,88 @@ def override_dropout(network: "torch.nn.Module", probability: float) -> Iterator
             layer.p = own
 
 
-def _build_trainer(
+def count_steps(
     network: "transformers.PreTrainedModel",
-    blocks: MaskedBlockDataset,
+    blocks: Blocks,
     settings: MaskedSettings,
-    steps: int,
     folder: Path,
-    progress: Progress,
-) -> "transformers.Trainer":
-    """Build the Trainer of this training, with our progress reports instead of printed ones."""
-    from vocadapt.training.trainers import MaskedTokenTrainer
-
-    reporter = build_progress_callback(
-        steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress
-    )
-    trainer = MaskedTokenTrainer(
-        network,
-        steps,
-        settings.lr,
-        settings.parts,
-        args=_training_arguments(settings, steps, folder),
-        train_dataset=blocks,
-        callbacks=[reporter],
-    )
-    remove_printers(trainer)
-    return trainer
+    progress: Progress = silent,
+) -> int:
+    """Return the budget in steps; for hours it is measured once and written to `folder`, so that a
+    resumed training keeps it.
+    """
+    tokens_per_step = settings.batch * settings.length
+    if not settings.hours:
+        tokens = settings.tokens or settings.epochs * blocks.tokens
+        return max(1, round(tokens / tokens_per_step))
+    file = folder / "steps.txt"
+    if not file.is_file():
+        seconds = measure_step_seconds(network, blocks, settings, progress)
+        write_atomically(file, str(max(1, round(settings.hours * 3600 / seconds))))
+    return int(file.read_text(encoding="utf-8"))
 
 
-def _training_arguments(
-    settings: MaskedSettings, steps: int, folder: Path
-) -> "transformers.TrainingArguments":
-    """Translate the settings into transformers' TrainingArguments."""
-    from transformers import TrainingArguments
+def measure_step_seconds(
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    settings: MaskedSettings,
+    progress: Progress = silent,
+) -> float:
+    """Measure the seconds per step on a copy of the network.
 
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        max_steps=steps,
-        per_device_train_batch_size=settings.batch // settings.parts,
-        gradient_accumulation_steps=settings.parts,
-        learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * steps),
-        weight_decay=settings.weight_decay,
-        lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
-        optim="adamw_torch_fused",
-        train_sampling_strategy="sequential",
-        save_strategy="no",
-        save_total_limit=1,
-        logging_steps=max(1, steps // CURVE),
-        report_to="none",
-        disable_tqdm=True,
-        seed=settings.seed,
-        dataloader_pin_memory=False,
-        remove_unused_columns=False,
-    )
-    return limit_to_one_device(arguments)
+    1. Read batches, one gradient accumulation step each, until the measurement took MEASURE_SECONDS seconds.
+    2. Leave out the first WARM_UP of them.
+    3. Add one optimizer step, the second of two: the first allocates its memory.
+    """
+    import copy
+
+    import torch
+
+    # 1. Forward and backward passes.
+    device = "cpu"
+    if torch.cuda.is_available():
+        device = "cuda"
+    twin = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
+    trainable = [value for value in twin.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=1e-6)
+    size = settings.batch // settings.parts
+    most = (WARM_UP + TIMED) * settings.parts
+    dataset = MaskedBlockDataset(blocks, most * size, settings.share, settings.seed)
+    seconds: list[float] = []
+    while len(seconds) < most and (
+        len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < MEASURE_SECONDS
+    ):
+        items = range(len(seconds) * size, (len(seconds) + 1) * size)
+        seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
+        progress(0.0, f"measuring the speed: {len(seconds):,} of at most {most:,} batches")
+
+    # 2. and 3. The mean of those after the first ones, and an optimizer step.
+    _time(optimizer.step)
+    update = _time(optimizer.step)
+    measured = seconds[WARM_UP:]
+    return settings.parts * sum(measured) / len(measured) + update
+
+
+def _accumulate_gradient(
+    network: "transformers.PreTrainedModel", dataset: MaskedBlockDataset, items: range
+) -> None:
+    """Run a forward and a backward pass on some items."""
+    import torch
+
+    examples = [dataset[item] for item in items]
+    inputs = {}
+    for key in examples[0]:
+        rows = [example[key] for example in examples]
+        inputs[key] = torch.stack(rows).to(network.device)
+    torch.stack(compute_losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
+
+
+def _time(function: Callable[[], Any]) -> float:
+    """Return the seconds a call takes, including its work on the GPU."""
+    import torch
+
+    start = time.perf_counter()
+    function()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - start

@@ -55,32 +55,39 @@ def write_training_text(
     if documents:
         separated = _has_separators(corpus, part(progress, 0.0, LOOKING))
         progress = part(progress, LOOKING, 1.0)
-    rng, tally = np.random.default_rng(seed), build_word_counter(splitter)
+    rng, counter = np.random.default_rng(seed), build_word_counter(splitter)
     held_out: list[str] = []
     n_lines, file = 0, folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:
         # 1. Hold out lines while the text is read once.
         for passage in _read_passages(corpus, separated, out):
-            kept: list[str] = []
-            for line in passage.text.splitlines(keepends=True):
+            trained: list[str] = []
+            # Only a newline ends a line, as in all readers of files: str.splitlines would also
+            # divide lines at U+2028, U+0085, \x0b and \x0c.
+            for line in split_lines(passage.text):
                 drawn = bool(rng.random() < HELD_OUT)
                 is_separator = documents and not line.strip()
                 if drawn and not is_separator:
-                    held_out.append(line)
+                    held_out.append(f"{line}\n")
                 else:
-                    kept.append(line)
+                    trained.append(f"{line}\n")
             with report_block(passage.where):
-                sentences = [line for line in tally.sentences("".join(kept)) if line or separated]
-            out.writelines(f"{sentence}\n" for sentence in sentences)
-            n_lines += len(kept)
+                sentences = list(counter.sentences("".join(trained)))
+            out.writelines(f"{words}\n" for words in sentences if words or separated)
+            n_lines += len(trained)
             n_held_out = min(len(held_out), MAX_HELD_OUT)
             progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
 
-        # 2. and 3. Train on the lines beyond the maximum, each a document of its own.
-        held_out, rest = _limit_held_out(held_out, rng)
-        for sentence in filter(None, tally.sentences("\n".join(rest))):
-            out.write("\n" * separated + f"{sentence}\n")
-        n_lines += len(rest)
+        # 2. Keep a uniform sample of the held-out lines, in their order.
+        if len(held_out) > MAX_HELD_OUT:
+            chosen = set(rng.choice(len(held_out), MAX_HELD_OUT, replace=False).tolist())
+            rest = [line for index, line in enumerate(held_out) if index not in chosen]
+            held_out = [held_out[index] for index in sorted(chosen)]
+
+            # 3. Train on the others, each a document of its own.
+            for words in filter(None, counter.sentences("".join(rest))):
+                out.write("\n" * separated + f"{words}\n")
+            n_lines += len(rest)
     if not held_out:
         raise InputError(
             f"Too little text: of {n_lines:,} lines none could be held out.",
@@ -100,15 +107,6 @@ def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Pa
             out.write("\n")
         previous = block.file
         yield block
-
-
-def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Return a uniform sample of at most MAX_HELD_OUT lines in their order, and the other lines."""
-    if len(lines) <= MAX_HELD_OUT:
-        return lines, []
-    chosen = set(rng.choice(len(lines), MAX_HELD_OUT, replace=False).tolist())
-    rest = [line for index, line in enumerate(lines) if index not in chosen]
-    return [lines[index] for index in sorted(chosen)], rest
 
 
 def _has_separators(corpus: Corpus, progress: Progress) -> bool:

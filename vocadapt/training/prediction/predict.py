@@ -9,7 +9,7 @@ import numpy as np
 
 from vocadapt.progress import Progress, silent
 from vocadapt.training.finetune.encoding import Encoded, View
-from vocadapt.training.finetune.mixture import build_batch, select_inputs
+from vocadapt.training.finetune.tokenizations import build_batch, select_inputs
 from vocadapt.training.labels import Logits
 
 if TYPE_CHECKING:

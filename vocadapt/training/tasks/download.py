@@ -19,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile
-from vocadapt.training.tasks.task_file import FOLD, TASK, TaskFile
+from vocadapt.training.tasks.task import FOLD, TASK, TaskFile
 
 TIMEOUT = 60  # seconds without an answer
 MAX_FILE_BYTES = 1 << 30  # bytes of one file in a zip

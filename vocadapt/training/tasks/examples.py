@@ -7,6 +7,7 @@ Every example knows its `gold`, which is what the scorers of its kind take; None
 holds none (predict only).
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -220,3 +221,18 @@ class Predictions:
 
     predicted: tuple[Any, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
+
+
+NUMBERED = re.compile(r", fold \d+$")
+
+
+def name_fold(name: str, fold: int) -> str:
+    """Return the name of a fold: GAD → GAD, fold 3; the name itself if the fold is 0, which means
+    none.
+    """
+    return f"{name}, fold {fold}" if fold else name
+
+
+def without_fold(name: str) -> str:
+    """Return the name without its fold: GAD, fold 3 → GAD."""
+    return NUMBERED.sub("", name)

@@ -34,6 +34,13 @@ def type_of(tag: str) -> str:
     return tag[2:]
 
 
+def choose_type_reader(untyped: bool) -> Callable[[str], str]:
+    """Return the function that reads the type of a tag; "" for every tag if untyped."""
+    if untyped:
+        return lambda tag: ""
+    return type_of
+
+
 def decode_spans(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
     """Return the spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X),
     (3, 4, "").

@@ -1,12 +1,33 @@
-"""Task: examples with their splits, labels and score, the same value whatever its kind."""
+"""A task in a small TOML file: paths of its splits, kind, labels and score. Downloads write one;
+one's own tasks are one.
+
+name = "adverse effects"            # "kind" and one split must be there, all else may be left out
+kind = "relations"                  # ner, relations, classification, multilabel, nli, qa
+scorer = "micro-f1-positive"        # the kind's usual one
+labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
+negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
+unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
+folds = 10                          # {fold} in the paths is then replaced by 1 to 10
+
+[splits]
+train = "train.tsv"
+dev = "dev.tsv"
+test = "test.tsv"
+
+[columns]                           # where columns or JSON fields are not called as usual: text, pair, label, id
+text = "body"
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path, read_toml
+from vocadapt.settings import check_settings, setting, settings_from
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.tasks.examples import SPLITS, Split
-from vocadapt.training.tasks.kinds import TaskKind
+from vocadapt.training.tasks.examples import EXAMPLE, SPLITS, Split, name_fold
+from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 
 
 @dataclass(frozen=True)
@@ -79,3 +100,147 @@ def _listed(labels: Iterable[str], most: int = 5) -> str:
     names: Sequence[str] = sorted(label or "an entity" for label in labels)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+TASK = "task.toml"
+FOLD = "{fold}"
+ROLES = ("text", "pair", "label", "id")
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """Content of a task file; paths are relative to it."""
+
+    name: str
+    kind: str
+    splits: Mapping[str, str]
+    scorer: str = ""
+    labels: tuple[str, ...] = ()
+    negative: tuple[str, ...] = DEFAULT_RULES.negative
+    positive: str = DEFAULT_RULES.positive
+    untyped: bool = False
+    unit: str = "example"
+    folds: int = setting(0, "number of folds", high=1_000, empty="none")
+    columns: Mapping[str, str] = field(default_factory=dict)
+    card: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def rules(self) -> Rules:
+        """Conventions of its score."""
+        return Rules(self.negative, self.positive, self.untyped)
+
+
+def read_task(path: Path, fold: int = 0) -> Task:
+    """Read the task of a TOML file, or of a folder with a task.toml in it; of a k-fold task, one
+    fold (from 1).
+
+    Raises InputError for an invalid file, a missing fold, labels that the file does not list, and
+    for whatever the readers reject.
+    """
+    path = path / TASK if check_path(path).is_dir() else path
+    spec = read_task_file(path)
+    if spec.folds and not 1 <= fold <= spec.folds:
+        raise InputError(
+            f"{spec.name} has folds 1 to {spec.folds}, got {fold}.",
+            "Run each fold and give the mean.",
+        )
+    if fold and not spec.folds:
+        raise InputError(f"{spec.name} has no folds, got {fold}.", "Leave the fold out.")
+    kind = TASK_KINDS[spec.kind]
+    splits = {
+        name: kind.read_split(path.parent / place.replace(FOLD, str(fold)), spec.columns, spec.unit)
+        for name, place in spec.splits.items()
+    }
+    found = frozenset[str]().union(*(kind.labels_of(split.examples) for split in splits.values()))
+    if spec.labels and (odd := found - set(spec.labels)):
+        raise InputError(
+            f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
+            "List it, or mend it.",
+        )
+    name = name_fold(spec.name, fold)
+    return Task(
+        name,
+        kind,
+        splits,
+        spec.labels or tuple(sorted(found)),
+        spec.scorer,
+        spec.rules,
+        spec.unit,
+    )
+
+
+def files_of_task(path: Path) -> list[Path]:
+    """Return what a task is read from: the folder of a download, or a TOML and the files it
+    names.
+    """
+    if check_path(path).is_dir():
+        return [path]
+    spec = read_task_file(path)
+    places = []
+    for place in spec.splits.values():
+        names = [place]
+        if spec.folds:
+            names = [place.replace(FOLD, str(fold)) for fold in range(1, spec.folds + 1)]
+        places += [path.parent / name for name in names]
+    return [path, *dict.fromkeys(places)]
+
+
+def task_of_files(
+    kind: TaskKind, files: Mapping[str, Path], scorer: str = "", unit: str = EXAMPLE
+) -> Task:
+    """Build a task from files (split → file) without a TOML; it is named after the folder of the
+    first.
+    """
+    if not files:
+        raise InputError(
+            f"There is no file for the {kind} task.", "Give a train, dev or test file."
+        )
+    splits = {name: kind.read_split(path, unit=unit) for name, path in files.items()}
+    labels = frozenset[str]().union(*(kind.labels_of(split.examples) for split in splits.values()))
+    name = next(iter(files.values())).absolute().parent.name
+    return Task(name, kind, splits, tuple(sorted(labels)), scorer, unit=unit)
+
+
+def read_task_file(path: Path) -> TaskFile:
+    """Read a task's TOML; raises InputError for other TOML, unknown keys and wrong values."""
+    spec = _parse_task_file(path)
+    if spec.kind not in TASK_KINDS:
+        raise InputError(
+            f"{path}: there is no kind of task {spec.kind!r}.",
+            f"Choose one of: {', '.join(TASK_KINDS)}.",
+        )
+    remedy = 'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.'
+    if not spec.splits:
+        raise InputError(f"{path}: there are no splits.", remedy)
+    if odd := set(spec.splits) - set(SPLITS):
+        raise InputError(f"{path}: there is no split {min(odd)!r}.", remedy)
+    TASK_KINDS[spec.kind].scorer(spec.scorer)
+    if bool(spec.folds) != any(FOLD in place for place in spec.splits.values()):
+        raise InputError(
+            f"{path}: folds and {FOLD} go together.",
+            f'Such as folds = 10 and train = "{FOLD}/train.tsv".',
+        )
+    return spec
+
+
+def _parse_task_file(path: Path) -> TaskFile:
+    """Parse a task's TOML; raises InputError for unknown keys, roles of columns, and wrong types."""
+    content = read_toml(path, "A task has kind = …, and its files under [splits].")
+    name = path.parent.name if path.name == TASK else path.stem
+    try:
+        spec = settings_from(
+            TaskFile, {"name": name, "kind": "", "splits": {}, **content}, str(path)
+        )
+    except InputError as error:
+        keys = ", ".join(one.name for one in fields(TaskFile))
+        raise InputError(error.problem, error.remedy or f"A task has: {keys}.") from None
+    if odd := set(spec.columns) - set(ROLES):
+        raise InputError(
+            f"{path}: there is no column role {min(odd)!r}.",
+            f"[columns] may contain: {', '.join(ROLES)}.",
+        )
+    return spec

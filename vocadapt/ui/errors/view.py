@@ -21,7 +21,7 @@ from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, S
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.settings import settings_of
-from vocadapt.training.finetune.mixture import label_tokenization
+from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_note

@@ -22,12 +22,11 @@ from vocadapt.training.finetune.estimates import (
     estimate_finetuning_pace,
     examples_of_epoch,
 )
-from vocadapt.training.finetune.mixture import TOKENIZATIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
+from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.task import Task
-from vocadapt.training.tasks.task_file import TASK as TASK_FILE
-from vocadapt.training.tasks.task_file import read_task_file
+from vocadapt.training.tasks.task import TASK as TASK_FILE
+from vocadapt.training.tasks.task import Task, read_task_file
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.markup import plain

@@ -13,8 +13,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.examples import Example
-from vocadapt.training.tasks.task import Task
-from vocadapt.training.tasks.task_file import files_of_task, read_task
+from vocadapt.training.tasks.task import Task, files_of_task, read_task
 from vocadapt.ui.frame.cache import STAMPS, model_stamp
 from vocadapt.ui.serving import preload
 

@@ -187,7 +187,7 @@ def _choose_training_text(
 def _train_token_vectors(
     corpus: Artifact, target: LanguageModel, settings: Word2VecSettings
 ) -> EmbeddingSpace:
-    from vocadapt.training.token_vectors import train_token_vectors
+    from vocadapt.training.word_vectors import train_token_vectors
 
     text = read_corpus([corpus.folder])
     return train_token_vectors(text, target.splitter, target.vocabulary, settings)[0]

@@ -11,8 +11,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
-from vocadapt.training.finetune.mixture import POOLED, label_tokenization
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
 from vocadapt.training.prediction.answering import best_answers
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence

@@ -2,7 +2,7 @@
 about it.
 
 Read kind (TaskKind), classification with its base labeled_texts, then relations, nli, multilabel,
-ner and qa. judgment and marked_lines hold the values that error analysis gets from a kind.
+ner and qa. judgment holds the values that error analysis gets from a kind.
 """
 
 from vocadapt.errors import InputError

@@ -19,7 +19,7 @@ from vocadapt.models.heads import SEQUENCE
 from vocadapt.training.finetune.encoding import Encoded, EncodingSettings, ModelTokenizer
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import Rules, Scorer
-from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.scoring.scorers import SCORERS
 from vocadapt.training.tasks.examples import (
     EXAMPLE,
     UNITS,
@@ -29,8 +29,7 @@ from vocadapt.training.tasks.examples import (
     Split,
     SplitWords,
 )
-from vocadapt.training.tasks.kinds.judgment import Choice, Confusion, Judgment, Unit
-from vocadapt.training.tasks.kinds.marked_lines import Claims, Line
+from vocadapt.training.tasks.kinds.judgment import Choice, Claims, Confusion, Judgment, Line, Unit
 
 Tokenizers = Mapping[str, ModelTokenizer]  # the tokenizers of a model by name
 SAMPLE_SENTENCE = (

@@ -40,14 +40,19 @@ from vocadapt.training.tasks.formats.table_rows import (
     read_table_rows,
 )
 from vocadapt.training.tasks.kinds.judgment import (
+    GOLD,
     NONE,
     RIGHT,
     WRONG,
     Choice,
     Claim,
+    Claims,
     Judgment,
+    Line,
     Unit,
     choose_in_row,
+    choose_style,
+    clip_line,
 )
 from vocadapt.training.tasks.kinds.kind import (
     SAMPLE_SENTENCE,
@@ -55,7 +60,6 @@ from vocadapt.training.tasks.kinds.kind import (
     TextInput,
     Tokenizers,
 )
-from vocadapt.training.tasks.kinds.marked_lines import GOLD, Claims, Line, clip_line, style_of
 
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
 NO_TEXT = "examples without a text, kept"
@@ -246,7 +250,7 @@ class LabeledTexts(TaskKind):
         yield clip_line("gold", "none" if alarm else unit.label, GOLD)
         for name, claim in claims:
             labels = ", ".join(one.label for one in claim.predicted)
-            yield clip_line(name, labels, style_of(claim), claim.error)
+            yield clip_line(name, labels, choose_style(claim), claim.error)
 
     def describe_case(self, example: Text, start: int | None, end: int | None) -> dict[str, str]:
         """Return the text and its pair."""

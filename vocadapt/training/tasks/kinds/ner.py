@@ -1,7 +1,7 @@
 """Named entity recognition: a tag for each word of a sentence."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,33 +20,28 @@ from vocadapt.training.tasks.examples import (
 )
 from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, read_sentences
 from vocadapt.training.tasks.kinds.judgment import (
+    AFTER,
+    BEFORE,
+    GOLD,
     MISSED,
     NO_LABEL,
+    OTHER,
     RIGHT,
     SPURIOUS,
     Choice,
     Claim,
+    Claims,
     Confusion,
     Judgment,
-    Unit,
-    choose_in_row,
-)
-from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TaskKind, TextInput, Tokenizers
-from vocadapt.training.tasks.kinds.marked_lines import (
-    AFTER,
-    BEFORE,
-    GOLD,
-    OTHER,
-    Claims,
     Line,
     Mark,
+    Unit,
+    choose_in_row,
+    choose_style,
     clip_around_marks,
-    style_of,
 )
-from vocadapt.training.tasks.tags import (
-    decode_spans,
-    type_of,
-)
+from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TaskKind, TextInput, Tokenizers
+from vocadapt.training.tasks.tags import choose_type_reader, decode_spans, type_of
 
 BOUNDARY, TYPE, BOTH = "boundary", "type", "boundary and type"
 BARE = "(entity)"  # the type of a bare tag in a confusion
@@ -165,7 +160,7 @@ class NamedEntities(TaskKind):
 
     def label_items(self, labels: Sequence[str], untyped: bool) -> frozenset[Hashable]:
         """Return the entities of tags."""
-        return frozenset(decode_spans(labels, _type_reader(untyped)))
+        return frozenset(decode_spans(labels, choose_type_reader(untyped)))
 
     def find_units(
         self, example: Sentence, labels: Sequence[str], untyped: bool
@@ -173,7 +168,7 @@ class NamedEntities(TaskKind):
         """Return the entities that tags mark in a sentence."""
         return tuple(
             Unit(kind, start, end, " ".join(example.words[start:end]))
-            for start, end, kind in decode_spans(labels, _type_reader(untyped))
+            for start, end, kind in decode_spans(labels, choose_type_reader(untyped))
         )
 
     def find_choices(
@@ -190,7 +185,7 @@ class NamedEntities(TaskKind):
         self, gold: Sequence[str], predicted: Sequence[str], untyped: bool
     ) -> Iterator[Confusion]:
         """Yield a pair of types for each span; a missed or invented entity is paired with NO_LABEL."""
-        read_type = _type_reader(untyped)
+        read_type = choose_type_reader(untyped)
         ours, theirs = (
             {(span.start, span.end): span.type or BARE for span in decode_spans(tags, read_type)}
             for tags in (gold, predicted)
@@ -221,7 +216,7 @@ class NamedEntities(TaskKind):
         note = "nothing here" if alarm else ""
         yield clip_around_marks("gold", text, marks, first, last + AFTER, note)
         for name, claim in claims:
-            marks = [mark(one, style_of(claim)) for one in claim.predicted]
+            marks = [mark(one, choose_style(claim)) for one in claim.predicted]
             end = max((one.end for one in marks), default=last)
             yield clip_around_marks(name, text, marks, first, end + TAIL, claim.error)
 
@@ -269,11 +264,6 @@ class NamedEntities(TaskKind):
             else:
                 pairs = zip(example.words, tags, strict=True)
                 yield "".join(f"{word}\t{tag}\n" for word, tag in pairs) + "\n"
-
-
-def _type_reader(untyped: bool) -> Callable[[str], str]:
-    """Return the function that reads the type of a tag; "" for every tag if untyped."""
-    return (lambda tag: "") if untyped else type_of
 
 
 def _judge_entity(unit: Unit, predicted: Iterable[Unit]) -> Claim:

@@ -19,8 +19,8 @@ from vocadapt.training.finetune.question_encoding import (
     encode_questions,
 )
 from vocadapt.training.labels import Logits, Targets
-from vocadapt.training.scoring.answers import exact, normalize_answer
 from vocadapt.training.scoring.counts import ANSWERS, Rules
+from vocadapt.training.scoring.scorers import exact, normalize_answer
 from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
     check_word_rule,
@@ -45,26 +45,24 @@ from vocadapt.training.tasks.formats.squad import (
 )
 from vocadapt.training.tasks.formats.table_rows import read_json_rows
 from vocadapt.training.tasks.kinds.judgment import (
+    AFTER,
+    BEFORE,
+    GOLD,
     NONE,
     RIGHT,
     SPURIOUS,
     Choice,
     Claim,
-    Judgment,
-    Unit,
-)
-from vocadapt.training.tasks.kinds.kind import TaskKind, TextInput, Tokenizers
-from vocadapt.training.tasks.kinds.marked_lines import (
-    AFTER,
-    BEFORE,
-    GOLD,
     Claims,
+    Judgment,
     Line,
     Mark,
+    Unit,
+    choose_style,
     clip_around_marks,
     clip_line,
-    style_of,
 )
+from vocadapt.training.tasks.kinds.kind import TaskKind, TextInput, Tokenizers
 
 UNANSWERED = "questions without a prediction, counted as wrong"
 DISJOINT, PARTIAL, ELSEWHERE = "disjoint", "partial", "right elsewhere"
@@ -232,7 +230,7 @@ class QuestionAnswering(TaskKind):
         for name, claim in claims:
             if claim.predicted:
                 answer = claim.predicted[0]
-                yield _show_answer(name, example.context, answer, style_of(claim), claim.error)
+                yield _show_answer(name, example.context, answer, choose_style(claim), claim.error)
             else:
                 yield Line(name, "", note=claim.error)
 
