@@ -17,8 +17,7 @@ from vocadapt.spaces.alignment.solvers import (
     solve_kernel_ridge,
     solve_least_squares,
 )
-from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 
 
 def words(n):

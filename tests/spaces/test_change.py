@@ -16,8 +16,7 @@ from vocadapt.spaces.neighbors.noise_baseline import (
     assign_frequency_bands,
     measure_change_with_baseline,
 )
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 
 
 def angles(degrees, name="a", counts=None):

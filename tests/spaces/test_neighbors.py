@@ -16,8 +16,7 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
 
 

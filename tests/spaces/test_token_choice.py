@@ -5,8 +5,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 
 WORDS = (
     "[CLS]",

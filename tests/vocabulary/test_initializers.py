@@ -9,8 +9,7 @@ from tests.vocabulary.test_plan import plan
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,

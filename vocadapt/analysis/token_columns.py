@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
-from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
+from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.spreadsheet import unescape_cell
 
 MAX_CATEGORIES = 8  # categories that colors and marks can tell apart; the rest are `other`

@@ -1,16 +1,47 @@
-"""EmbeddingSpace: words with one vector each; most functions of the package take or return one."""
+"""EmbeddingSpace: words with one vector each; most functions of the package take or return one.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+TokenKinds tells which of the words are special tokens or parts of words.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
 
 Matrix = NDArray[np.float32]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenKinds:
+    """Which words of a space are special tokens, continuations of a word, or placeholders.
+
+    By default all are ordinary words. A space does not know how tokens are marked; the tokenizer
+    family of its model computes the kinds.
+
+    continuations: tokens that continue a word; placeholders: tokens that no text contains.
+    bodies: texts of the continuations without their mark.
+    continuation_name: name of the continuations in messages.
+    """
+
+    special: frozenset[str] = frozenset()
+    continuations: frozenset[str] = frozenset()
+    placeholders: frozenset[str] = frozenset()
+    bodies: Mapping[str, str] = field(default_factory=dict)
+    continuation_name: str = "continuations"
+
+    def body(self, word: str) -> str:
+        """Return the text of a word without the mark of a continuation."""
+        return self.bodies.get(word, word)
+
+
+NO_KINDS = TokenKinds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +55,7 @@ class EmbeddingSpace:
 
     words: tuple[str, ...]
     matrix: Matrix
-    counts: NDArray[np.int64] | None = None
+    counts: IntArray | None = None
     name: str = "space"
     kinds: TokenKinds = NO_KINDS
 
@@ -88,13 +119,11 @@ class EmbeddingSpace:
         halves: Matrix = np.einsum("ij,ij->i", self.matrix, self.matrix) / 2
         return halves
 
-    def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
+    def rows(self, words: Iterable[str]) -> IntArray:
         """Return the row numbers (n,) int64 of words; raises KeyError for an unknown word."""
         return np.fromiter((self.index[word] for word in words), dtype=np.int64)
 
-    def take(
-        self, rows: Sequence[int] | NDArray[np.int64], name: str | None = None
-    ) -> "EmbeddingSpace":
+    def take(self, rows: Sequence[int] | IntArray, name: str | None = None) -> "EmbeddingSpace":
         """Return a space of the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
         counts = self.counts

@@ -21,10 +21,9 @@ from vocadapt.spaces.alignment.methods import (
     WEIGHTS,
     AlignmentSettings,
     AnchorPairs,
-    Matrix64,
 )
 from vocadapt.spaces.alignment.solvers import apply_kernel_alignment
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
 
 __all__ = [
     "METHODS",
@@ -182,7 +181,7 @@ def fit_on_anchors(
     return alignment
 
 
-def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Matrix64:
+def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> FloatArray:
     """Return one weight per anchor (n,) float64 with mean 1, from the corpus counts."""
     if name != "none" and source.counts is None:
         raise InputError(

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import check_settings, setting
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, IntArray
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class Anchors:
     """Shared words in the source's order, and their rows in source and target, each (n,) int64."""
 
     words: tuple[str, ...]
-    source_rows: NDArray[np.int64]
-    target_rows: NDArray[np.int64]
+    source_rows: IntArray
+    target_rows: IntArray
 
     def __len__(self) -> int:
         return len(self.words)
@@ -90,7 +89,7 @@ def find_anchors(
     return Anchors(words, source.rows(words), target.rows(words))
 
 
-def _get_counts(source: EmbeddingSpace, min_count: int) -> NDArray[np.int64]:
+def _get_counts(source: EmbeddingSpace, min_count: int) -> IntArray:
     """Return the corpus counts of the source (words,) int64; zeros if unknown and not needed."""
     if source.counts is not None:
         return source.counts

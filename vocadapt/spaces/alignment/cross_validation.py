@@ -26,13 +26,18 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on_anchors
 from vocadapt.spaces.alignment.anchors import Anchors, find_anchors
 from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
+from vocadapt.spaces.space import (
+    BoolArray,
+    EmbeddingSpace,
+    FloatArray,
+    IntArray,
+    Matrix,
+    normalize_rows,
+)
 
 HITS = (1, 5, 10)
 RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
-
-Ranks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +52,10 @@ class HeldOutQuality:
 
     settings: AlignmentSettings
     anchors: Anchors
-    fold: NDArray[np.int64]
+    fold: IntArray
     cosine: Matrix
     random_cosine: Matrix
-    ranks: Mapping[str, Ranks]
+    ranks: Mapping[str, IntArray]
     candidates: Mapping[str, int]
     seconds: float
 
@@ -59,7 +64,7 @@ class HeldOutQuality:
         """Number of folds."""
         return int(self.fold.max()) + 1
 
-    def hits(self, k: int, ranking: str = "anchors") -> NDArray[np.float64]:
+    def hits(self, k: int, ranking: str = "anchors") -> FloatArray:
         """P@k of each fold (folds,)."""
         return self._by_fold(self.ranks[ranking] < k)
 
@@ -72,7 +77,7 @@ class HeldOutQuality:
         return min(1.0, k / self.candidates[ranking])
 
     @property
-    def cosines(self) -> NDArray[np.float64]:
+    def cosines(self) -> FloatArray:
         """Mean cosine of each fold (folds,)."""
         return self._by_fold(self.cosine)
 
@@ -120,7 +125,7 @@ class HeldOutQuality:
             "candidates": self.candidates[ranking],
         }
 
-    def _by_fold(self, values: NDArray[np.generic]) -> NDArray[np.float64]:
+    def _by_fold(self, values: NDArray[np.generic]) -> FloatArray:
         """Return the mean of the values (n,) in each fold (folds,) float64."""
         sums = np.bincount(self.fold, weights=values.astype(np.float64))
         return np.asarray(sums / np.bincount(self.fold))
@@ -162,7 +167,7 @@ def cross_validate(
     return HeldOutQuality(settings, anchors, fold, cosine, random_cosine, ranks, sizes, seconds)
 
 
-def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(n: int, folds: int, seed: int) -> IntArray:
     """Return a random fold for each of n anchors (n,) int64; sizes differ by at most one."""
     if folds < 2 or n < folds:
         raise InputError(
@@ -174,12 +179,12 @@ def assign_folds(n: int, folds: int, seed: int) -> NDArray[np.int64]:
 
 def _evaluate_fold(
     anchors: Anchors,
-    test: NDArray[np.bool_],
+    test: BoolArray,
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     settings: AlignmentSettings,
     progress: Progress,
-) -> tuple[Matrix, Matrix, dict[str, Ranks]]:
+) -> tuple[Matrix, Matrix, dict[str, IntArray]]:
     """Fit on the training anchors; return cosines, random cosines and ranks of the test anchors.
 
     test: (n,) bool, the anchors of the held-out fold.
@@ -203,8 +208,8 @@ def _evaluate_fold(
 
 
 def _rank_own_pieces(
-    queries: Matrix, pieces: Matrix, hubness: Matrix, own: Ranks, among: Ranks
-) -> dict[str, Ranks]:
+    queries: Matrix, pieces: Matrix, hubness: Matrix, own: IntArray, among: IntArray
+) -> dict[str, IntArray]:
     """Count the candidates nearer to each query than its own wordpiece, by ranking (n,) int64.
 
     queries: (n, dim), pieces: (m, dim), unit vectors. hubness: (m,), hubness of the pieces. own:
@@ -222,7 +227,7 @@ def _rank_own_pieces(
     return ranks
 
 
-def select_anchors(anchors: Anchors, chosen: NDArray[np.bool_]) -> Anchors:
+def select_anchors(anchors: Anchors, chosen: BoolArray) -> Anchors:
     """Return the anchors where `chosen` (n,) bool is true."""
     words = tuple(word for word, take in zip(anchors.words, chosen, strict=True) if take)
     return Anchors(words, anchors.source_rows[chosen], anchors.target_rows[chosen])

@@ -18,9 +18,7 @@ from vocadapt.spaces.alignment.solvers import (
     solve_least_squares,
     solve_procrustes,
 )
-from vocadapt.spaces.space import Matrix
-
-Matrix64 = NDArray[np.float64]
+from vocadapt.spaces.space import FloatArray, Matrix
 
 DEFAULT_RIDGE = 0.01
 DEFAULT_KERNEL_RIDGE = 0.1
@@ -71,11 +69,11 @@ class AnchorPairs:
     All are float64.
     """
 
-    x: Matrix64
-    y: Matrix64
-    weights: Matrix64
+    x: FloatArray
+    y: FloatArray
+    weights: FloatArray
 
-    def weighted(self) -> tuple[Matrix64, Matrix64]:
+    def weighted(self) -> tuple[FloatArray, FloatArray]:
         """Return x and y with each row multiplied by the square root of its weight."""
         if (self.weights == 1).all():
             return self.x, self.y
@@ -102,7 +100,7 @@ class AlignmentMethod:
     baseline: bool = False
 
 
-def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     n, dim = pairs.x.shape
     if n < dim:
         raise InputError(
@@ -113,11 +111,11 @@ def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Matri
     return solve_least_squares(*pairs.weighted())
 
 
-def _fit_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
 
 
-def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return solve_procrustes(*pairs.weighted())
 
 
@@ -127,7 +125,7 @@ def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix
     )
 
 
-def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     width, model = pairs.x.shape[1], pairs.y.shape[1]
     if width != model:
         raise InputError(
@@ -138,7 +136,7 @@ def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64
     return np.eye(width)
 
 
-def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
+def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     matrix = np.random.default_rng(settings.seed).normal(size=(pairs.x.shape[1], pairs.y.shape[1]))
     # Scale the mapped anchors to the mean norm of their wordpieces.
     length = np.linalg.norm(pairs.x @ matrix, axis=1).mean()
@@ -147,7 +145,7 @@ def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix64:
     return matrix
 
 
-WEIGHTS: dict[str, Callable[[Matrix64], Matrix64]] = {
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "none": np.ones_like,
     "log": np.log1p,
     "sqrt": np.sqrt,

@@ -1,12 +1,9 @@
 """Solvers of the alignment methods: least squares, Procrustes and kernel ridge regression."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.spaces.neighbors.search import iterate_blocks
-from vocadapt.spaces.space import Matrix, normalize_rows
-
-Matrix64 = NDArray[np.float64]
+from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
 
 # γ of the Gaussian kernel on unit vectors. Chosen, like its penalty, on encyclopedia text, not on
 # text used for evaluation.
@@ -17,7 +14,7 @@ KERNEL_WIDTH = 0.1
 MIN_RECIPROCAL_CONDITION = 1e-12
 
 
-def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix64:
+def solve_least_squares(x: FloatArray, y: FloatArray, ridge: float = 0.0) -> FloatArray:
     """Return W (d, e) that minimizes ‖xW − y‖² + λ‖W‖², with λ = ridge · trace(xᵀx)/d.
 
     x: (n, d), y: (n, e), float64. Solves the normal equations by Cholesky, several times faster
@@ -40,7 +37,7 @@ def solve_least_squares(x: Matrix64, y: Matrix64, ridge: float = 0.0) -> Matrix6
     return np.asarray(cho_solve((factor, True), (x.T @ y) / scale[:, None]) / scale[:, None])
 
 
-def _factorize(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
+def _factorize(gram: FloatArray, scale: FloatArray) -> FloatArray | None:
     """Return the lower Cholesky factor (d, d) of the Gram matrix, scaled to a unit diagonal.
 
     Returns None if it is too ill-conditioned.
@@ -57,7 +54,7 @@ def _factorize(gram: Matrix64, scale: Matrix64) -> Matrix64 | None:
     return np.asarray(factor)
 
 
-def _solve_by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
+def _solve_by_svd(x: FloatArray, y: FloatArray, penalty: float) -> FloatArray:
     """Solve least squares by numpy's SVD; the penalty becomes additional rows."""
     if penalty:
         x = np.vstack([x, np.sqrt(penalty) * np.eye(x.shape[1])])
@@ -65,7 +62,7 @@ def _solve_by_svd(x: Matrix64, y: Matrix64, penalty: float) -> Matrix64:
     return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
 
 
-def solve_procrustes(x: Matrix64, y: Matrix64) -> Matrix64:
+def solve_procrustes(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy).
 
     x: (n, d), y: (n, e), float64. W = U·Vᵀ of the SVD of xᵀy (Schönemann 1966).
@@ -96,7 +93,7 @@ def apply_kernel_alignment(rows: Matrix, landmarks: Matrix, matrix: Matrix) -> M
     return mapped
 
 
-def solve_kernel_ridge(x: Matrix64, y: Matrix64, weights: Matrix64, ridge: float) -> Matrix:
+def solve_kernel_ridge(x: FloatArray, y: FloatArray, weights: FloatArray, ridge: float) -> Matrix:
     """Return the coefficients A (n, e) float32 of kernel ridge regression of y on x.
 
     Solves (K + λ/weights) A = y (Saunders et al. 1998) for x (n, d) and y (n, e). float32 suffices:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from vocadapt.spaces.space import FloatArray
 
 
 def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
@@ -18,11 +18,11 @@ def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
     return float(np.corrcoef(compute_mean_ranks(one), compute_mean_ranks(other))[0, 1])
 
 
-def compute_mean_ranks(values: NDArray[Any]) -> Values:
+def compute_mean_ranks(values: NDArray[Any]) -> FloatArray:
     """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean
     rank.
     """
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
-    ranks: Values = (last - (sizes - 1) / 2)[group]
+    ranks: FloatArray = (last - (sizes - 1) / 2)[group]
     return ranks

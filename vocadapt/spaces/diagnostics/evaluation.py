@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
@@ -16,7 +15,7 @@ from vocadapt.spaces.diagnostics.correlation import compute_spearman
 from vocadapt.spaces.diagnostics.word_pairs import PairList
 from vocadapt.spaces.io.bundled import find_gensim_file
 from vocadapt.spaces.io.word_files import read_word_lines
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.splitter import Splitter
 
 BLOCK = 1 << 24  # similarities held at a time
@@ -129,7 +128,7 @@ def score_analogies(
     return {**scores, "total": _summarize_answers(np.concatenate(correct), n_questions)}
 
 
-def _answer(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _answer(space: EmbeddingSpace, questions: IntArray) -> BoolArray:
     """Return which questions are answered correctly (n,) bool; questions: (n, 4) row numbers."""
     correct = np.zeros(len(questions), dtype=bool)
     size = max(1, BLOCK // max(1, len(space)))
@@ -142,7 +141,7 @@ def _answer(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.b
     return correct
 
 
-def _summarize_answers(correct: NDArray[np.bool_], of: int) -> AnalogyScore:
+def _summarize_answers(correct: BoolArray, of: int) -> AnalogyScore:
     """Summarize the answers to the covered questions (n,) bool of `of` questions."""
     if not len(correct):
         return AnalogyScore(None, 0, of)

@@ -7,15 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.diagnostics.correlation import compute_spearman
 from vocadapt.spaces.diagnostics.mean_cosines import sum_directions
 from vocadapt.spaces.neighbors.search import BLOCK, find_nearest
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
-Values = NDArray[np.float64]
 HUB_K = 10  # of N_k: Radovanović et al. use 10
 HUBS = 12  # words named
 ROWS = 4096  # projected at a time
@@ -100,10 +98,10 @@ class AddedNorms:
 class NormBands:
     """Norms in groups of equal size by frequency: position and 5th, 50th and 95th percentile."""
 
-    place: Values
-    low: Values
-    median: Values
-    high: Values
+    place: FloatArray
+    low: FloatArray
+    median: FloatArray
+    high: FloatArray
 
 
 def measure_isotropy(space: EmbeddingSpace) -> Isotropy:
@@ -142,7 +140,7 @@ def measure_hubness(
 
 def count_k_occurrences(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Count for each row the other rows with it among their k nearest by cosine (words,) int64."""
     times, step = np.zeros(len(space), dtype=np.int64), max(1, BLOCK // len(space))
     for start in range(0, len(space), step):
@@ -175,7 +173,7 @@ def measure_norms(space: EmbeddingSpace) -> Norms:
     )
 
 
-def get_frequencies(space: EmbeddingSpace) -> tuple[str, Values]:
+def get_frequencies(space: EmbeddingSpace) -> tuple[str, FloatArray]:
     """Return the name and values (words,) float64 of the frequency: counts, else the negative id."""
     if space.counts is not None:
         return "counts", space.counts.astype(np.float64)
@@ -239,13 +237,13 @@ def drop_zero_rows(space: EmbeddingSpace) -> EmbeddingSpace:
     return space.take(nonzero)
 
 
-def _compute_gram(rows: Matrix) -> Values:
+def _compute_gram(rows: Matrix) -> FloatArray:
     """Return WᵀW (dim, dim) float64 of rows W (n, dim) float32."""
-    products: Values = (rows.T @ rows).astype(np.float64)
+    products: FloatArray = (rows.T @ rows).astype(np.float64)
     return products
 
 
-def _compute_partition_ratio(rows: Matrix, vectors: Values) -> float:
+def _compute_partition_ratio(rows: Matrix, vectors: FloatArray) -> float:
     """Return min Z(c) / max Z(c) over the columns c of `vectors` (dim, dim) and their opposites.
 
     Computed in logarithms, because exp(c·w) of a long row w would overflow.
@@ -261,7 +259,7 @@ def _compute_partition_ratio(rows: Matrix, vectors: Values) -> float:
     return float(np.exp(log_z.min() - log_z.max()))
 
 
-def _compute_isoscore(variances: Values) -> float | None:
+def _compute_isoscore(variances: FloatArray) -> float | None:
     """Compute IsoScore from the variances (dim,) along the principal components.
 
     Returns None for one dimension, or rows that are all equal.
@@ -276,7 +274,7 @@ def _compute_isoscore(variances: Values) -> float | None:
     return float((dim * filled - 1) / (dim - 1))
 
 
-def _compute_skewness(values: NDArray[np.int64]) -> float | None:
+def _compute_skewness(values: IntArray) -> float | None:
     """Compute the third standardized moment of the values (n,); None if they are all equal."""
     deviations = values - values.mean()
     sd = deviations.std()

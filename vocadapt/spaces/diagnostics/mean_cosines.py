@@ -16,11 +16,9 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray
 
-Lengths = NDArray[np.float64]
 Table = tuple[tuple[float | None, ...], ...]
 BLOCK = 512  # rows converted to float64 at a time
 
@@ -29,8 +27,8 @@ BLOCK = 512  # rows converted to float64 at a time
 class Directions:
     """Sum of the unit vectors (dim,), norm of each vector (words,), number of nonzero vectors."""
 
-    total: NDArray[np.float64]
-    lengths: Lengths
+    total: FloatArray
+    lengths: FloatArray
     counted: int
 
 

@@ -10,17 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.spaces.diagnostics.evaluation import build_lookup
 from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import BoolArray, EmbeddingSpace, FloatArray, IntArray
 from vocadapt.text.splitter import Splitter
 
-Rows = NDArray[np.int64]
-Values = NDArray[np.float64]
 NOISE = 1e-6  # rounding error of a mean of cosines in float32
 
 
@@ -150,7 +147,7 @@ def compute_pair_cosines(
 
 def _select_usable(
     space: EmbeddingSpace, relation: Relation, splitter: Splitter | None
-) -> tuple[Rows, Rows, Rows]:
+) -> tuple[IntArray, IntArray, IntArray]:
     """Return the row numbers of the first and of the second words of the usable pairs, and the
     positions of these pairs in the relation, each (n,) int64.
     """
@@ -158,15 +155,15 @@ def _select_usable(
     found = [(find_row(first), find_row(second)) for first, second in relation.pairs]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
     places = np.flatnonzero((rows >= 0).all(axis=1) & (rows[:, 0] != rows[:, 1]))
-    is_nonzero: NDArray[np.bool_] = np.any(space.matrix, axis=1)
+    is_nonzero: BoolArray = np.any(space.matrix, axis=1)
     places = places[is_nonzero[rows[places]].all(axis=1)]
     return rows[places, 0], rows[places, 1], places
 
 
 def _score(
     space: EmbeddingSpace,
-    first: Rows,
-    second: Rows,
+    first: IntArray,
+    second: IntArray,
     of: int,
     own_mean: float | None,
     permutations: PermutationSettings,
@@ -204,8 +201,8 @@ def _score(
 
 
 def _draw_permutations(
-    space: EmbeddingSpace, first: Rows, second: Rows, permutations: PermutationSettings
-) -> Values:
+    space: EmbeddingSpace, first: IntArray, second: IntArray, permutations: PermutationSettings
+) -> FloatArray:
     """Return the mean cosine of each random pairing (draws,) float64, without words paired with
     themselves.
     """
@@ -221,8 +218,8 @@ def _draw_permutations(
     return np.array(means)
 
 
-def _compute_cosines(space: EmbeddingSpace, first: Rows, second: Rows) -> Values:
+def _compute_cosines(space: EmbeddingSpace, first: IntArray, second: IntArray) -> FloatArray:
     """Return the cosine of each pair of rows (n,) float64."""
     left, right = space.unit[first], space.unit[second]
-    cosines: Values = np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64))
+    cosines: FloatArray = np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64))
     return cosines

@@ -1,11 +1,10 @@
 """Merging of spellings that a model normalizes to one word (`Aspirin`, `aspirin` → `aspirin`)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.io.row_reader import ImportedSpace
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.splitter import Splitter
 
 COLLISIONS = {
@@ -60,12 +59,12 @@ def _group_spellings(space: EmbeddingSpace, splitter: Splitter) -> dict[str, lis
     return groups
 
 
-def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> NDArray[np.float32]:
+def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
     """Return the mean of rows (dim,), weighted by their counts if any are known and positive."""
     weights = None
     if space.counts is not None and space.counts[rows].any():
         weights = space.counts[rows]
-    mean: NDArray[np.float32] = np.average(space.matrix[rows], axis=0, weights=weights)
+    mean: Matrix = np.average(space.matrix[rows], axis=0, weights=weights)
     return mean
 
 

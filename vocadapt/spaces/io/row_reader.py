@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 
 MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
 
@@ -90,7 +89,7 @@ class RowCollector:
         self.filled = end
 
     def build_space(
-        self, file_format: str, rows: int | None = None, counts: NDArray[np.int64] | None = None
+        self, file_format: str, rows: int | None = None, counts: IntArray | None = None
     ) -> ImportedSpace:
         """Build the space of the collected rows.
 

@@ -15,7 +15,7 @@ from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.row_reader import ImportedSpace
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.io.word_files import encode_word_lines, read_word_lines
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 
 __all__ = [
     "COLLISIONS",
@@ -104,7 +104,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
 def _build_tensors(
     space: EmbeddingSpace, dtype: str
-) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
+) -> dict[str, Matrix | NDArray[np.float16] | IntArray]:
     """Return the tensors to store, C-contiguous because safetensors writes the raw buffer."""
     if dtype not in ("float32", "float16"):
         raise InputError(f"Vectors are stored as float32 or float16, not {dtype!r}.")
@@ -118,9 +118,7 @@ def _build_tensors(
     return {**vectors, "counts": np.ascontiguousarray(space.counts)}
 
 
-def _write_tensors(
-    tensors: dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]], path: Path
-) -> None:
+def _write_tensors(tensors: dict[str, Matrix | NDArray[np.float16] | IntArray], path: Path) -> None:
     """Write a safetensors file; raises OSError if the disk is full, which the library reports only
     in the text of its own error.
     """

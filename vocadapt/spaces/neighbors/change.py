@@ -14,17 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.neighbors.search import Neighbors, find_nearest, iterate_blocks
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, TokenKinds
 
-Flags = NDArray[np.bool_]
-Values = NDArray[np.float64]
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
 EXCLUDED_KINDS: dict[str, Callable[[TokenKinds], frozenset[str]]] = {
     "special": lambda kinds: kinds.special,
@@ -91,14 +87,14 @@ class NeighborhoodChange:
     """
 
     words: tuple[str, ...]
-    overlap: Values
+    overlap: FloatArray
     before: ComparedSpace
     after: ComparedSpace
     settings: ChangeSettings
     of: tuple[int, int]
     shared: int
     left_out: dict[str, int]
-    counts: NDArray[np.int64] | None = None
+    counts: IntArray | None = None
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -119,7 +115,7 @@ class NeighborhoodChange:
         return self.settings.k * common / pairs
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> IntArray:
         """Rows (words,) int64, most changed first; ties by descending count, then by word."""
         counts = self.counts
         if counts is None:
@@ -129,7 +125,7 @@ class NeighborhoodChange:
         return np.array([row for _, row in ordered], dtype=np.int64)
 
     @property
-    def histogram(self) -> NDArray[np.int64]:
+    def histogram(self) -> IntArray:
         """Number of words that keep 0, 1, … k of their neighbors (k + 1,) int64."""
         return count_by_overlap(self.overlap, self.settings.k)
 
@@ -213,7 +209,7 @@ def select_compared_words(
     return words, left_out
 
 
-def count_by_overlap(overlap: Values, k: int) -> NDArray[np.int64]:
+def count_by_overlap(overlap: FloatArray, k: int) -> IntArray:
     """Count the words that keep 0, 1, … k neighbors: overlap (words,) to counts (k + 1,) int64."""
     return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
@@ -268,7 +264,7 @@ def _select_candidates(space: EmbeddingSpace, settings: ChangeSettings) -> Embed
     return space.take([row for row, word in enumerate(space.words) if word not in excluded])
 
 
-def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> Values:
+def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> FloatArray:
     """Return the overlap@k of each word (words,) float64.
 
     Example, k = 2: neighbors {a, b} before and {b, c} after -> one in common -> overlap .5.
@@ -283,13 +279,11 @@ def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> Values:
     common = np.zeros(len(left), dtype=np.int64)
     for column in left.T:
         common += (right == column[:, None]).any(axis=1)
-    overlap: Values = common / left.shape[1]
+    overlap: FloatArray = common / left.shape[1]
     return overlap
 
 
-def _get_counts(
-    before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]
-) -> NDArray[np.int64] | None:
+def _get_counts(before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]) -> IntArray | None:
     """Return the corpus counts (words,) of the first space that has them."""
     for space in (before, after):
         if space.counts is not None:

@@ -8,18 +8,16 @@ its own frequency band.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     NeighborhoodChange,
-    Values,
     find_zero_words,
     measure_neighborhood_change,
 )
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import BoolArray, EmbeddingSpace, FloatArray, IntArray
 
 NONE = "no noise baseline: overlap cannot be called change"
 MAX_BANDS = 10  # frequency bands
@@ -39,12 +37,12 @@ class NoiseBaseline:
 
     about: str
     names: tuple[str, str]
-    overlap: Values
-    band: NDArray[np.int64]
-    quantile: Values
-    z: Values
-    threshold: Values
-    below: NDArray[np.bool_]
+    overlap: FloatArray
+    band: IntArray
+    quantile: FloatArray
+    z: FloatArray
+    threshold: FloatArray
+    below: BoolArray
 
     @property
     def mean(self) -> float:
@@ -121,9 +119,7 @@ def measure_change_with_baseline(
     return change, _compare_with_baseline(change, baseline, pair)
 
 
-def average_by_frequency(
-    counts: NDArray[np.int64], values: Values
-) -> tuple[NDArray[np.float64], Values]:
+def average_by_frequency(counts: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the median count and mean value of each frequency band, rarest first, both (bands,)."""
     band = assign_frequency_bands(counts, len(counts))
     numbers = range(int(band.max()) + 1)
@@ -131,7 +127,7 @@ def average_by_frequency(
     return medians, np.array([values[band == n].mean() for n in numbers])
 
 
-def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
+def assign_frequency_bands(counts: IntArray | None, words: int) -> IntArray:
     """Return the frequency band of each word (words,) int64, 0 the rarest.
 
     Bands are quantiles of the counts (words,); equal counts share a band. A band of fewer than 200
@@ -145,7 +141,7 @@ def assign_frequency_bands(counts: NDArray[np.int64] | None, words: int) -> NDAr
     return _merge_small_bands(np.bincount(band))[band]
 
 
-def _merge_small_bands(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _merge_small_bands(sizes: IntArray) -> IntArray:
     """Return the new number of each band (bands,) int64; the smallest band is merged first.
 
     Example: sizes [150 400 300 500] -> [550 300 500] -> new numbers [0 0 1 2].
@@ -175,7 +171,9 @@ def _compare_with_baseline(
     return NoiseBaseline(pair.about, names, baseline.overlap, band, quantile, z, threshold, below)
 
 
-def _compare_with_band(overlap: Values, baseline: Values) -> tuple[Values, Values, float]:
+def _compare_with_band(
+    overlap: FloatArray, baseline: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
     """Return the quantile and z of each overlap (words,) among the baseline's overlaps of its band,
     and their 5 % quantile.
 

@@ -16,11 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix, normalize_rows
 
 METRICS = ("cosine", "euclidean")
 HUB_K = 10  # nearest neighbors of which hubness is the mean cosine: K in Conneau et al. 2018
@@ -36,7 +35,7 @@ class Neighbors:
     Euclidean distance or the CSLS value 2·cos(q, c) − r(q) − r(c).
     """
 
-    rows: NDArray[np.int64]
+    rows: IntArray
     scores: Matrix
 
 
@@ -45,7 +44,7 @@ def find_nearest(
     space: EmbeddingSpace,
     k: int = 10,
     metric: str = "cosine",
-    leave_out: NDArray[np.int64] | None = None,
+    leave_out: IntArray | None = None,
     hubness: Matrix | None = None,
 ) -> Neighbors:
     """Return the k nearest rows of `space` for each query; exact, with bounded memory.
@@ -108,7 +107,7 @@ def iterate_blocks(rows: int, columns: int) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
+def select_top_k(scores: Matrix, k: int) -> IntArray:
     """Return the columns of the k largest scores of each row, best first.
 
     scores: (rows, candidates) float32. Returns (rows, k) int64. Ties are ordered by column; among
@@ -141,11 +140,11 @@ def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
     row, column = np.divmod(candidates, n_candidates)
     by_row_then_score = np.lexsort((column, -scores.ravel()[candidates], row))
     first_of_row = np.searchsorted(row, np.arange(n_rows))
-    best: NDArray[np.int64] = column[by_row_then_score[first_of_row[:, None] + np.arange(k)]]
+    best: IntArray = column[by_row_then_score[first_of_row[:, None] + np.arange(k)]]
     return best
 
 
-def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
+def _select_top_k_by_partition(scores: Matrix, k: int) -> IntArray:
     """Select the top k by a partition of all candidates: slower, but for any scores and k."""
     if k == 0:
         return np.empty((len(scores), 0), dtype=np.int64)
@@ -163,7 +162,7 @@ def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
     return mean
 
 
-def _compute_scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str) -> Matrix:
+def _compute_scores(left: Matrix, right: Matrix, rows: IntArray, metric: str) -> Matrix:
     """Return the cosines or Euclidean distances of the selected rows (queries, k) float32."""
     scores = np.empty(rows.shape, dtype=np.float32)
     for i, selected in enumerate(rows):

@@ -3,17 +3,16 @@ progress.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import FloatArray, IntArray, Matrix
 
 BLOCK = 1000  # rows searched between two progress reports
 
 
 def find_exact_neighbors(
     rows: Matrix, k: int, progress: Progress = silent
-) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
+) -> "tuple[IntArray, FloatArray]":
     """Find the k < n nearest other rows of each row (n, dim); return indices and distances (n, k),
     nearest first.
     """

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.neighbors.search import iterate_blocks
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 
 K = 15
 PAIRS = 2_000_000_000  # comparisons up to which all tokens are evaluated: 44 000 tokens
@@ -68,7 +67,7 @@ def measure_projection_quality(
     )
 
 
-def find_neighbors_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+def find_neighbors_in_plane(xy: Matrix, queries: IntArray, k: int) -> IntArray:
     """Return the k nearest other points of each query point (q, k) int64.
 
     xy: (n, 2); queries: (q,), indices of points.
@@ -84,11 +83,11 @@ def find_neighbors_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> N
 
 def _rank_plane_neighbors(
     space: EmbeddingSpace,
-    near: NDArray[np.int64],
-    queries: NDArray[np.int64],
+    near: IntArray,
+    queries: IntArray,
     metric: str,
     progress: Progress,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the rank in the original space of each neighbor in the plane (q, k) int64.
 
     The nearest has rank 1; ties share the better rank.

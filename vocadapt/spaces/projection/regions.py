@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import IntArray, Matrix
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def find_regions(
     words: tuple[str, ...],
     xy: Matrix,
     count: int = 0,
-    counts: NDArray[np.int64] | None = None,
+    counts: IntArray | None = None,
     named_by: int = 3,
     seed: int = 1,
 ) -> Regions:
@@ -74,8 +74,8 @@ def find_regions(
 def _region(
     words: tuple[str, ...],
     xy: Matrix,
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int64] | None,
+    rows: IntArray,
+    counts: IntArray | None,
     named_by: int,
 ) -> Region:
     center = np.median(xy[rows], axis=0)

@@ -4,16 +4,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.neighbors.search import find_nearest
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 
 BANDS = ("rank", "count")
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class ChosenTokens:
     how: a sentence that describes the selection, shown with every projection.
     """
 
-    rows: NDArray[np.int64]
+    rows: IntArray
     of: int
     how: str
 
@@ -110,7 +107,7 @@ def _filter_tokens(
     space: EmbeddingSpace,
     choice: TokenChoice,
     reasons: list[str],
-) -> Mask:
+) -> BoolArray:
     """Return the mask (words,) of the tokens that pass; each active filter is added to `reasons`."""
     words, kinds = space.words, space.kinds
     mask = np.ones(len(words), dtype=bool)
@@ -139,7 +136,7 @@ def _filter_tokens(
     return mask & ~zero
 
 
-def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
+def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> BoolArray:
     if choice.band == "count" and space.counts is None:
         raise InputError(
             f"{space.name} has no counts, so the frequency band cannot be one of counts.",
@@ -157,7 +154,7 @@ def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[st
     return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
 
 
-def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
+def compute_ranks(space: EmbeddingSpace) -> IntArray:
     """Return the rank of each row by its count (words,) int64, 1 the most frequent.
 
     Without counts the order of the rows is the rank.
@@ -169,7 +166,7 @@ def compute_ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
     return rank
 
 
-def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
+def _find_around(space: EmbeddingSpace, choice: TokenChoice, mask: BoolArray) -> IntArray:
     """Return the rows of the word and of its nearest neighbors among the filtered tokens."""
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:

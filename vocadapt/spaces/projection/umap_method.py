@@ -13,12 +13,11 @@ from io import TextIOBase
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
 from vocadapt.spaces.projection.settings import ProjectionSettings
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import FloatArray, IntArray, Matrix
 
 SPAN = 10.0  # half the width that UMAP's own starts have
 # rows below which a layout begins at the principal components: UMAP's spectral start fails on
@@ -64,9 +63,7 @@ def fit_umap(
     return found
 
 
-def _with_itself(
-    indices: NDArray[np.int64], distances: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _with_itself(indices: IntArray, distances: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the neighbor table in UMAP's form: each row is its own first neighbor, at distance
     0.
     """

@@ -18,7 +18,6 @@ from vocadapt.lab.reports.diagnostics import (
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
     NormBands,
-    Values,
     compute_norm_bands,
     get_frequencies,
     measure_hubness,
@@ -34,7 +33,7 @@ from vocadapt.spaces.diagnostics.relation_lists import (
     load_bundled_relations,
     read_relations,
 )
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray
 from vocadapt.ui.frame import cache
 
 
@@ -86,8 +85,8 @@ class NormView:
     """
 
     by: str
-    frequency: Values
-    norms: Values
+    frequency: FloatArray
+    norms: FloatArray
     bands: NormBands
 
 

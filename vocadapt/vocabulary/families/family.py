@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.token_kinds import NO_KINDS, TokenKinds
+from vocadapt.spaces.space import NO_KINDS, TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.families.tokenizer_checks import TOKENIZER, Json, check_tokenizer_files

@@ -19,8 +19,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.word_table import Ints, Mask, WordTable
 

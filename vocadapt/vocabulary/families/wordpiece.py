@@ -28,7 +28,7 @@ from tokenizers import (
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.token_kinds import TokenKinds
+from vocadapt.spaces.space import TokenKinds
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.longest_match import LongestMatchTable, build_word_table
