@@ -12,7 +12,7 @@ from vocadapt.spaces.alignment.alignment import (
     find_anchors,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.solvers import (
+from vocadapt.spaces.alignment.methods import (
     apply_kernel_alignment,
     solve_kernel_ridge,
     solve_least_squares,

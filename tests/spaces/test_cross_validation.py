@@ -7,17 +7,15 @@ import pytest
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
-from vocadapt.spaces.alignment.comparison import (
-    compare_alignments,
-    compare_fold_by_fold,
-    find_infeasible_methods,
-    list_feasible_alignments,
-    select_best_alignment,
-)
 from vocadapt.spaces.alignment.cross_validation import (
     _rank_own_pieces,
     assign_folds,
+    compare_alignments,
+    compare_fold_by_fold,
     cross_validate,
+    find_infeasible_methods,
+    list_feasible_alignments,
+    select_best_alignment,
 )
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 

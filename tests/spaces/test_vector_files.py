@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.io import storage, tensors
-from vocadapt.spaces.io.storage import fold_case, load_space, read_space, save_space
+from vocadapt.spaces.io import row_files, storage
+from vocadapt.spaces.io.case_folding import fold_case
+from vocadapt.spaces.io.import_formats import read_space
+from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -89,9 +91,7 @@ def test_what_gensim_writes_is_read_as_gensim_reads_it(tmp_path, as_binary):
 
 
 def test_rows_that_span_many_blocks_keep_their_order(tmp_path, monkeypatch):
-    from vocadapt.spaces.io import row_streams
-
-    monkeypatch.setattr(row_streams, "BLOCK", 200)
+    monkeypatch.setattr(row_files, "BLOCK", 200)
     rows = np.arange(3000, dtype=np.float32).reshape(1000, 3)
     words = [f"w{n}" for n in range(1000)]
     text = "".join(f"{word} {a} {b} {c}\n" for word, (a, b, c) in zip(words, rows, strict=True))
@@ -601,7 +601,7 @@ def test_a_loaded_space_stays_on_the_disk(tmp_path):
         tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32)
     )
     save_space(big, tmp_path)
-    tensors.index_tensors(tmp_path / "vectors.safetensors")
+    storage.index_tensors(tmp_path / "vectors.safetensors")
     tracemalloc.start()
     space = load_space(tmp_path)
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB

@@ -29,8 +29,8 @@ from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
-from vocadapt.spaces.io.bundled import find_gensim_file
 from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.vocabulary.overlap import measure_overlap

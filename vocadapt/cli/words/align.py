@@ -20,7 +20,7 @@ from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
 )
-from vocadapt.spaces.alignment.comparison import find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,

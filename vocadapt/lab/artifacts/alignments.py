@@ -12,8 +12,11 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
-from vocadapt.spaces.alignment.comparison import compare_fold_by_fold, select_best_alignment
-from vocadapt.spaces.alignment.cross_validation import HeldOutQuality
+from vocadapt.spaces.alignment.cross_validation import (
+    HeldOutQuality,
+    compare_fold_by_fold,
+    select_best_alignment,
+)
 
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"

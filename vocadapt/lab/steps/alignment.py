@@ -9,12 +9,12 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.alignment.comparison import (
+from vocadapt.spaces.alignment.cross_validation import (
+    HeldOutQuality,
     compare_alignments,
     list_feasible_alignments,
     select_best_alignment,
 )
-from vocadapt.spaces.alignment.cross_validation import HeldOutQuality
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 

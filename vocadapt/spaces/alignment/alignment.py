@@ -8,7 +8,7 @@ normalization. `cross_validation` measures the quality; the residual of the fit 
 """
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,8 @@ from vocadapt.spaces.alignment.methods import (
     WEIGHTS,
     AlignmentSettings,
     AnchorPairs,
+    apply_kernel_alignment,
 )
-from vocadapt.spaces.alignment.solvers import apply_kernel_alignment
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
 
 __all__ = [
@@ -58,8 +58,7 @@ class Alignment:
 
     def apply(self, vectors: Matrix) -> Matrix:
         """Map source vectors (n, d_source) to target vectors (n, d_target) float32."""
-        rows: Matrix = (self.map_source(vectors) + self.target_mean) * np.float32(self.scale)
-        return rows
+        return np.asarray((self.map_source(vectors) + self.target_mean) * np.float32(self.scale))
 
     def map_source(self, vectors: Matrix) -> Matrix:
         """Map source vectors (n, d_source) into the prepared target space (n, d_target) float32.
@@ -79,8 +78,7 @@ class Alignment:
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
         """Normalize and mean-center target vectors (n, d_target) as the settings say."""
-        rows: Matrix = self._normalize(vectors) - self.target_mean
-        return rows
+        return np.asarray(self._normalize(vectors) - self.target_mean)
 
     def _normalize(self, vectors: Matrix) -> Matrix:
         if self.settings.unit:
@@ -91,17 +89,12 @@ class Alignment:
         """Write alignment.safetensors and alignment.json into an existing folder."""
         from safetensors.numpy import save_file
 
-        tensors = {
-            "matrix": self.matrix,
-            "source_mean": self.source_mean,
-            "target_mean": self.target_mean,
+        arrays = {
+            name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
-        if self.landmarks is not None:
-            tensors["landmarks"] = self.landmarks
-        save_file(
-            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-            folder / "alignment.safetensors",
-        )
+        # safetensors writes the raw buffer, so the arrays must be contiguous.
+        tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(tensors, folder / "alignment.safetensors")
         facts = {"settings": asdict(self.settings), "scale": self.scale, "anchors": self.anchors}
         (folder / "alignment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
@@ -167,18 +160,18 @@ def fit_on_anchors(
     # 3. Solve.
     pairs = AnchorPairs(x, y, _compute_weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
-    matrix = method.fit(pairs, settings)
-    alignment = Alignment(
+    landmarks = None
+    if method.kernel:
+        landmarks = pairs.x.astype(np.float32)
+    return Alignment(
         settings,
-        matrix.astype(np.float32),
+        method.fit(pairs, settings).astype(np.float32),
         x_mean.astype(np.float32),
         y_mean.astype(np.float32),
         scale,
         len(anchors),
+        landmarks,
     )
-    if method.kernel:
-        return replace(alignment, landmarks=pairs.x.astype(np.float32))
-    return alignment
 
 
 def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> FloatArray:

@@ -74,11 +74,12 @@ def find_anchors(
     excluded = target.kinds.special
     if filter.continuation:
         excluded |= target.kinds.continuations
-    frequent = [
-        word for word, count in zip(source.words, counts, strict=True) if count >= filter.min_count
-    ]
-    candidates = [word for word in frequent if word in target and word not in excluded]
-    words = tuple(word for word in candidates if filter.keeps(word))
+    shared = [word for word in source.words if word in target and word not in excluded]
+    words = tuple(
+        word
+        for word in shared
+        if counts[source.index[word]] >= filter.min_count and filter.keeps(word)
+    )
     if not words:
         raise InputError(
             f"{source.name} ({len(source)} words) and {target.name} ({len(target)}) share no word"

@@ -13,8 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.diagnostics.correlation import compute_spearman
 from vocadapt.spaces.diagnostics.word_pairs import PairList
-from vocadapt.spaces.io.bundled import find_gensim_file
-from vocadapt.spaces.io.word_files import read_word_lines
+from vocadapt.spaces.io.word_files import find_gensim_file, read_word_lines
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.splitter import Splitter
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from statistics import mode
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.io.bundled import find_gensim_file
-from vocadapt.spaces.io.word_files import read_word_lines
+from vocadapt.spaces.io.word_files import find_gensim_file, read_word_lines
 
 BUNDLED = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}  # come with gensim
 SAMPLE = 20  # rows from which the columns are found

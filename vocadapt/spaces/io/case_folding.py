@@ -3,7 +3,7 @@
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.io.row_reader import ImportedSpace
+from vocadapt.spaces.io.row_files import ImportedSpace
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.splitter import Splitter
 
@@ -29,8 +29,12 @@ def fold_case(
             f"Unknown rule for words that become one: {collisions!r}.",
             f"Choose one of: {', '.join(COLLISIONS)}.",
         )
-    groups = _group_spellings(space, splitter)
-    kept = sum(map(len, groups.values()))
+    # Group the rows by normalized word, without the words that the model splits.
+    groups: dict[str, list[int]] = {}
+    for row, word in enumerate(space.words):
+        words = splitter.words(word)
+        if len(words) == 1:
+            groups.setdefault(words[0], []).append(row)
     if not groups:
         raise InputError(
             f"{space.name}: the model splits every one of its {len(space):,} words.",
@@ -45,18 +49,7 @@ def fold_case(
     if counts is not None:
         counts = np.array([counts[rows].sum() for rows in groups.values()], dtype=np.int64)
     folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
-    notes = _describe_folding(space, kept, len(groups), collisions)
-    return ImportedSpace(folded, "folded", tuple(notes))
-
-
-def _group_spellings(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:
-    """Group the rows by normalized word; words that the model splits are excluded."""
-    groups: dict[str, list[int]] = {}
-    for row, word in enumerate(space.words):
-        words = splitter.words(word)
-        if len(words) == 1:
-            groups.setdefault(words[0], []).append(row)
-    return groups
+    return ImportedSpace(folded, "folded", _describe_folding(space, groups, collisions))
 
 
 def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
@@ -64,20 +57,23 @@ def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
     weights = None
     if space.counts is not None and space.counts[rows].any():
         weights = space.counts[rows]
-    mean: Matrix = np.average(space.matrix[rows], axis=0, weights=weights)
-    return mean
+    return np.asarray(np.average(space.matrix[rows], axis=0, weights=weights))
 
 
-def _describe_folding(space: EmbeddingSpace, kept: int, words: int, collisions: str) -> list[str]:
+def _describe_folding(
+    space: EmbeddingSpace, groups: dict[str, list[int]], collisions: str
+) -> tuple[str, ...]:
     """Describe how many words were dropped and merged."""
-    notes = []
+    notes, kept = [], sum(map(len, groups.values()))
     if kept < len(space):
         notes.append(
             f"{len(space) - kept:,} of {len(space):,} words are split by the model: left out"
         )
-    if words < kept:
+    if len(groups) < kept:
         rule = COLLISIONS[collisions]
         if collisions == "mean" and space.counts is not None:
             rule += " (weighted by count)"
-        notes.append(f"{kept:,} spellings became {words:,} words; where several became one, {rule}")
-    return notes
+        notes.append(
+            f"{kept:,} spellings became {len(groups):,} words; where several became one, {rule}"
+        )
+    return tuple(notes)

@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.io.row_reader import ImportedSpace, RowCollector, convert_read_errors
-from vocadapt.spaces.io.row_streams import detect_dimension, read_binary_rows, read_text_rows
-from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
+from vocadapt.spaces.io.row_files import (
+    ImportedSpace,
+    RowCollector,
+    detect_dimension,
+    read_binary_rows,
+    read_text_rows,
+)
+from vocadapt.spaces.io.storage import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
+from vocadapt.text.formats.text_file import convert_read_errors
 
 HEAD = 1 << 20  # bytes looked at before a format is chosen
 GZIP = b"\x1f\x8b"
@@ -62,7 +68,7 @@ def read_space(
     file that is none of the formats, incomplete, ragged, not UTF-8, or holds NaN or infinity;
     pickles are refused unread.
     """
-    with convert_read_errors(str(path)):
+    with convert_read_errors(path, "Check the path."):
         head = _read_head(path)
         if head.startswith(NPY) or is_safetensors(head):
             return _read_array(path, head, words, limit, only)

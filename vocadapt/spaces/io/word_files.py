@@ -1,4 +1,4 @@
-"""Files of one word per line, for the rows of an array.
+"""Files of one word per line, for the rows of an array, and the word lists that come with gensim.
 
 Only a newline ends a line: \\x85 and \\u2028 are part of the word.
 """
@@ -6,6 +6,7 @@ Only a newline ends a line: \\x85 and \\u2028 are part of the word.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +65,16 @@ def read_words(path: Path) -> WordList:
         return WordList(tuple(lines))
     words, counts = zip(*counted, strict=True)
     return WordList(words, np.array(counts, dtype=np.int64))
+
+
+def find_gensim_file(name: str) -> Path:
+    """Return the path of one of gensim's test data files; raise InputError if gensim is not
+    installed.
+    """
+    # `find_spec` locates the package without running its code.
+    found = find_spec("gensim")
+    if found is None or found.origin is None:
+        raise InputError(
+            "gensim is not installed; the word lists are part of it.", "Install requirements.txt."
+        )
+    return Path(found.origin).parent / "test" / "test_data" / name

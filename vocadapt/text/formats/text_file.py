@@ -49,16 +49,8 @@ class Source:
 
     def read(self, size: int) -> bytes:
         """Read up to `size` unpacked bytes; raises InputError for a broken .gz file."""
-        try:
+        with convert_read_errors(self.path, "Check the disk."):
             return self.stream.read(size)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(
-                f"{self.path}: not a whole gzip file ({error}).", "Pack or download it again."
-            ) from None
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be read ({error.strerror}).", "Check the disk."
-            ) from None
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
@@ -141,6 +133,22 @@ class Source:
             "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
             " > NEW",
         )
+
+
+@contextmanager
+def convert_read_errors(path: Path, remedy: str) -> Iterator[None]:
+    """Convert errors of gzip and of the operating system into an InputError.
+
+    remedy: what to do about an error of the operating system.
+    """
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}: not a whole gzip file ({error}).", "Pack or download it again."
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}).", remedy) from None
 
 
 @contextmanager

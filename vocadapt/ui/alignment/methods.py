@@ -9,7 +9,10 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.comparison import find_infeasible_methods, list_alignment_settings
+from vocadapt.spaces.alignment.cross_validation import (
+    find_infeasible_methods,
+    list_alignment_settings,
+)
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace

@@ -10,7 +10,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.alignment.comparison import find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSettings
 from vocadapt.ui.alignment import methods

@@ -10,16 +10,17 @@ binary   <rows> <dim>\\n   <word> <dim little-endian float32>[\\n] …
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import IO
 
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.io.row_reader import MAX_DIM, RowCollector
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
 
+MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
 BLOCK = 1 << 22  # bytes of rows held at a time
 MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
 MAX_LINE = 32 * MAX_DIM  # bytes
@@ -28,6 +29,120 @@ NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)
 # No word of a binary file contains these; the bytes of floats do.
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
 ReportRows = Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedSpace:
+    """A space read from another tool's file, its format, and notes on excluded or merged words."""
+
+    space: EmbeddingSpace
+    format: str
+    notes: tuple[str, ...]
+
+
+class RowCollector:
+    """Collects the rows of a file: call `admits` for each word, then `add` the admitted rows.
+
+    Of repeated words the first is kept, as in gensim. only: words to admit. limit: maximum number
+    of rows to read.
+    """
+
+    def __init__(
+        self, name: str, dim: int, limit: int | None = None, only: Container[str] | None = None
+    ) -> None:
+        if not 0 < dim <= MAX_DIM:
+            raise InputError(
+                f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file says {dim:,}.",
+                "Check the file.",
+            )
+        if limit is not None and limit < 1:
+            raise InputError(f"The row limit must be 1 or more, got {limit}.")
+        self.name = name
+        self.dim = dim
+        self.limit = limit
+        self.only = only
+        self.words: dict[str, int] = {}  # in order; the value is the row number in the file, from 0
+        self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
+        self.filled = self.read = self.repeated = self.unwanted = self.unreadable = 0
+
+    def room(self, rows: int) -> int:
+        """Return how many of the next `rows` rows of the file the limit allows to read."""
+        if self.limit is None:
+            return rows
+        return min(rows, self.limit - self.read)
+
+    def admits(self, word: str) -> bool:
+        """Count a row by its word; return whether its vector is wanted."""
+        number, self.read = self.read, self.read + 1
+        if word in self.words:
+            self.repeated += 1
+        elif self.only is not None and word not in self.only:
+            self.unwanted += 1
+        else:
+            self.words[word] = number
+            return True
+        return False
+
+    def skip(self) -> None:
+        """Count a row whose word is not UTF-8."""
+        self.read += 1
+        self.unreadable += 1
+
+    def add(self, rows: Matrix) -> None:
+        """Append the vectors (n, dim) of the n words admitted since the last call.
+
+        Raises InputError for a number that is not finite.
+        """
+        end = self.filled + len(rows)
+        # Grow by half, so that rows are copied a few times only.
+        if end > len(self.matrix):
+            self.matrix.resize((max(end, len(self.matrix) * 3 // 2), self.dim), refcheck=False)
+        self.matrix[self.filled : end] = rows
+        finite = np.isfinite(self.matrix[self.filled : end]).all(axis=1)
+        if not finite.all():
+            word, number = list(self.words.items())[self.filled + int(finite.argmin())]
+            raise InputError(
+                f"{self.name}: the vector of {word!r} (row {number + 1:,}) holds NaN or infinity.",
+                "Take the row out, or make the vectors again.",
+            )
+        self.filled = end
+
+    def build_space(
+        self, file_format: str, rows: int | None = None, counts: IntArray | None = None
+    ) -> ImportedSpace:
+        """Build the space of the collected rows.
+
+        rows: number of rows of the file, if known. counts: (rows,) int64 corpus counts. Raises
+        InputError if nothing was collected.
+        """
+        if not self.read:
+            raise InputError(f"{self.name}: the file holds no vectors.", "Check the file.")
+        if not self.words:
+            raise InputError(
+                f"{self.name}: none of its {self.read:,} words is wanted.",
+                "Check the language and the casing.",
+            )
+        self.matrix.resize((self.filled, self.dim), refcheck=False)
+        if counts is not None:
+            counts = counts[list(self.words.values())]
+        space = EmbeddingSpace(tuple(self.words), self.matrix, counts, self.name)
+        return ImportedSpace(space, file_format, tuple(self._describe_skipped(rows)))
+
+    def _describe_skipped(self, rows: int | None) -> Iterator[str]:
+        """Yield a note on each kind of rows that were skipped, with their number."""
+        if self.read == self.limit and rows is None:
+            yield f"the first {self.read:,} rows were read"
+        elif self.read == self.limit and rows != self.read:
+            yield f"the first {self.read:,} rows of {rows:,} were read"
+        if self.repeated:
+            yield (
+                f"{self.repeated:,} of {self.read:,} rows repeat an earlier word: the first vector"
+                " was kept"
+            )
+        if self.unreadable:
+            yield f"{self.unreadable:,} of {self.read:,} words are not UTF-8: left out"
+        if self.only is not None:
+            yield f"{len(self.words):,} of {self.read:,} words are wanted, the others were left out"
 
 
 def detect_dimension(head: bytes) -> int:
@@ -116,11 +231,10 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
     try:
         return word.decode("utf-8"), values
     except UnicodeDecodeError:
-        remedy = (
-            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW"
-        )
         raise InputError(
-            f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.", remedy
+            f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.",
+            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
+            " > NEW",
         ) from None
 
 
