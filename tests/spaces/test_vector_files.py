@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.io import row_files, storage
+from vocadapt.spaces.io import row_files, storage, tensors
 from vocadapt.spaces.io.case_folding import fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
@@ -601,7 +601,7 @@ def test_a_loaded_space_stays_on_the_disk(tmp_path):
         tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32)
     )
     save_space(big, tmp_path)
-    storage.index_tensors(tmp_path / "vectors.safetensors")
+    tensors.index_tensors(tmp_path / "vectors.safetensors")
     tracemalloc.start()
     space = load_space(tmp_path)
     assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB

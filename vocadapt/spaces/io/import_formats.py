@@ -25,7 +25,7 @@ from vocadapt.spaces.io.row_files import (
     read_binary_rows,
     read_text_rows,
 )
-from vocadapt.spaces.io.storage import index_tensors, is_safetensors
+from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
 from vocadapt.text.formats.text_file import convert_read_errors
 
