@@ -19,7 +19,8 @@ import numpy as np
 
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
-from vocadapt.spaces.projection.projection import ProjectionSettings, project
+from vocadapt.spaces.projection.methods import ProjectionSettings
+from vocadapt.spaces.projection.projection import project
 from vocadapt.spaces.projection.quality import measure_projection_quality
 
 DEMO = DEMO_WORKSPACE / "models" / "demo-bert"

@@ -23,7 +23,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
-from vocadapt.spaces.projection.projection import ProjectionSettings
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import unescape_cell

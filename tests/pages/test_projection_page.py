@@ -15,7 +15,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.projection.projection import ProjectionSettings
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.projection.sources import TABLES
 

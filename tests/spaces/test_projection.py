@@ -14,15 +14,16 @@ import pytest
 from tqdm.auto import tqdm
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
-from vocadapt.spaces.projection.methods import compute_principal_components
-from vocadapt.spaces.projection.projection import (
+from vocadapt.spaces.projection.methods import (
     METHODS,
-    Projection,
     ProjectionSettings,
+    compute_principal_components,
+    find_exact_neighbors,
+)
+from vocadapt.spaces.projection.projection import (
+    Projection,
     align_layout,
     estimate_projection_seconds,
-    interpolate,
     measure_movement,
     project,
     project_pair,
@@ -166,7 +167,7 @@ def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, capsys):
 
 
 def test_tsne_by_fft_keeps_clouds_apart_too(clouds, monkeypatch):
-    monkeypatch.setattr("vocadapt.spaces.projection.tsne.FFT_FROM", 100)
+    monkeypatch.setattr("vocadapt.spaces.projection.methods.FFT_FROM", 100)
     assert apart(project(clouds, ProjectionSettings(**QUICK))) == 1
 
 
@@ -199,12 +200,11 @@ def test_procrustes_undoes_a_turn_a_mirror_a_scale_and_a_shift():
     assert np.allclose(align_layout(xy, mirrored), xy, atol=1e-5)
 
 
-def test_movement_is_in_units_of_the_spread_and_between_is_a_straight_way():
+def test_movement_is_in_units_of_the_spread():
     words, settings = ("a", "b"), ProjectionSettings()
     a = Projection(words, np.array([[0, 0], [4, 0]], dtype=np.float32), settings, "x")  # spread 2
     b = Projection(words, np.array([[0, 1], [4, 0]], dtype=np.float32), settings, "x")
     assert measure_movement(a, b).tolist() == [0.5, 0]
-    assert interpolate(a, b, 0.25).tolist() == [[0, 0.25], [4, 0]]
 
 
 def test_too_few_shared_words(clouds):
@@ -342,7 +342,8 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
     program = (
         "import time, numpy as np\n"
         "from vocadapt.spaces.space import EmbeddingSpace\n"
-        "from vocadapt.spaces.projection.projection import ProjectionSettings, project\n"
+        "from vocadapt.spaces.projection.methods import ProjectionSettings\n"
+        "from vocadapt.spaces.projection.projection import project\n"
         "rows = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)\n"
         "settings = ProjectionSettings('umap', neighbors=5, iterations=5)\n"
         "from umap import umap_\n"

@@ -20,7 +20,8 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import settings_from
-from vocadapt.spaces.io.storage import VECTORS, index_tensors
+from vocadapt.spaces.io.storage import VECTORS
+from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import (
     Projection,

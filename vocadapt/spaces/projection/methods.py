@@ -1,35 +1,114 @@
 """Projection methods, registered in METHODS. A method is one function from vectors to 2-D
 coordinates.
+
+t-SNE and UMAP get exact neighbors. openTSNE reports and can be stopped every 50 iterations.
+umap-learn reports and is canceled by way of its progress bar, the only hook it has; it compiles its
+loops with numba, its approximate neighbor search alone for up to a minute. With exact neighbors
+this search is not compiled; the other three functions (about ten seconds) are cached on disk, so
+they are compiled once per machine.
 """
 
-from dataclasses import replace
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from io import TextIOBase
+from pathlib import Path
 
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, part
-from vocadapt.spaces.projection.settings import (
-    METHODS,
-    METRICS,
-    Layout,
-    ProjectionMethod,
-    ProjectionSettings,
-)
-from vocadapt.spaces.projection.tsne import INITIAL_SPREAD, fit_tsne
-from vocadapt.spaces.projection.umap_method import MIN_SPECTRAL_ROWS, fit_umap
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
-__all__ = [
-    "METHODS",
-    "METRICS",
-    "Layout",
-    "ProjectionSettings",
-    "compute_principal_components",
-    "prepare_rows",
-]
-
+METRICS = ("cosine", "euclidean")
 MIN_TOKENS = 3
 ROUNDING = 1e-9  # fraction of the mean squared norm below which a variance is a rounding error
+NEIGHBOR_BLOCK = 1000  # rows whose neighbors are searched between two progress reports
+
+# Rows above which the gradient is interpolated by FFT instead of summed over a Barnes-Hut tree. The
+# FFT costs seconds for any number of rows, the tree grows with the rows.
+FFT_FROM = 2000
+ITERATIONS = 750
+EXAGGERATED_ITERATIONS = 250
+REPORT_EVERY = 50  # iterations
+# Width of a cell of the FFT grid: half the time of 1 at 30 522 rows, trustworthiness .9264 for .9263
+GRID = 2
+INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, if nothing else is known
+
+UMAP_SPAN = 10.0  # half the width that UMAP's own starts have
+# Rows below which a layout of UMAP begins at the principal components: UMAP's spectral start fails on
+# graphs of three nodes
+MIN_SPECTRAL_ROWS = 16
+COMPILING = "compiling UMAP: once on this machine, about 15 s"
+
+
+@dataclass(frozen=True)
+class ProjectionSettings:
+    """Settings of a projection; the metric cosine normalizes the vectors first."""
+
+    method: str = setting(
+        "pca", "projection method", choices=lambda: METHODS, label="Projection method"
+    )
+    perplexity: float = setting(
+        30.0, "perplexity of t-SNE: about the number of effective neighbors", low=2, high=10_000
+    )
+    exaggeration: float = setting(
+        12.0, "early exaggeration of t-SNE", low=1, high=1000, label="Early exaggeration"
+    )
+    iterations: int = setting(
+        0, "iterations of t-SNE, epochs of UMAP", high=100_000, empty="method's default"
+    )
+    learning_rate: float = setting(
+        0.0,
+        "learning rate of t-SNE, in scikit-learn's units",
+        high=1e6,
+        empty="by the number of tokens",
+    )
+    neighbors: int = setting(15, "number of neighbors of UMAP", low=2, high=10_000)
+    min_dist: float = setting(
+        0.1, "minimum distance of points of UMAP", high=1, label="Min distance"
+    )
+    metric: str = setting("cosine", "distance measure", choices=METRICS)
+    pca: int = setting(
+        50,
+        "dimensions kept by PCA before t-SNE and UMAP",
+        high=100_000,
+        label="PCA components first",
+        empty="all dimensions",
+    )
+    seed: int = setting(1, "random seed of the projection", high=MAX_SEED)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Coordinates (n, 2) float32, the library that computed them, and all libraries involved.
+
+    explained: for PCA the fraction of the variance that the plane explains, else None.
+    """
+
+    xy: Matrix
+    engine: str
+    libraries: tuple[str, ...]
+    explained: float | None = None
+
+
+@dataclass(frozen=True)
+class ProjectionMethod:
+    """A projection method: its function, a sentence about it and its source.
+
+    quick: it takes no more than a second, so it needs no background job.
+    """
+
+    run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
+    about: str
+    source: str
+    quick: bool = False
 
 
 def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
@@ -42,7 +121,9 @@ def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
             f"A projection needs at least {MIN_TOKENS} tokens, there are {len(space)}.",
             "Show more tokens.",
         )
-    rows = space.unit if settings.metric == "cosine" else space.matrix
+    rows = space.matrix
+    if settings.metric == "cosine":
+        rows = space.unit
     variance = rows.var(axis=0, dtype=np.float64).sum()
     if variance <= ROUNDING * np.square(rows, dtype=np.float64).mean(axis=0).sum():
         raise InputError(
@@ -71,8 +152,7 @@ def _project_by_pca(
     rows: Matrix, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Layout:
     xy, explained = compute_principal_components(rows, 2)
-    if xy.shape[1] < 2:
-        xy = np.pad(xy, ((0, 0), (0, 2 - xy.shape[1])))
+    xy = np.pad(xy, ((0, 0), (0, 2 - xy.shape[1])))  # if the vectors have one dimension only
     return Layout(xy, "scikit-learn", ("scikit-learn", "numpy"), explained)
 
 
@@ -92,8 +172,7 @@ def _initialize(rows: Matrix, start: Matrix | None) -> Matrix:
     if start is None:
         start = compute_principal_components(rows, 2)[0]
     start = start - start.mean(axis=0)
-    if start.shape[1] < 2:
-        start = np.pad(start, ((0, 0), (0, 1)))
+    start = np.pad(start, ((0, 0), (0, 2 - start.shape[1])))  # if there is one component only
     return np.asarray(start / start.std(axis=0).max(), dtype=np.float32)
 
 
@@ -131,15 +210,180 @@ def _project_by_umap(
             f" tokens, there are {len(rows)}.",
             f"Set neighbors to {len(rows) - 1} or less, or show more tokens.",
         )
+    # 1. The vectors, and where the layout starts.
     reduced = _reduce_dimensions(rows, settings, progress)
-    initial = None
+    initial: Matrix | str = "spectral"
     if start is not None or len(rows) < MIN_SPECTRAL_ROWS:
         initial = _initialize(reduced, start)
-    xy = fit_umap(reduced, settings, initial, part(progress, 0.02, 1.0))
+        initial = initial * UMAP_SPAN / np.abs(initial).max()
+
+    # 2. Exact neighbors, in UMAP's form: each row is its own first neighbor, at distance 0.
+    report = part(progress, 0.02, 1.0)
+    report(0.0, "loading UMAP")
+    from umap import UMAP
+
+    indices, distances = find_exact_neighbors(
+        reduced, settings.neighbors - 1, part(report, 0.05, 0.2)
+    )
+    itself = np.arange(len(rows))[:, None]
+    table = np.hstack([itself, indices]), np.pad(distances, ((0, 0), (1, 0)))
+
+    # 3. Lay out, in one thread: with several, the same seed would not give the same coordinates.
+    message = COMPILING
+    if _keep_compiled():
+        message = "building the graph and its spectral start"
+    report(0.2, message)
+    layout = UMAP(
+        n_neighbors=settings.neighbors,
+        min_dist=settings.min_dist,
+        n_epochs=settings.iterations or None,
+        init=initial,
+        metric="euclidean",
+        precomputed_knn=table,
+        force_approximation_algorithm=True,  # use our neighbors for small data, too
+        random_state=settings.seed,
+        n_jobs=1,
+        tqdm_kwds={"file": _Bar(report), "disable": False, "mininterval": 0},
+    )
+    with warnings.catch_warnings(), _no_lock_kept():
+        warnings.simplefilter("ignore")
+        xy = np.asarray(layout.fit_transform(reduced), dtype=np.float32)
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
 
 
-METHODS |= {
+def find_exact_neighbors(
+    rows: Matrix, k: int, progress: Progress = silent
+) -> tuple[IntArray, FloatArray]:
+    """Find the k < n nearest other rows of each row (n, dim); return indices and distances (n, k),
+    nearest first.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(rows)
+    indices, distances = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float64)
+    for start in range(0, len(rows), NEIGHBOR_BLOCK):
+        progress(start / len(rows), "nearest neighbors of every token")
+        own = np.arange(start, min(start + NEIGHBOR_BLOCK, len(rows)))
+        far, near = search.kneighbors(rows[own])
+        # A row is its own nearest neighbor, unless other rows equal it: then the last neighbor is
+        # dropped instead.
+        itself = near == own[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)
+    return indices, distances
+
+
+def count_iterations(settings: ProjectionSettings) -> int:
+    """Return the total number of iterations, at least those with early exaggeration."""
+    return max(settings.iterations or ITERATIONS, EXAGGERATED_ITERATIONS)
+
+
+def fit_tsne(
+    rows: Matrix, settings: ProjectionSettings, start: Matrix, progress: Progress = silent
+) -> Matrix:
+    """Lay rows (n, dim) float32 out in the plane; return coordinates (n, 2) float32.
+
+    start: (n, 2), the initial coordinates.
+    """
+    from openTSNE import TSNE, affinity, nearest_neighbors
+
+    # 1. Exact neighbors and their affinities.
+    progress(0.0, "nearest neighbors of every token")
+    k = min(len(rows) - 1, int(3 * settings.perplexity))
+    neighbors, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
+    index = nearest_neighbors.PrecomputedNeighbors(neighbors, distances)
+    affinities = affinity.PerplexityBasedNN(
+        perplexity=settings.perplexity, knn_index=index, n_jobs=-1
+    )
+
+    # 2. Gradient descent. openTSNE counts the iterations of each phase from 0; we count them all.
+    iterations, report = count_iterations(settings), part(progress, 0.1, 1.0)
+    reached = iter(range(REPORT_EVERY, iterations + REPORT_EVERY, REPORT_EVERY))
+
+    def on_iteration(iteration: int, error: float, embedding: object) -> None:
+        done = next(reached, iterations)
+        report(done / iterations, f"iteration {done} of {iterations}")
+
+    gradient = "bh"  # Barnes-Hut
+    if len(rows) > FFT_FROM:
+        gradient = "fft"
+    layout = TSNE(
+        perplexity=settings.perplexity,
+        early_exaggeration=settings.exaggeration,
+        early_exaggeration_iter=EXAGGERATED_ITERATIONS,
+        n_iter=iterations - EXAGGERATED_ITERATIONS,
+        # The setting has the unit of scikit-learn, a quarter of openTSNE's.
+        learning_rate=4 * settings.learning_rate or "auto",
+        negative_gradient_method=gradient,
+        ints_in_interval=GRID,
+        n_jobs=-1,
+        random_state=settings.seed,
+        callbacks=on_iteration,
+        callbacks_every_iters=REPORT_EVERY,
+    )
+    xy = layout.fit(affinities=affinities, initialization=start.astype(np.float64))
+    return np.ascontiguousarray(xy, dtype=np.float32)
+
+
+def _keep_compiled() -> bool:
+    """Enable numba's disk cache for UMAP's functions; return whether they were compiled before.
+
+    If no folder is writable, they are compiled each time.
+    """
+    from umap import layouts, umap_
+
+    slow = (
+        umap_.smooth_knn_dist,
+        umap_.compute_membership_strengths,
+        layouts._nb_optimize_layout_euclidean_single_epoch,
+    )
+    for function in slow:
+        if function.nopython_signatures:  # compiled in this process
+            return True
+        try:
+            function.enable_caching()
+        except RuntimeError:  # numba found no writable folder
+            return False
+    return all(
+        any(Path(function.stats.cache_path).glob(f"*.{function.__name__}-*.nbi"))
+        for function in slow
+    )
+
+
+@contextmanager
+def _no_lock_kept() -> Iterator[None]:
+    """Release tqdm's lock if drawing a bar raised.
+
+    tqdm does not release it, and the next bar of another thread would wait forever.
+    """
+    from tqdm.auto import tqdm
+
+    try:
+        yield
+    except BaseException:
+        with suppress(RuntimeError, AssertionError):  # if it is not held any more
+            tqdm.get_lock().release()  # type: ignore[no-untyped-call]
+        raise
+
+
+class _Bar(TextIOBase):
+    """File-like object that turns the text of UMAP's progress bar into progress reports."""
+
+    percent = re.compile(r"(\d+)%")
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.last = progress, 0
+
+    def write(self, text: str) -> int:
+        found = self.percent.search(text)
+        if found and int(found[1]) > self.last:
+            # Set before the call, which may raise: the bar writes once more when it is closed.
+            self.last = int(found[1])
+            self.progress(0.3 + 0.7 * self.last / 100, f"{self.last} % of the epochs")
+        return len(text)
+
+
+METHODS: dict[str, ProjectionMethod] = {
     "pca": ProjectionMethod(
         _project_by_pca,
         "the plane of the largest variance: fast, and distances are interpretable",

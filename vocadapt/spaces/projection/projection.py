@@ -1,6 +1,7 @@
 """Projections of one space, or of two spaces over the same words, aligned for comparison."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 
@@ -8,21 +9,14 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.projection.methods import METHODS, Layout, ProjectionSettings, prepare_rows
-from vocadapt.spaces.projection.tsne import FFT_FROM, count_iterations
+from vocadapt.spaces.projection.methods import (
+    FFT_FROM,
+    METHODS,
+    ProjectionSettings,
+    count_iterations,
+    prepare_rows,
+)
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-
-__all__ = [
-    "METHODS",
-    "Projection",
-    "ProjectionSettings",
-    "align_layout",
-    "estimate_projection_seconds",
-    "interpolate",
-    "measure_movement",
-    "project",
-    "project_pair",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +97,6 @@ def measure_movement(a: Projection, b: Projection) -> Matrix:
     return np.asarray(np.linalg.norm(b.xy - a.xy, axis=1) / spread, dtype=np.float32)
 
 
-def interpolate(a: Projection, b: Projection, fraction: float) -> Matrix:
-    """Interpolate the coordinates (n, 2) linearly from `a` (fraction 0) to `b` (fraction 1)."""
-    return np.asarray((1 - fraction) * a.xy + fraction * b.xy, dtype=np.float32)
-
-
 def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """Estimate the seconds of a projection of n rows on two idle cores.
 
@@ -128,26 +117,21 @@ def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) 
 def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
-    layout: Layout = METHODS[settings.method].run(
-        prepare_rows(space, settings), settings, start, progress
-    )
+    rows = prepare_rows(space, settings)
+    layout = METHODS[settings.method].run(rows, settings, start, progress)
     if not np.isfinite(layout.xy).all():
-        remedy = (
-            "Set a lower learning rate."
-            if settings.method == "tsne"
-            else "Choose PCA, or show more tokens."
-        )
+        remedy = "Choose PCA, or show more tokens."
+        if settings.method == "tsne":
+            remedy = "Set a lower learning rate."
         raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
     progress(1.0, "laid out")
-    versions = {name: _find_version(name) for name in layout.libraries}
+    versions = {}
+    for library in layout.libraries:
+        # A method of an extension may be part of no installed package.
+        versions[library] = "vocadapt"
+        with suppress(PackageNotFoundError):
+            versions[library] = version(library)
     xy = np.asarray(layout.xy, dtype=np.float32)
     return Projection(
         space.words, xy, settings, layout.engine, space.name, versions, layout.explained
     )
-
-
-def _find_version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "vocadapt"

@@ -92,13 +92,15 @@ def _rank_plane_neighbors(
 
     The nearest has rank 1; ties share the better rank.
     """
-    rows, offset = (space.unit, None) if metric == "cosine" else (space.matrix, space.half_squares)
+    rows = space.matrix
+    if metric == "cosine":
+        rows = space.unit
     ranks = np.empty(near.shape, dtype=np.int64)
     for part in iterate_blocks(len(queries), len(space)):
         progress(part.start / len(queries), "quality of the projection")
         similarity = rows[queries[part]] @ rows.T
-        if offset is not None:
-            similarity -= offset
+        if metric != "cosine":
+            similarity -= space.half_squares
         similarity[np.arange(len(similarity)), queries[part]] = -np.inf
         to_neighbors = np.take_along_axis(similarity, near[part], axis=1)
         for row, values, target in zip(similarity, to_neighbors, ranks[part], strict=True):

@@ -32,10 +32,11 @@ class Regions:
 
     def labels_in(self, xy: Matrix) -> list[tuple[float, float, str]]:
         """Return (x, y, label) of each region in any layout (n, 2) of the same tokens."""
-        places = (
-            np.median(xy[self.of == number], axis=0).tolist() for number in range(len(self.regions))
-        )
-        return [(x, y, region.label) for (x, y), region in zip(places, self.regions, strict=True)]
+        labels = []
+        for number, region in enumerate(self.regions):
+            x, y = np.median(xy[self.of == number], axis=0).tolist()
+            labels.append((x, y, region.label))
+        return labels
 
 
 def choose_region_count(n: int) -> int:

@@ -83,23 +83,22 @@ def choose_tokens(
     mask = _filter_tokens(space, choice, reasons)
     if choice.around:
         rows = _find_around(space, choice, mask)
-        reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
+        first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine"
     else:
         rows = np.flatnonzero(mask)
-        if choice.first and len(rows) > choice.first:
+        first = "all"
+        if 0 < choice.first < len(rows):
             rows = rows[: choice.first]
-            reasons.insert(0, f"the first {choice.first:,}")
-        else:
-            reasons.insert(0, "all")
+            first = f"the first {choice.first:,}"
     if not len(rows):
-        problem = (
-            f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
+        raise InputError(
+            f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons)}.",
+            "Relax the filters.",
         )
-        raise InputError(problem, "Relax the filters.")
     return ChosenTokens(
         rows.astype(np.int64),
         len(space),
-        f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}",
+        f"{len(rows):,} of {len(space):,} shown: {', '.join([first, *reasons])}",
     )
 
 
@@ -137,13 +136,13 @@ def _filter_tokens(
 
 
 def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> BoolArray:
-    if choice.band == "count" and space.counts is None:
-        raise InputError(
-            f"{space.name} has no counts, so the frequency band cannot be one of counts.",
-            "Choose a band of ranks.",
-        )
     values = compute_ranks(space)
-    if choice.band == "count" and space.counts is not None:
+    if choice.band == "count":
+        if space.counts is None:
+            raise InputError(
+                f"{space.name} has no counts, so the frequency band cannot be one of counts.",
+                "Choose a band of ranks.",
+            )
         values = space.counts
     reason = f"{choice.band} of {choice.low:,} and more"
     if choice.high:

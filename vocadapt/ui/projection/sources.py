@@ -22,7 +22,7 @@ from vocadapt.lab.steps.projection import (
 )
 from vocadapt.lab.workspace.slices import load_slice, slices_of
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
-from vocadapt.spaces.projection.projection import ProjectionSettings
+from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.adapt.model import record_of
