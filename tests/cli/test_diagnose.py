@@ -12,7 +12,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import TOKENS, select_tokens, shorten_names
-from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 
 

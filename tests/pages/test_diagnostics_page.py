@@ -15,7 +15,7 @@ from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
+from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/see/diagnostics.py"

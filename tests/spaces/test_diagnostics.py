@@ -20,7 +20,7 @@ from vocadapt.spaces.diagnostics.geometry import (
     measure_isotropy,
     measure_norms,
 )
-from vocadapt.spaces.diagnostics.mean_cosines import (
+from vocadapt.spaces.diagnostics.statistics import (
     build_cosine_tables,
     compute_mean_cosine,
     sum_directions,
@@ -359,7 +359,7 @@ def test_minilm(minilm):
 def test_ranks_and_their_correlation_are_those_of_scipy():
     from scipy.stats import rankdata, spearmanr
 
-    from vocadapt.spaces.diagnostics.correlation import compute_mean_ranks, compute_spearman
+    from vocadapt.spaces.diagnostics.statistics import compute_mean_ranks, compute_spearman
 
     rng = np.random.default_rng(7)
     one, other = rng.integers(0, 40, 500).astype(np.float32), rng.normal(size=500)
@@ -374,7 +374,7 @@ def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
     """Their imports took half of the page's first visit."""
     code = (
         "import sys, numpy as np\nfrom vocadapt.lab.reports.diagnostics import diagnose\nfrom"
-        " vocadapt.spaces.diagnostics.relation_lists import load_bundled_relations\nfrom vocadapt.spaces.space"
+        " vocadapt.spaces.diagnostics.word_lists import load_bundled_relations\nfrom vocadapt.spaces.space"
         " import EmbeddingSpace\nmatrix = np.random.default_rng(1).normal(size=(50,"
         " 8)).astype(np.float32)\ndiagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix),"
         " hubs=False)\nassert load_bundled_relations()\nprint([name for name in ('scipy.stats',"

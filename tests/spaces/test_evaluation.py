@@ -4,18 +4,18 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.diagnostics.evaluation import (
     AnalogyScore,
-    AnalogySection,
     PairScore,
     detect_casing,
-    load_bundled_analogies,
-    read_analogies,
     score_analogies,
     score_pairs,
 )
-from vocadapt.spaces.diagnostics.word_pairs import (
+from vocadapt.spaces.diagnostics.word_lists import (
+    AnalogySection,
     JudgedPair,
     PairList,
+    load_bundled_analogies,
     load_bundled_pairs,
+    read_analogies,
     read_pairs,
 )
 from vocadapt.spaces.space import EmbeddingSpace

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
-from vocadapt.spaces.diagnostics.relation_lists import (
-    FAST,
-    PARTS_OF_SPEECH,
-    load_bundled_relations,
-    read_relations,
-)
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
-    Relation,
-    build_relation,
     compute_pair_cosines,
     score_relations,
     summarize_words,
+)
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
+from vocadapt.spaces.diagnostics.word_lists import (
+    FAST,
+    PARTS_OF_SPEECH,
+    Relation,
+    build_relation,
+    load_bundled_relations,
+    read_relations,
 )
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter

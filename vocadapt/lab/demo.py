@@ -28,7 +28,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
-from vocadapt.spaces.diagnostics.mean_cosines import build_cosine_tables
+from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings

@@ -23,20 +23,20 @@ from vocadapt.lab.reports.diagnostics import (
     shorten_names,
 )
 from vocadapt.progress import Progress, part
-from vocadapt.spaces.diagnostics.mean_cosines import (
-    CosineTables,
-    build_cosine_tables,
-    compute_mean_cosine,
-)
-from vocadapt.spaces.diagnostics.relation_lists import (
-    RelationList,
-    load_bundled_relations,
-    read_relations,
-)
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
     compute_pair_cosines,
     summarize_words,
+)
+from vocadapt.spaces.diagnostics.statistics import (
+    CosineTables,
+    build_cosine_tables,
+    compute_mean_cosine,
+)
+from vocadapt.spaces.diagnostics.word_lists import (
+    RelationList,
+    load_bundled_relations,
+    read_relations,
 )
 
 SPACE = "hub name or model folder, or a folder of word vectors"

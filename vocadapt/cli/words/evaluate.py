@@ -9,15 +9,15 @@ from vocadapt.cli.command import Answer, Command
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.tables import format_table
 from vocadapt.progress import Progress
-from vocadapt.spaces.diagnostics.evaluation import (
+from vocadapt.spaces.diagnostics.evaluation import detect_casing, score_analogies, score_pairs
+from vocadapt.spaces.diagnostics.word_lists import (
     AnalogySection,
-    detect_casing,
+    PairList,
     load_bundled_analogies,
+    load_bundled_pairs,
     read_analogies,
-    score_analogies,
-    score_pairs,
+    read_pairs,
 )
-from vocadapt.spaces.diagnostics.word_pairs import PairList, load_bundled_pairs, read_pairs
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.text.splitter import Splitter
 

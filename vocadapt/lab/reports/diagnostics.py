@@ -24,12 +24,12 @@ from vocadapt.spaces.diagnostics.geometry import (
     measure_isotropy,
     measure_norms,
 )
-from vocadapt.spaces.diagnostics.relation_lists import RelationList
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
     RelationScore,
     score_relations,
 )
+from vocadapt.spaces.diagnostics.word_lists import RelationList
 from vocadapt.spaces.space import EmbeddingSpace
 
 TOKENS = {

@@ -5,15 +5,12 @@ Each score comes with its coverage (`covered`, `of`): a score over few questions
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.diagnostics.correlation import compute_spearman
-from vocadapt.spaces.diagnostics.word_pairs import PairList
-from vocadapt.spaces.io.word_files import find_gensim_file, read_word_lines
+from vocadapt.spaces.diagnostics.statistics import compute_spearman
+from vocadapt.spaces.diagnostics.word_lists import AnalogySection, PairList
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 from vocadapt.text.splitter import Splitter
 
@@ -27,14 +24,6 @@ class PairScore:
     spearman: float | None
     covered: int
     of: int
-
-
-@dataclass(frozen=True)
-class AnalogySection:
-    """Analogy questions a : b = c : d of one kind."""
-
-    name: str
-    questions: tuple[tuple[str, str, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -68,39 +57,6 @@ def score_pairs(
     first, second, scores = map(np.array, zip(*known, strict=True))
     cosines = np.einsum("nd,nd->n", space.unit[first], space.unit[second])
     return PairScore(compute_spearman(cosines, scores), len(known), len(pairs.pairs))
-
-
-def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
-    """Read questions in Google's format: `: section` lines, below each one four words a line.
-
-    Raises InputError with the number of a line that is neither.
-    """
-    sections: list[tuple[str, list[tuple[str, str, str, str]]]] = []
-    for number, line in enumerate(read_word_lines(path), 1):
-        fields = line.split()
-        if line.startswith(":"):
-            sections.append((line[1:].strip(), []))
-        elif fields and len(fields) != 4:
-            problem = (
-                f"{path}, line {number:,}: expected four words or `: section`, found {len(fields)}"
-                " words."
-            )
-            raise InputError(problem, "An analogy is, for example: Athens Greece Oslo Norway.")
-        elif fields:
-            if not sections:
-                sections.append((path.stem, []))
-            sections[-1][1].append((fields[0], fields[1], fields[2], fields[3]))
-    if not any(questions for _, questions in sections):
-        raise InputError(
-            f"{path}: it holds no analogy questions.",
-            "Expected four words a line: Athens Greece Oslo Norway.",
-        )
-    return tuple(AnalogySection(name, tuple(questions)) for name, questions in sections)
-
-
-def load_bundled_analogies() -> tuple[AnalogySection, ...]:
-    """Load Google's 19 544 analogy questions, which come with gensim."""
-    return read_analogies(find_gensim_file("questions-words.txt"))
 
 
 def score_analogies(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.diagnostics.correlation import compute_spearman
-from vocadapt.spaces.diagnostics.mean_cosines import sum_directions
+from vocadapt.spaces.diagnostics.statistics import compute_spearman, sum_directions
 from vocadapt.spaces.neighbors.search import BLOCK, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 

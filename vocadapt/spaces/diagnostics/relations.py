@@ -5,7 +5,7 @@ of Fast 2023 subtracts the diagonal of table 3.2. Words of one kind (two capital
 for that reason alone; a permutation test pairs the same words at random to control for it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -14,20 +14,12 @@ import numpy as np
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.spaces.diagnostics.evaluation import build_lookup
-from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
+from vocadapt.spaces.diagnostics.word_lists import Relation
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, FloatArray, IntArray
 from vocadapt.text.splitter import Splitter
 
 NOISE = 1e-6  # rounding error of a mean of cosines in float32
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Distinct word pairs of one relation, with the name of their list and of the relation."""
-
-    source: str
-    name: str
-    pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -87,14 +79,6 @@ def summarize_words(words: Sequence[str], named: int = 3) -> str:
     if len(words) > named:
         listed += " …"
     return f"{len(words):,}: {listed}"
-
-
-def build_relation(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
-    """Build a relation without duplicates; (a, b) and (b, a) are one pair."""
-    kept: dict[frozenset[str], tuple[str, str]] = {}
-    for first, second in pairs:
-        kept.setdefault(frozenset((first, second)), (first, second))
-    return Relation(source, name, tuple(kept.values()))
 
 
 def score_relations(

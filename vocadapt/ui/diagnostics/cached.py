@@ -22,13 +22,13 @@ from vocadapt.spaces.diagnostics.geometry import (
     get_frequencies,
     measure_hubness,
 )
-from vocadapt.spaces.diagnostics.mean_cosines import (
+from vocadapt.spaces.diagnostics.statistics import (
     CosineTables,
     build_cosine_tables,
     compute_mean_cosine,
     sum_directions,
 )
-from vocadapt.spaces.diagnostics.relation_lists import (
+from vocadapt.spaces.diagnostics.word_lists import (
     RelationList,
     load_bundled_relations,
     read_relations,

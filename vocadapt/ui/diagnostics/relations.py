@@ -9,13 +9,12 @@ import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.relation_lists import RelationList
 from vocadapt.spaces.diagnostics.relations import (
-    Relation,
     RelationScore,
     compute_pair_cosines,
     summarize_words,
 )
+from vocadapt.spaces.diagnostics.word_lists import Relation, RelationList
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.blocks import Download, draw_figure, draw_note, draw_table, tsv
 from vocadapt.ui.components.number_formats import count

@@ -19,7 +19,7 @@ from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
     estimate_hubness_seconds,
 )
-from vocadapt.spaces.diagnostics.mean_cosines import CosineTables
+from vocadapt.spaces.diagnostics.statistics import CosineTables
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import (
     Download,

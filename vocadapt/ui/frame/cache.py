@@ -23,8 +23,8 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.diagnostics.evaluation import PairScore, detect_casing, score_pairs
-from vocadapt.spaces.diagnostics.mean_cosines import compute_mean_cosine
-from vocadapt.spaces.diagnostics.word_pairs import load_bundled_pairs
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
+from vocadapt.spaces.diagnostics.word_lists import load_bundled_pairs
 from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
 from vocadapt.spaces.neighbors.change import ChangeSettings, NeighborhoodChange
 from vocadapt.spaces.neighbors.cross_space import CrossSpace

@@ -1,4 +1,4 @@
-"""Mean cosines within and between spaces: tables 3.2 and 3.3 of Fast 2023.
+"""Statistics of a space: mean cosines (tables 3.2 and 3.3 of Fast 2023) and rank correlation.
 
 The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact,
 at one pass over the rows:
@@ -14,8 +14,10 @@ Between spaces of different dimensions the result is None.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray
 
@@ -119,3 +121,22 @@ def _compare_common(
         products = np.einsum("nd,nd->n", vectors.astype(np.float64), others.astype(np.float64))
         total += float((products / here.lengths[left] / there.lengths[right]).sum())
     return total / len(rows), len(rows)
+
+
+def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
+    """Compute Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
+
+    By NumPy, because the import of scipy.stats is slow. Returns None for fewer than three values, or if one side is constant.
+    """
+    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return None
+    return float(np.corrcoef(compute_mean_ranks(one), compute_mean_ranks(other))[0, 1])
+
+
+def compute_mean_ranks(values: NDArray[Any]) -> FloatArray:
+    """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean
+    rank.
+    """
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    return np.asarray((last - (sizes - 1) / 2)[group])
