@@ -81,9 +81,8 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/lab/jobs/job.py",  # the log of a job
     "vocadapt/lab/jobs/status.py",
     "vocadapt/lab/jobs/worker.py",  # its own log
-    "vocadapt/spaces/word2vec/resampling.py",  # sentences in a draft
     "vocadapt/spaces/io/tensors.py",  # maps what its header, read through the door, describes
-    "vocadapt/spaces/word2vec/trainer.py",
+    "vocadapt/spaces/word2vec/trainer.py",  # sentences in a draft
     "vocadapt/training/masked/blocks.py",
     "vocadapt/training/masked/trainer.py",
     "vocadapt/training/distillation.py",

@@ -139,7 +139,7 @@ def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert
 
 
 def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert):
-    from vocadapt.spaces.word2vec.resampling import resample
+    from vocadapt.spaces.word2vec.trainer import resample
 
     sentences = tmp_path / "s.txt"
     sentences.write_text("".join(f"line {i}\n" for i in range(1000)))

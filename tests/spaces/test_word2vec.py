@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled, InputError
+from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import trainer
 from vocadapt.spaces.word2vec.trainer import (
     TextSlice,
@@ -348,7 +349,8 @@ def test_what_ends_a_thread_ends_the_training():
     def broken(number, part):
         raise RuntimeError(f"slice {number}")
 
+    one_thread = Word2VecSettings(workers=1)
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="slice 0"):
-        trainer._train_in_threads(broken, [TextSlice(0, 5)] * 3, 1, lambda words: None)
+        trainer._train_in_threads(broken, [TextSlice(0, 5)] * 3, one_thread, silent)
     assert threading.active_count() == before

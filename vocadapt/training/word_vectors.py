@@ -9,8 +9,7 @@ from vocadapt.files import temporary_folder
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec.resampling import train_resampled
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_resampled, train_word2vec
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts, write_sentences

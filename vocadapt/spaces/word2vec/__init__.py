@@ -1,1 +1,1 @@
-"""Training of word vectors: `trainer` (word2vec by gensim), `resampling` (bootstrap of the text)."""
+"""Training of word vectors: `trainer` (word2vec by gensim, also on bootstrap resamples of a text)."""

@@ -9,12 +9,13 @@ the learning rate that belongs to it, and all threads take slices from one queue
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,11 +114,27 @@ def train_word2vec(
             f"{sentences}: the words file is empty.", "Write it from a text that holds words."
         )
     with _quiet_gensim():
-        model = _build_untrained_model(words, settings)
+        from gensim.models import Word2Vec
+
+        model = Word2Vec(
+            vector_size=settings.dim,
+            window=settings.window,
+            min_count=1,
+            negative=settings.negative,
+            sg=int(settings.skip_gram),
+            alpha=settings.alpha,
+            sample=settings.sample,
+            seed=settings.seed,
+            sorted_vocab=0,
+            workers=1,
+        )
+        model.build_vocab_from_freq(words)
         _train_epochs(model, sentences, slices, settings, progress)
     if not np.isfinite(model.wv.vectors).all():
-        problem = "The training diverged: the word vectors are not finite."
-        raise InputError(problem, f"Lower the learning rate (it is {settings.alpha:g}).")
+        raise InputError(
+            "The training diverged: the word vectors are not finite.",
+            f"Lower the learning rate (it is {settings.alpha:g}).",
+        )
     return EmbeddingSpace(
         tuple(words),
         model.wv.vectors,
@@ -133,7 +150,9 @@ def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) ->
     """
     # Average number of vectors read per word: the window shrinks at random. 12 by default.
     contexts, targets = settings.window + 1, settings.negative + 1
-    rows = 2 * contexts * targets if settings.skip_gram else contexts + targets
+    rows = contexts + targets
+    if settings.skip_gram:
+        rows = 2 * contexts * targets
     microseconds = 1.7 + 4.6e-3 * settings.dim * rows / 12
     speed_up = 1 + 0.83 * (settings.threads - 1)
     return count_trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
@@ -163,7 +182,9 @@ def split_into_slices(sentences: Path) -> list[TextSlice]:
                 if words > SLICE:
                     slices.append(TextSlice(start, words))
                     start, words = offset, 0
-    return [*slices, TextSlice(start, words)] if words else slices
+    if words:
+        slices.append(TextSlice(start, words))
+    return slices
 
 
 def interleave_slices(slices: list[TextSlice], threads: int) -> list[TextSlice]:
@@ -183,37 +204,16 @@ def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]
     """
     kept = {word: count for word, count in counts.counts.items() if count >= min_count}
     if not kept:
-        most = max(counts.counts.values(), default=0)
+        highest = max(counts.counts.values(), default=0)
+        remedy = "Give a text that holds words."
+        if highest:
+            remedy = f"Give more text, or lower min_count to {highest} or less."
         raise InputError(
             f"Too little text for word vectors: {counts.words:,} words, and none of the"
-            f" {counts.distinct:,} different ones occurs {min_count} times (at most {most}).",
-            (
-                f"Give more text, or lower min_count to {most} or less."
-                if most
-                else "Give a text that holds words."
-            ),
+            f" {counts.distinct:,} different ones occurs {min_count} times (at most {highest}).",
+            remedy,
         )
     return dict(sorted(kept.items(), key=lambda item: -item[1]))
-
-
-def _build_untrained_model(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
-    """Build a gensim model with random initial vectors for the given words."""
-    from gensim.models import Word2Vec
-
-    model = Word2Vec(
-        vector_size=settings.dim,
-        window=settings.window,
-        min_count=1,
-        negative=settings.negative,
-        sg=int(settings.skip_gram),
-        alpha=settings.alpha,
-        sample=settings.sample,
-        seed=settings.seed,
-        sorted_vocab=0,
-        workers=1,
-    )
-    model.build_vocab_from_freq(words)
-    return model
 
 
 def _train_epochs(
@@ -226,7 +226,9 @@ def _train_epochs(
     """Train all epochs, slice by slice, in several threads; a progress that raises stops them."""
     from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
 
-    train = train_epoch_sg if settings.skip_gram else train_epoch_cbow
+    train = train_epoch_cbow
+    if settings.skip_gram:
+        train = train_epoch_sg
     vocabulary = CythonVocab(model.wv)
     # gensim's epoch is one slice here, so that the learning rate falls evenly.
     model.epochs = len(slices) * settings.epochs
@@ -247,99 +249,51 @@ def _train_epochs(
         )
         return part.words
 
-    ordered = interleave_slices(slices, settings.threads) * settings.epochs
-    _train_in_threads(
-        train_slice,
-        ordered,
-        settings.threads,
-        _Report(_count_words(slices), settings.epochs, progress).add,
-    )
+    _train_in_threads(train_slice, slices, settings, progress)
 
 
 def _train_in_threads(
     train: Callable[[int, TextSlice], int],
     slices: list[TextSlice],
-    threads: int,
-    report: Callable[[int], None],
+    settings: Word2VecSettings,
+    progress: Progress,
 ) -> None:
-    """Train the slices in several threads, and report the number of words of each finished slice.
+    """Train the slices in several threads, once per epoch, and report a few times per second.
 
-    If no slice finishes for a while, 0 is reported, so that `report` can cancel. Any exception, by
-    a slice, by `report` or by a signal, stops the threads after their current slice.
+    train: trains on a slice with a number, and returns the number of its words. Any exception, by a
+    slice, by `progress` or by a signal, stops the threads after their current slice. The message
+    is, for example: epoch 2 of 5, 740,000 words/s, about 80 s left.
     """
-    # Shared by the threads: one step of a list's iterator is atomic.
-    waiting = iter(list(enumerate(slices)))
-    done: SimpleQueue[int | BaseException] = SimpleQueue()
-    stop = Event()
-
-    def work() -> None:
-        try:
-            while not stop.is_set() and (task := next(waiting, None)):
-                done.put(train(*task))
-        except BaseException as error:
-            done.put(error)
-
-    workers = [Thread(target=work, daemon=True) for _ in range(threads)]
+    # 1. All threads take slices from the executor's queue; what is finished comes back in `done`.
+    words = sum(part.words for part in slices)
+    total = words * settings.epochs
+    done: SimpleQueue[Future[int]] = SimpleQueue()
+    executor = ThreadPoolExecutor(settings.threads)
+    ordered = interleave_slices(slices, settings.threads) * settings.epochs
+    trained = 0
+    start = time.perf_counter()
+    last = start - REPORT
     try:
-        for worker in workers:
-            worker.start()
-        left = _count_words(slices)
-        while left:
-            words = _wait_for_slice(done)
-            left -= words
-            report(words)
+        for number, part in enumerate(ordered):
+            executor.submit(train, number, part).add_done_callback(done.put)
+        while trained < total:
+            # 2. Wait for a slice, but not for long, so that `progress` can cancel meanwhile.
+            with suppress(Empty):
+                trained += done.get(timeout=REPORT).result()
+            now = time.perf_counter()
+            if now - last < REPORT and trained < total:
+                continue
+
+            # 3. Report.
+            last = now
+            message = f"epoch {min(trained // words + 1, settings.epochs)} of {settings.epochs}"
+            if trained:
+                speed = trained / (now - start)
+                left = duration((total - trained) / speed)
+                message += f", {speed:,.0f} words/s, about {left} left"
+            progress(trained / total, message)
     finally:
-        stop.set()
-        for worker in workers:
-            if worker.ident:
-                worker.join()
-
-
-def _wait_for_slice(done: "SimpleQueue[int | BaseException]") -> int:
-    """Return the number of words of the next finished slice, 0 if none finishes for a while.
-
-    Raises the exception that ended a thread.
-    """
-    try:
-        found = done.get(timeout=REPORT)
-    except Empty:
-        return 0
-    if isinstance(found, BaseException):
-        raise found
-    return found
-
-
-def _count_words(slices: list[TextSlice]) -> int:
-    return sum(part.words for part in slices)
-
-
-class _Report:
-    """Reports fraction, epoch, words per second and remaining time, a few times per second."""
-
-    def __init__(self, words: int, epochs: int, progress: Progress) -> None:
-        self.words = words
-        self.epochs = epochs
-        self.progress = progress
-        self.done = 0
-        self.start = time.perf_counter()
-        self.last = self.start - REPORT
-
-    def add(self, words: int) -> None:
-        """Count words as trained, and report when the last report is old or all is done."""
-        self.done += words
-        now, total = time.perf_counter(), self.words * self.epochs
-        if now - self.last < REPORT and self.done < total:
-            return
-        self.last = now
-        self.progress(self.done / total, self._message(now - self.start, total))
-
-    def _message(self, seconds: float, total: int) -> str:
-        """For example: epoch 2 of 5, 740,000 words/s, about 80 s left."""
-        epoch = f"epoch {min(self.done // self.words + 1, self.epochs)} of {self.epochs}"
-        if not self.done:
-            return epoch
-        speed = self.done / seconds
-        return f"{epoch}, {speed:,.0f} words/s, about {duration((total - self.done) / speed)} left"
+        executor.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -352,3 +306,56 @@ def _quiet_gensim() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+def train_resampled(
+    sentences: Path,
+    counts: WordCounts,
+    settings: Word2VecSettings,
+    seed: int,
+    progress: Progress = silent,
+) -> EmbeddingSpace:
+    """Train word vectors on a bootstrap resample of the lines of a words file.
+
+    This measures how much the vectors depend on single lines (Antoniak and Mimno 2018, Evaluating
+    the stability of embedding-based word similarities). A sample has as many lines as the text,
+    drawn with replacement: it lacks about 37 % of the lines and contains others several times.
+
+    The vocabulary is the words that occur `settings.min_count` times in the whole text and at least
+    once in the sample. The sample is a temporary file in the folder of `sentences`. Raises
+    InputError for too little text.
+    """
+    sample = sentences.with_name(f"resampled-{seed}.txt")
+    try:
+        drawn = resample(sentences, sample, seed)
+        frequent = [word for word, n in counts.counts.items() if n >= settings.min_count]
+        kept = {word: drawn[word] for word in frequent if drawn[word]}
+        if not kept:
+            raise InputError(
+                f"No word of the text occurs {settings.min_count} times.",
+                "Give more text, or lower the minimum count.",
+            )
+        sample_counts = WordCounts(kept, counts.lines, counts.bytes)
+        return train_word2vec(sample, sample_counts, replace(settings, min_count=1), progress)
+    finally:
+        sample.unlink(missing_ok=True)
+
+
+def resample(sentences: Path, sample: Path, seed: int) -> Counter[str]:
+    """Write a bootstrap resample of a words file, in the original order; return its word counts.
+
+    Example: of 3 lines, 3 random line numbers [2 0 2] -> times [1 0 2] -> lines 0 2 2.
+    """
+    with sentences.open("rb") as file:
+        lines = sum(1 for _ in file)
+    drawn = np.random.default_rng(seed).integers(0, max(lines, 1), lines)
+    times = np.bincount(drawn, minlength=lines).tolist()
+    words = Counter[str]()
+    with sentences.open("rb") as file, sample.open("wb") as out:
+        for line, count in zip(file, times, strict=True):
+            if not count:
+                continue
+            out.write(line * count)
+            for word in line.decode().rstrip("\n").split(" "):
+                words[word] += count
+    return words
