@@ -266,7 +266,7 @@ def test_hubs_by_hand():
 
 
 def test_k_occurrences_agree_with_brute_force(monkeypatch):
-    monkeypatch.setattr("vocadapt.spaces.diagnostics.geometry.BLOCK", 20_000)  # many blocks
+    monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 20_000)  # many blocks
     rows = np.random.default_rng(10).normal(size=(700, 6))
     space = numbered(rows)
     cosines = space.unit.astype(np.float64) @ space.unit.T.astype(np.float64)
@@ -286,7 +286,7 @@ def test_zero_rows_are_no_hubs_and_too_large_a_k_is_every_other_row():
 
 
 def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
-    monkeypatch.setattr("vocadapt.spaces.diagnostics.geometry.BLOCK", 5000)
+    monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 5000)
     told = []
     space = numbered(np.random.default_rng(11).normal(size=(300, 4)))
     measure_hubness(space, progress=lambda fraction, message="": told.append(fraction))

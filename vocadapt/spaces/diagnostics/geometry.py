@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.diagnostics.statistics import compute_spearman, sum_directions
-from vocadapt.spaces.neighbors.search import BLOCK, find_nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
 HUB_K = 10  # of N_k: Radovanović et al. use 10
@@ -141,13 +141,10 @@ def count_k_occurrences(
     space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
 ) -> IntArray:
     """Count for each row the other rows with it among their k nearest by cosine (words,) int64."""
-    times, step = np.zeros(len(space), dtype=np.int64), max(1, BLOCK // len(space))
-    for start in range(0, len(space), step):
-        progress(start / len(space), "looking for hubs")
-        own = np.arange(start, min(start + step, len(space)))
-        found = find_nearest(space.unit[own], space, k, leave_out=own)
-        times += np.bincount(found.rows.ravel(), minlength=len(space))
-    return times
+    own = np.arange(len(space))
+    report = part(progress, 0, 1, "looking for hubs")
+    found = find_nearest(space.unit, space, k, leave_out=own, progress=report)
+    return np.bincount(found.rows.ravel(), minlength=len(space))
 
 
 def estimate_hubness_seconds(space: EmbeddingSpace) -> float:
@@ -238,8 +235,7 @@ def drop_zero_rows(space: EmbeddingSpace) -> EmbeddingSpace:
 
 def _compute_gram(rows: Matrix) -> FloatArray:
     """Return WᵀW (dim, dim) float64 of rows W (n, dim) float32."""
-    products: FloatArray = (rows.T @ rows).astype(np.float64)
-    return products
+    return np.asarray((rows.T @ rows).astype(np.float64))
 
 
 def _compute_partition_ratio(rows: Matrix, vectors: FloatArray) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
-from vocadapt.spaces.neighbors.search import Neighbors, find_nearest, iterate_blocks
+from vocadapt.spaces.neighbors.search import Neighbors, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, TokenKinds
 
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
@@ -239,29 +239,23 @@ def _find_neighbors(
     settings: ChangeSettings,
     progress: Progress,
 ) -> ComparedSpace:
-    """Find the nearest candidates of each word in one space, block by block."""
+    """Find the nearest candidates of each word in one space."""
     if settings.among == "shared":
         candidates = space.take(space.rows(words))
     else:
-        candidates = _select_candidates(space, settings)
+        # All words that may be a neighbor: neither zero nor excluded.
+        excluded = set(find_zero_words(space))
+        for name in settings.without:
+            excluded |= EXCLUDED_KINDS[name](space.kinds)
+        candidates = space.take(
+            [row for row, word in enumerate(space.words) if word not in excluded]
+        )
     own = candidates.rows(words)
-    shape = len(words), settings.k
-    rows, scores = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.float32)
-    for block in iterate_blocks(len(words), len(candidates)):
-        message = f"neighbors of {len(words):,} words among {len(candidates):,}"
-        progress(block.start / len(words), message)
-        queries = candidates.matrix[own[block]]
-        found = find_nearest(queries, candidates, settings.k, leave_out=own[block])
-        rows[block], scores[block] = found.rows, found.scores
-    return ComparedSpace(space.name, candidates.words, Neighbors(rows, scores))
-
-
-def _select_candidates(space: EmbeddingSpace, settings: ChangeSettings) -> EmbeddingSpace:
-    """Return the space of all words that may be a neighbor: neither zero nor excluded."""
-    excluded = set(find_zero_words(space))
-    for name in settings.without:
-        excluded |= EXCLUDED_KINDS[name](space.kinds)
-    return space.take([row for row, word in enumerate(space.words) if word not in excluded])
+    report = part(progress, 0, 1, f"neighbors of {len(words):,} words among {len(candidates):,}")
+    near = find_nearest(
+        candidates.matrix[own], candidates, settings.k, leave_out=own, progress=report
+    )
+    return ComparedSpace(space.name, candidates.words, near)
 
 
 def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> FloatArray:
@@ -279,8 +273,7 @@ def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> FloatArray:
     common = np.zeros(len(left), dtype=np.int64)
     for column in left.T:
         common += (right == column[:, None]).any(axis=1)
-    overlap: FloatArray = common / left.shape[1]
-    return overlap
+    return np.asarray(common / left.shape[1])
 
 
 def _get_counts(before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]) -> IntArray | None:

@@ -46,6 +46,7 @@ def find_nearest(
     metric: str = "cosine",
     leave_out: IntArray | None = None,
     hubness: Matrix | None = None,
+    progress: Progress = silent,
 ) -> Neighbors:
     """Return the k nearest rows of `space` for each query; exact, with bounded memory.
 
@@ -55,9 +56,9 @@ def find_nearest(
     place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
     """
     _check(queries, space, k, metric, hubness)
-    left, right = queries, space.matrix
+    candidates = space.matrix
     if metric == "cosine":
-        left, right = normalize_rows(queries), space.unit
+        candidates = space.unit
 
     # The offset of each candidate turns the dot product into the ranking of the metric.
     offset: Matrix | None = None
@@ -67,22 +68,26 @@ def find_nearest(
         offset = space.half_squares
 
     n_neighbors = min(k, len(space) - (leave_out is not None))
-    rows = np.empty((len(left), n_neighbors), dtype=np.int64)
-    query_hubness = np.empty(len(left), dtype=np.float32)
-    for block in iterate_blocks(len(left), len(right)):
-        similarity = left[block] @ right.T
+    rows = np.empty((len(queries), n_neighbors), dtype=np.int64)
+    scores = np.empty(rows.shape, dtype=np.float32)
+    for block in iterate_blocks(len(queries), len(space)):
+        progress(block.start / len(queries))
+        left = queries[block]
+        if metric == "cosine":
+            left = normalize_rows(left)
+        similarity = left @ candidates.T
         if hubness is not None:
             # The product is computed anyway, so the hubness of the queries costs little here.
-            query_hubness[block] = _mean_of_top_k(similarity, HUB_K)
+            query_hubness = _mean_of_top_k(similarity, HUB_K)
         if offset is not None:
             similarity -= offset
         if leave_out is not None:
             queries_with_own = np.flatnonzero(leave_out[block] >= 0)
             similarity[queries_with_own, leave_out[block][queries_with_own]] = -np.inf
         rows[block] = select_top_k(similarity, n_neighbors)
-    scores = _compute_scores(left, right, rows, metric)
-    if hubness is not None:
-        scores = 2 * scores - hubness[rows] - query_hubness[:, None]
+        scores[block] = _compute_scores(left, candidates, rows[block], metric)
+        if hubness is not None:
+            scores[block] = 2 * scores[block] - hubness[rows[block]] - query_hubness[:, None]
     return Neighbors(rows, scores)
 
 
@@ -140,8 +145,7 @@ def select_top_k(scores: Matrix, k: int) -> IntArray:
     row, column = np.divmod(candidates, n_candidates)
     by_row_then_score = np.lexsort((column, -scores.ravel()[candidates], row))
     first_of_row = np.searchsorted(row, np.arange(n_rows))
-    best: IntArray = column[by_row_then_score[first_of_row[:, None] + np.arange(k)]]
-    return best
+    return np.asarray(column[by_row_then_score[first_of_row[:, None] + np.arange(k)]])
 
 
 def _select_top_k_by_partition(scores: Matrix, k: int) -> IntArray:
@@ -158,8 +162,7 @@ def _select_top_k_by_partition(scores: Matrix, k: int) -> IntArray:
 def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
     """Return the mean of the k largest scores of each row (rows,), or of all if there are fewer."""
     columns = select_top_k(scores, min(k, scores.shape[1]))
-    mean: Matrix = np.take_along_axis(scores, columns, axis=1).mean(axis=1)
-    return mean
+    return np.asarray(np.take_along_axis(scores, columns, axis=1).mean(axis=1))
 
 
 def _compute_scores(left: Matrix, right: Matrix, rows: IntArray, metric: str) -> Matrix:
