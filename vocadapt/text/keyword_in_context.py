@@ -9,7 +9,7 @@ the splitter, each distinct one once. Any other splitter is called line by line.
 import heapq
 import re
 import string
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
 
 Span = tuple[int, int]
-Finder = Callable[[bytes], list[Span]]
 
 
 @dataclass(frozen=True)
@@ -92,12 +91,12 @@ def normalize_single_word(typed: str, splitter: Splitter) -> str:
     words = splitter.words(typed)
     if len(words) == 1:
         return words[0]
-    problem = f"{typed[:100]!r} is {len(words)} words to this model"
+    ending = "."
     if words:
-        problem += f": {' '.join(words[:8])}"
-    else:
-        problem += "."
-    raise InputError(problem, "Type one word.")
+        ending = f": {' '.join(words[:8])}"
+    raise InputError(
+        f"{typed[:100]!r} is {len(words)} words to this model{ending}", "Type one word."
+    )
 
 
 def find_in_context(
@@ -128,15 +127,8 @@ def find_any_in_context(
 
     core: a substring that all the words contain, which makes the search fast.
     """
-    find_spans = _build_finder(splitter, frozenset(words), core)
-    sample = _HitSample(settings)
-    for part in corpus.file_blocks():
-        raw = part.text.encode()
-        with report_block(part.where):
-            found = find_spans(raw)
-        sample.add(found, raw, part)
-        progress(part.fraction, f"{sample.of:,} found")
-    return KeywordContext(name, sample.of, sample.hits())
+    names = dict.fromkeys(words, name)
+    return _find_by_name(corpus, names, core, splitter, settings, progress)[name]
 
 
 def find_each_in_context(
@@ -147,26 +139,50 @@ def find_each_in_context(
     progress: Progress = silent,
 ) -> dict[str, KeywordContext]:
     """Find the occurrences of each of some normalized words in one pass over the corpus."""
-    find_spans = _build_finder(splitter, frozenset(words), "")
-    normalized: dict[bytes, str] = {}  # spelling in the text -> word
-    samples = {word: _HitSample(settings) for word in words}
+    names = {word: word for word in words}
+    return _find_by_name(corpus, names, "", splitter, settings, progress)
+
+
+def _find_by_name(
+    corpus: Corpus,
+    names: Mapping[str, str],
+    core: str,
+    splitter: Splitter,
+    settings: ContextSettings,
+    progress: Progress,
+) -> dict[str, KeywordContext]:
+    """Find the occurrences of some normalized words, reported under the name of each word.
+
+    core: a substring that all the words contain.
+    """
+    find_spans: Callable[[bytes], list[Span]] = _RunFinder(splitter, frozenset(names), core)
+    if not splitter.never_crosses_whitespace:
+        find_spans = partial(_find_in_lines, splitter, frozenset(names))
+    samples = {name: _HitSample(settings) for name in names.values()}
+    name_of: dict[bytes, str] = {}  # spelling in the text -> name of its word
     for part in corpus.file_blocks():
+        # 1. Find the byte spans of all words in the block.
         raw = part.text.encode()
         with report_block(part.where):
             found = find_spans(raw)
-        # Group the spans of the block by word.
-        spans: dict[str, list[Span]] = {}
-        for start, end in found:
-            written = raw[start:end]
-            if written not in normalized:
-                split = splitter.words(written.decode())
-                normalized[written] = next(word for word in split if word in samples)
-            spans.setdefault(normalized[written], []).append((start, end))
-        for word, spans_of_word in spans.items():
-            samples[word].add(spans_of_word, raw, part)
+
+        # 2. Group them by name; each spelling is normalized once.
+        spans = dict.fromkeys(samples, found)
+        if len(samples) > 1:
+            spans = {}
+            for start, end in found:
+                written = raw[start:end]
+                if written not in name_of:
+                    split = splitter.words(written.decode())
+                    name_of[written] = next(names[word] for word in split if word in names)
+                spans.setdefault(name_of[written], []).append((start, end))
+
+        # 3. Count them, and keep those that are shown.
+        for name, spans_of_name in spans.items():
+            samples[name].add(spans_of_name, raw, part)
         progress(part.fraction, f"{sum(sample.of for sample in samples.values()):,} found")
     return {
-        word: KeywordContext(word, sample.of, sample.hits()) for word, sample in samples.items()
+        name: KeywordContext(name, sample.of, sample.hits()) for name, sample in samples.items()
     }
 
 
@@ -232,13 +248,6 @@ def _build_hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
     return Hit(left, raw[start:end].decode(), right, part.file, line)
 
 
-def _build_finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
-    """Return a function from the bytes of a block to the byte spans of `words`, in order."""
-    if not splitter.never_crosses_whitespace:
-        return partial(_find_in_lines, splitter, words)
-    return _RunFinder(splitter, words, core)
-
-
 def _find_in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
     """Return the byte spans of words, by splitting each line."""
     spans: list[Span] = []
@@ -277,7 +286,12 @@ class _RunFinder:
         self.words = words
         self.plain = frozenset(word.encode() for word in words if word.isascii())
         self.core = core.encode()
-        self.alone = _compile_whole_run(self.core)
+        # A pattern of the core as a whole run. It searches the literal word first and checks its
+        # surroundings after, which is fastest.
+        literal, run = re.escape(self.core), RUN.encode()
+        self.alone = re.compile(literal)
+        if self.core.isalnum():
+            self.alone = re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))
         self.known: dict[bytes, list[Span]] = {}
 
     def __call__(self, raw: bytes) -> list[Span]:
@@ -319,14 +333,3 @@ class _RunFinder:
                 self.known[run] = _find_spans(self.splitter, self.words, run)
             spans += [(start + first, start + last) for first, last in self.known[run]]
         return spans
-
-
-def _compile_whole_run(word: bytes) -> re.Pattern[bytes]:
-    """Compile a pattern that matches a word as a whole run.
-
-    It searches the literal word first and checks its surroundings after, which is fastest.
-    """
-    literal, run = re.escape(word), RUN.encode()
-    if not word.isalnum():
-        return re.compile(literal)
-    return re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))

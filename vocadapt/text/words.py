@@ -13,7 +13,7 @@ from typing import IO
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
-from vocadapt.text.corpus import Corpus, Passage
+from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
@@ -96,13 +96,7 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
     Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a
     corpus without words.
     """
-    tally, totals = build_word_counter(splitter), _Totals()
-    for passage in corpus.passages():
-        with report_block(passage.where):
-            tally.count(passage.text)
-        totals.add(passage)
-        progress(passage.fraction, totals.message)
-    return totals.with_counts(tally.word_counts())
+    return _count(corpus, splitter, None, progress)
 
 
 def write_sentences(
@@ -119,54 +113,52 @@ def write_sentences(
         raise InputError(
             f"{path}: this file is part of the text itself.", "Write the words elsewhere."
         )
-    tally, totals = build_word_counter(splitter), _Totals()
     with _open_new_file(path) as file:
-        for passage in corpus.passages():
-            with report_block(passage.where):
+        return _count(corpus, splitter, file, progress)
+
+
+def _count(
+    corpus: Corpus, splitter: Splitter, file: IO[str] | None, progress: Progress
+) -> WordCounts:
+    """Count the words of a corpus, and write its sentences to a file if there is one.
+
+    Raises InputError if there are no words, or words with blanks inside.
+    """
+    tally = build_word_counter(splitter)
+    lines = lines_read = size = 0
+    articles = NO_ARTICLES
+    message = "0 lines"
+    for passage in corpus.passages():
+        # 1. Split the lines and count their words.
+        with report_block(passage.where):
+            if file is None:
+                tally.count(passage.text)
+            else:
                 file.writelines(map(_break_sentence, tally.sentences(passage.text)))
-            totals.add(passage)
-            progress(passage.fraction, totals.message)
-        return totals.with_counts(tally.word_counts())
 
+        # 2. Count the text itself.
+        lines += passage.text.count("\n")
+        lines_read += passage.read
+        size += len(passage.text.encode())
+        articles += passage.articles
+        message = f"{lines:,} lines"
+        if lines < lines_read:
+            message += f" kept of {lines_read:,}"
+        if articles.read:
+            message += f" from {articles}"
+        progress(passage.fraction, message)
 
-class _Totals:
-    """Size of what was counted so far."""
-
-    def __init__(self) -> None:
-        self.lines = self.lines_read = self.bytes = 0
-        self.articles = NO_ARTICLES
-
-    @property
-    def message(self) -> str:
-        """The message of the progress bar."""
-        message = f"{self.lines:,} lines"
-        if self.lines < self.lines_read:
-            message += f" kept of {self.lines_read:,}"
-        if self.articles.read:
-            message += f" from {self.articles}"
-        return message
-
-    def add(self, passage: Passage) -> None:
-        """Add the size of a passage."""
-        self.lines += passage.text.count("\n")
-        self.lines_read += passage.read
-        self.bytes += len(passage.text.encode())
-        self.articles += passage.articles
-
-    def with_counts(self, words: Mapping[str, int]) -> WordCounts:
-        """Build the result: the totals with sorted counts.
-
-        Raises InputError if there are no words, or words with blanks inside.
-        """
-        if not words:
-            raise InputError(
-                f"The text holds no words ({self.message}).", "Check the text and the options."
-            )
-        if spaced := next((word for word in words if BLANK.search(word)), None):
-            problem = f"This model's pre-tokenizer leaves blanks inside words ({spaced!r})."
-            raise InputError(problem, "Such models cannot be used yet.")
-        ordered = sorted(sorted(words.items()), key=lambda item: item[1], reverse=True)
-        return WordCounts(dict(ordered), self.lines, self.bytes, self.lines_read, self.articles)
+    # 3. Sort the words: most frequent first, ties by word.
+    words = tally.word_counts()
+    if not words:
+        raise InputError(f"The text holds no words ({message}).", "Check the text and the options.")
+    if spaced := next(filter(BLANK.search, words), None):
+        raise InputError(
+            f"This model's pre-tokenizer leaves blanks inside words ({spaced!r}).",
+            "Such models cannot be used yet.",
+        )
+    ordered = sorted(sorted(words.items()), key=lambda item: item[1], reverse=True)
+    return WordCounts(dict(ordered), lines, size, lines_read, articles)
 
 
 def _break_sentence(sentence: str) -> str:

@@ -155,14 +155,11 @@ class ArticleParser:
         try:
             self._parser.Parse(raw, not raw)
         except expat.ExpatError as error:
-            problem = (
+            raise InputError(
                 f"{self.path}, line {error.lineno:,}: not well-formed XML"
-                f" ({expat.ErrorString(error.code)})."
-            )
-            remedy = (
-                "Download it again: it may be cut short, or its encoding is another than it says."
-            )
-            raise InputError(problem, remedy) from None
+                f" ({expat.ErrorString(error.code)}).",
+                "Download it again: it may be cut short, or its encoding is another than it says.",
+            ) from None
         except (LookupError, ValueError) as error:
             raise InputError(
                 f"{self.path}: its encoding cannot be read ({error}).", "Save it as UTF-8."
@@ -181,11 +178,11 @@ class ArticleParser:
     def _check_size(self) -> None:
         """Raise InputError if a tag, a paragraph or an article exceeds its limit in memory."""
         if self._fed - self._parser.CurrentByteIndex > MAX_TAG:
-            problem = (
+            raise InputError(
                 f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more"
-                " than 8 MB."
+                " than 8 MB.",
+                "Such a file is no article.",
             )
-            raise InputError(problem, "Such a file is no article.")
         if len(self._parser.intern) > MAX_NAMES:
             raise InputError(
                 f"{self.path}: more than {MAX_NAMES:,} element names.", "Such a file is no article."
@@ -203,7 +200,10 @@ class ArticleParser:
     def _root(self, tag: str, attributes: dict[str, str]) -> None:
         markup = ROOTS.get(_local(tag))
         if markup is None:
-            raise build_root_error(self.path, tag)
+            raise InputError(
+                f"{self.path}: XML with the root <{tag[:60]}>, which is no format of articles.",
+                f"Readable: {KNOWN}.",
+            )
         for name, role in markup.items():
             self._opening[name] = getattr(self, f"_open_{role}")
             if close := getattr(self, f"_close_{role}", None):
@@ -222,12 +222,14 @@ class ArticleParser:
             handle = self._opening.get(_local(tag))
             if handle:
                 handle(attributes)
+                self._redirect_text()
 
     def _end(self, tag: str) -> None:
         if not self._dropped_at:
             handle = self._closing.get(_local(tag))
             if handle:
                 handle()
+                self._redirect_text()
         elif self._depth == self._dropped_at:
             self._dropped_at = 0
             self._redirect_text()
@@ -249,12 +251,9 @@ class ArticleParser:
             self._append(character or "")
 
     def _refuse_entity(self, name: str, *more: object) -> None:
-        problem = (
-            f"{self.path}: it declares an entity of its own ({name}), which could stand for"
-            " anything."
-        )
         raise InputError(
-            problem,
+            f"{self.path}: it declares an entity of its own ({name}), which could stand for"
+            " anything.",
             "Articles of PubMed and PMC declare none. Remove the declaration if you trust the"
             " file.",
         )
@@ -264,11 +263,9 @@ class ArticleParser:
     ) -> None:
         self._defaults += default is not None
         if self._defaults > MAX_DEFAULTS or len(default or "") > MAX_DEFAULTS:
-            problem = (
-                f"{self.path}: its declarations of default attributes are too many or too long."
-            )
             raise InputError(
-                problem, "Remove the declarations: articles of PubMed and PMC have none."
+                f"{self.path}: its declarations of default attributes are too many or too long.",
+                "Remove the declarations: articles of PubMed and PMC have none.",
             )
 
     # One method per role of an element in PUBMED and JATS.
@@ -310,7 +307,6 @@ class ArticleParser:
     def _open_paragraph(self, attributes: Mapping[str, str]) -> None:
         if self._sections:
             self._texts.append([])
-            self._redirect_text()
 
     def _close_paragraph(self) -> None:
         if self._sections:
@@ -318,7 +314,6 @@ class ArticleParser:
             if line:
                 self._open[-1].lines.append(line)
                 self._held += len(line)
-            self._redirect_text()
 
     def _open_block(self, attributes: Mapping[str, str]) -> None:
         """Begin a part of a paragraph with paragraphs of its own; its other text (labels, titles)
@@ -327,16 +322,13 @@ class ArticleParser:
         if self._texts:
             self._append(" ")
             self._texts.append(None)
-            self._redirect_text()
 
     def _close_block(self) -> None:
         if self._texts:
             self._texts.pop()
-            self._redirect_text()
 
     def _open_dropped(self, attributes: Mapping[str, str]) -> None:
         self._dropped_at = self._depth
-        self._parser.CharacterDataHandler = None
 
     def _open_dropped_block(self, attributes: Mapping[str, str]) -> None:
         self._append(" ")
@@ -354,13 +346,11 @@ class ArticleParser:
 
     def _open_language(self, attributes: Mapping[str, str]) -> None:
         self._texts.append([])
-        self._redirect_text()
 
     def _close_language(self) -> None:
         language = "".join(self._texts.pop() or ()).strip()
         if self._open and language:
             self._open[-1].languages.append(language)
-        self._redirect_text()
 
     def _append(self, text: str) -> None:
         """Append text to the open paragraph, if there is one."""
@@ -368,9 +358,11 @@ class ArticleParser:
             self._texts[-1].append(text)
 
     def _redirect_text(self) -> None:
-        """Let expat append the following text to the open paragraph, or drop it if there is none."""
+        """Let expat append the following text to the open paragraph; drop it if there is none, or in
+        an element that is dropped.
+        """
         self._parser.CharacterDataHandler = None
-        if self._texts and self._texts[-1] is not None:
+        if not self._dropped_at and self._texts and self._texts[-1] is not None:
             self._parser.CharacterDataHandler = self._texts[-1].append
 
     def _compare_encoding(self, raw: bytes) -> None:
@@ -382,10 +374,10 @@ class ArticleParser:
             return
         self._beyond_ascii |= not raw.isascii()
         if not raw and self._beyond_ascii:
-            problem = (
-                f"{self.path}: its first line says {self._other_encoding}, but its bytes are UTF-8."
+            raise InputError(
+                f"{self.path}: its first line says {self._other_encoding}, but its bytes are UTF-8.",
+                'Let the first line say encoding="UTF-8".',
             )
-            raise InputError(problem, 'Let the first line say encoding="UTF-8".')
 
 
 def find_root_element(head: bytes) -> str | None:
@@ -408,14 +400,6 @@ def find_root_element(head: bytes) -> str | None:
 def is_known_root(root: str) -> bool:
     """Return whether files with this root element can be read."""
     return _local(root) in ROOTS
-
-
-def build_root_error(path: Path, root: str) -> InputError:
-    """Return the error for XML that is no format of articles."""
-    return InputError(
-        f"{path}: XML with the root <{root[:60]}>, which is no format of articles.",
-        f"Readable: {KNOWN}.",
-    )
 
 
 def is_english(language: str) -> bool:

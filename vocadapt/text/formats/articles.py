@@ -90,8 +90,11 @@ def _read_cord(source: Source, first: bytes) -> Block:
     """Return the only block of a CORD-19 file of which `first` was read: a file is one article."""
     raw = first + source.read(MAX_JSON_BYTES)
     if len(raw) > MAX_JSON_BYTES:
-        problem = f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too much for an article."
-        raise InputError(problem, "Write one object a line, and name the file .jsonl.")
+        raise InputError(
+            f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too much for an"
+            " article.",
+            "Write one object a line, and name the file .jsonl.",
+        )
     lines = extract_cord_paragraphs(source.path, source.decode(raw))
     return Block(join_lines(lines), source.position(), Articles(1, 0, int(not lines)))
 
@@ -101,8 +104,9 @@ def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
 
     Raises InputError for broken JSON and JSON of another kind.
     """
-    remedy = "Download it again; a file with one object a line is named .jsonl."
-    article = parse_record(text, str(path), remedy)
+    article = parse_record(
+        text, str(path), "Download it again; a file with one object a line is named .jsonl."
+    )
     if not isinstance(article, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(article).__name__}.", CORD)
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):

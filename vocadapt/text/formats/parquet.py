@@ -30,7 +30,10 @@ PAGE_LINES = 8  # largest page, in longest lines; writers close a page after abo
 BATCH_LINES = 4  # largest batch, in longest lines
 HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer
 MAX_HEADER = 1 << 24  # bytes; Arrow's own limit
-I32, I64, BINARY, STRUCT = 5, 6, 8, 12  # types of Thrift's compact protocol
+# Types of Thrift's compact protocol: those of any length, and those of a fixed number of bytes (true
+# and false are in the type itself; a byte; a double).
+I16, I32, I64, BINARY, STRUCT = 4, 5, 6, 8, 12
+FIXED_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
 
 
 def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
@@ -57,9 +60,9 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
                     row += len(texts)
                     yield Block(join_lines(texts), size * row // total)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
         raise InputError(
-            f"{path}: cannot be read as parquet ({reason}).", "Write or download it again."
+            f"{path}: cannot be read as parquet ({str(error).splitlines()[0]}).",
+            "Write or download it again.",
         ) from None
 
 
@@ -67,12 +70,14 @@ def _text_columns(schema: Any) -> list[str]:
     """Return the names of the string columns, plain or dictionary-encoded."""
     import pyarrow.types as types
 
-    def is_text(kind: Any) -> bool:
+    names = []
+    for column in schema:
+        kind = column.type
         if types.is_dictionary(kind):
             kind = kind.value_type
-        return bool(types.is_string(kind) or types.is_large_string(kind))
-
-    return [column.name for column in schema if is_text(column.type)]
+        if types.is_string(kind) or types.is_large_string(kind):
+            names.append(column.name)
+    return names
 
 
 def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
@@ -118,12 +123,9 @@ def _check_page(path: Path, page: int, max_line: int) -> None:
     """Raise InputError if the largest page (bytes) is too large to decompress."""
     limit = PAGE_LINES * max_line
     if page > limit:
-        found = (
-            f"a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than"
-            f" {limit / MEGABYTE:,.0f} MB"
-        )
         raise InputError(
-            f"{path}: {found}.",
+            f"{path}: a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than"
+            f" {limit / MEGABYTE:,.0f} MB.",
             "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.",
         )
 
@@ -194,14 +196,10 @@ def _parse_struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
 
 def _skip(raw: bytes, at: int, kind: int) -> int:
     """Return the offset of the end of a value of a Thrift type."""
-    if kind in (1, 2):  # true, false: in the type itself
-        return at
-    if kind == 3:  # a byte
-        return at + 1
-    if kind in (4, I32, I64):
+    if kind in FIXED_SIZES:
+        return at + FIXED_SIZES[kind]
+    if kind in (I16, I32, I64):
         return _parse_integer(raw, at)[1]
-    if kind == 7:  # a double
-        return at + 8
     if kind == BINARY:
         length, at = _parse_varint(raw, at)
         return at + length
