@@ -1,18 +1,15 @@
 """Settings: each is declared once, with its field, and read by a few small readers.
 
     @dataclass(frozen=True)
-    class Word2VecSettings:
+    class Word2VecSettings(CheckedSettings):
         epochs: int = setting(5, "passes over the text", low=1, high=10_000)
         sample: float = setting(1e-3, "threshold of …", low=0, high=1, flag="--subsample")
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
-        def __post_init__(self) -> None:
-            check_settings(self)
-
-The readers: `check_settings` validates values; `settings_from` reads JSON and TOML; the command line
-has `cli/setting_options.py` (options of a command) and `lab/steps/command_lines.py` (the way back);
-pages have `ui/components/setting_inputs.py`. Whether a number is whole, and whether a setting is a
-list, follows from its annotation.
+The readers: `check_settings` validates values (`CheckedSettings` calls it); `settings_from` reads
+JSON and TOML; the command line has `cli/setting_options.py` (options of a command) and
+`lab/steps/command_lines.py` (the way back); pages have `ui/components/setting_inputs.py`. Whether a
+number is whole, and whether a setting is a list, follows from its annotation.
 
 Why no library: transformers' `HfArgumentParser` makes options of dataclass fields, but knows no
 bounds, no command line of given values, and no widgets. `tyro` does the same for nested
@@ -267,6 +264,13 @@ def check_settings(settings: Any) -> None:
     """Check every declared setting of a dataclass; raise InputError with its label and value."""
     for name, declared in settings_of(settings).items():
         declared.check(getattr(settings, name))
+
+
+class CheckedSettings:
+    """Base class of settings: a dataclass whose values are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:

@@ -75,7 +75,7 @@ def test_results_stand_in_the_order_of_the_anchors():
     odd = target.matrix.copy()
     odd[7] = -odd[7]
     result = cross_validate(source, target.with_matrix(odd))
-    assert result.worst(1)[0][0] == "w7"
+    assert result.anchors.words[result.cosine.argmin()] == "w7"
 
 
 def test_folds_are_dealt_evenly_and_reproducibly():

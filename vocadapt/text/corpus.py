@@ -13,7 +13,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
-from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.text.formats import text_file
 from vocadapt.text.formats.articles import (
     SUFFIXES,
@@ -60,7 +60,7 @@ PROFILE_FILES = 16
 
 
 @dataclass(frozen=True)
-class CorpusSettings:
+class CorpusSettings(CheckedSettings):
     """Which lines of the files are read; by default all.
 
     A sampled fraction is drawn line by line with `seed`: the same lines each time. The main
@@ -106,9 +106,6 @@ class CorpusSettings:
         label="Max line length, MB",
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     @property
     def max_line(self) -> int:
         """Maximum length of a line in bytes."""
@@ -138,8 +135,10 @@ class FileBlock(NamedTuple):
     @property
     def where(self) -> str:
         """The file and its line numbers, for messages."""
-        lines = f", lines {self.numbers[0]:,} to {self.numbers[-1]:,}" if self.numbers else ""
-        return f"{show_path(self.file)}{lines}"
+        where = show_path(self.file)
+        if self.numbers:
+            where += f", lines {self.numbers[0]:,} to {self.numbers[-1]:,}"
+        return where
 
 
 class Passage(NamedTuple):
@@ -254,15 +253,12 @@ class _LineFilter:
         is_drawn = self.draws.random(len(lines)) < self.settings.sample
         kept, kept_numbers = [], []
         for line, drawn, number in zip(lines, is_drawn, numbers, strict=True):
-            if drawn and self._fits(line):
+            if not drawn or len(line) < self.settings.min_length:
+                continue
+            if self.profile is None or self.profile.fits(line):
                 kept.append(f"{line}\n")
                 kept_numbers.append(number)
         return "".join(kept), kept_numbers
-
-    def _fits(self, line: str) -> bool:
-        return len(line) >= self.settings.min_length and (
-            self.profile is None or self.profile.fits(line)
-        )
 
 
 def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSettings()) -> Corpus:
@@ -297,23 +293,20 @@ def _expand(path: Path) -> tuple[list[Path], int]:
     inside = sorted(
         file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")
     )
-    files = [file for file in inside if _is_readable(file)]
+    files = []
+    for file in inside:
+        # By the suffix and, if that is ambiguous, by the first bytes.
+        reader = _reader_by_suffix(file)
+        if reader is None or not file.stat().st_size:
+            continue
+        if reader is not read_articles or not is_other_document(file):
+            files.append(file)
     if not files:
         raise InputError(
             f"{path}: none of the {len(inside)} files in this folder can be read.",
             f"Readable: {READABLE}.",
         )
     return files, len(inside) - len(files)
-
-
-def _is_readable(path: Path) -> bool:
-    """Return whether a file is text: by its suffix and, if that is ambiguous, its first bytes."""
-    reader = _reader_by_suffix(path)
-    return (
-        reader is not None
-        and path.stat().st_size > 0
-        and not (reader is read_articles and is_other_document(path))
-    )
 
 
 def _check(path: Path, settings: CorpusSettings) -> None:

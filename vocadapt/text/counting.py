@@ -131,7 +131,10 @@ def isolate_punctuation(text: str, lowercase: bool) -> bytes:
 
     The words stay the same. Example: "Don't" -> b"don ' t" if lowercase.
     """
-    raw = text.encode().translate(LOWER if lowercase else None, CONTROL).replace(NEXT_LINE, b"")
+    table = None
+    if lowercase:
+        table = LOWER
+    raw = text.encode().translate(table, CONTROL).replace(NEXT_LINE, b"")
     for mark in PUNCTUATION:
         raw = raw.replace(mark, b" %b " % mark)
     return raw

@@ -18,7 +18,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_CHUNKS
 from vocadapt.text.splitter import Splitter
@@ -35,16 +35,13 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class ContextSettings:
+class ContextSettings(CheckedSettings):
     """Which occurrences of a word to show: a random sample, or the first ones."""
 
     limit: int = setting(20, "lines to show", low=1, high=MAX_SHOWN, flag="-n", label="Max lines")
     width: int = setting(60, "characters on either side", high=MAX_SHOWN)
     sample: bool = setting(True, "show the first lines instead of a random sample", flag="--first")
     seed: int = setting(1, "random seed of the sample", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 DEFAULT_CONTEXT = ContextSettings()

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
 
 
 @dataclass(frozen=True)
-class AnchorFilter:
+class AnchorFilter(CheckedSettings):
     """Which shared words to exclude from the anchors; by default none, as in Poerner et al. 2020.
 
     Continuations are wordpieces such as ##ing, which a corpus may contain by accident. A minimum
@@ -38,9 +38,6 @@ class AnchorFilter:
     min_count: int = setting(
         0, "minimum count of an anchor in the text of the word vectors", label="Min count"
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def keeps(self, word: str) -> bool:
         """Return whether the spelling of `word` passes the filter."""

@@ -99,13 +99,6 @@ class HeldOutQuality:
             return "chance"
         return "better than chance"
 
-    def worst(self, n: int = 20) -> list[tuple[str, float]]:
-        """Return the n words mapped farthest from their own wordpiece, with the cosine, worst
-        first.
-        """
-        order = np.argsort(self.cosine, kind="stable")[:n]
-        return [(self.anchors.words[i], float(self.cosine[i])) for i in order]
-
     def as_json(self) -> dict[str, object]:
         """Return the results as JSON values."""
         quality = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
@@ -30,7 +30,7 @@ MIN_RECIPROCAL_CONDITION = 1e-12
 
 
 @dataclass(frozen=True)
-class AlignmentSettings:
+class AlignmentSettings(CheckedSettings):
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
     Both sides are centered over the anchors; `apply` reverts normalizing and centering.
@@ -57,7 +57,7 @@ class AlignmentSettings:
     seed: int = setting(1, "random seed of the method random", high=MAX_SEED)
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.ridge and not METHODS[self.method].penalty:
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
             raise InputError(

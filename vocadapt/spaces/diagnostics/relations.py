@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.diagnostics.evaluation import build_lookup
 from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.diagnostics.word_lists import Relation
@@ -23,16 +23,13 @@ NOISE = 1e-6  # rounding error of a mean of cosines in float32
 
 
 @dataclass(frozen=True)
-class PermutationSettings:
+class PermutationSettings(CheckedSettings):
     """Settings of the permutation test."""
 
     draws: int = setting(
         200, "number of random re-pairings", low=1, high=1_000_000, label="Random re-pairings"
     )
     seed: int = setting(1, "random seed of the re-pairings", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)

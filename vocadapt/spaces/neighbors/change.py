@@ -17,7 +17,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.search import Neighbors, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, TokenKinds
 
@@ -32,7 +32,7 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 
 @dataclass(frozen=True)
-class ChangeSettings:
+class ChangeSettings(CheckedSettings):
     """Settings of a comparison of neighborhoods."""
 
     k: int = setting(
@@ -47,9 +47,6 @@ class ChangeSettings:
         choices=lambda: EXCLUDED_KINDS,
         label="Kind of word to exclude",
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TypedDict
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.neighbors.search import METRICS, Neighbors, compute_hubness, find_nearest
@@ -49,7 +49,7 @@ class FourLists(TypedDict):
 
 
 @dataclass(frozen=True)
-class ListSettings:
+class ListSettings(CheckedSettings):
     """Length of the lists and their metric; `csls` applies to the lists across spaces only."""
 
     k: int = setting(
@@ -57,9 +57,6 @@ class ListSettings:
     )
     metric: str = setting("cosine", "similarity measure", choices=METRICS)
     csls: bool = setting(False, "use CSLS for cross-space neighbors", label="CSLS")
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def measure(self) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
 METRICS = ("cosine", "euclidean")
@@ -46,7 +46,7 @@ COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
 @dataclass(frozen=True)
-class ProjectionSettings:
+class ProjectionSettings(CheckedSettings):
     """Settings of a projection; the metric cosine normalizes the vectors first."""
 
     method: str = setting(
@@ -80,9 +80,6 @@ class ProjectionSettings:
         empty="all dimensions",
     )
     seed: int = setting(1, "random seed of the projection", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

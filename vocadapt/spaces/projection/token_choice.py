@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, IntArray
 
@@ -14,7 +14,7 @@ BANDS = ("rank", "count")
 
 
 @dataclass(frozen=True)
-class TokenChoice:
+class TokenChoice(CheckedSettings):
     """Which tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
     Both ends of the frequency band are included; a rank is the order of the rows if there are no
@@ -47,7 +47,7 @@ class TokenChoice:
     )
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.high and self.high < self.low:
             raise InputError(
                 f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}.",

@@ -23,7 +23,7 @@ import numpy as np
 from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration, silent
-from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import WordCounts
 
@@ -36,7 +36,7 @@ REPORT = 0.2  # seconds between two reports
 
 
 @dataclass(frozen=True)
-class Word2VecSettings:
+class Word2VecSettings(CheckedSettings):
     """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling
     (Mikolov et al. 2013).
 
@@ -75,9 +75,6 @@ class Word2VecSettings:
     workers: int = setting(
         0, "threads; 1: bit-reproducible", high=256, label="Threads", empty="all cores"
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def threads(self) -> int:

@@ -119,9 +119,9 @@ def _read_json_field(line: str, field: str, place: str) -> str:
     """Return the text under `field` of a JSON line; "" for null."""
     record = parse_record(line, place, "Mend or remove the line.")
     if not isinstance(record, dict):
-        kind = type(record).__name__
         raise InputError(
-            f"{place}: expected a JSON object, found {kind}.", 'Each line looks like {"text": "…"}.'
+            f"{place}: expected a JSON object, found {type(record).__name__}.",
+            'Each line looks like {"text": "…"}.',
         )
     value = record[choose_field(list(record), field, place)]
     if value is None:

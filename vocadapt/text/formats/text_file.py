@@ -118,21 +118,18 @@ class Source:
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._build_encoding_error(raw, offset, error.start) from None
+            position = f"{offset + error.start:,}"
+            if self.stream is not self.disk:
+                position += " of the unpacked text"
+            raise InputError(
+                f"{self.path}: expected UTF-8 text, found byte 0x{raw[error.start]:02X} at position"
+                f" {position}.",
+                "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
+                " > NEW",
+            ) from None
         if first:
             text = text.removeprefix("\ufeff")
         return text
-
-    def _build_encoding_error(self, raw: bytes, offset: int, at: int) -> InputError:
-        """Return the error for a byte that is not UTF-8."""
-        position = f"{offset + at:,}"
-        if self.stream is not self.disk:
-            position += " of the unpacked text"
-        return InputError(
-            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position {position}.",
-            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
-            " > NEW",
-        )
 
 
 @contextmanager
@@ -162,9 +159,11 @@ def open_text_file(
 
 def build_line_error(path: Path, number: int, max_line: int) -> InputError:
     """Return the error for a line, cell or record of more than `max_line` bytes."""
-    limit = f"{max_line / MEGABYTE:,.0f} MB"
-    problem = f"{show_path(path)}, line {number:,}: longer than {limit}, the limit of a line."
-    return InputError(problem, "Break the text into lines, or raise the limit of a line.")
+    return InputError(
+        f"{show_path(path)}, line {number:,}: longer than {max_line / MEGABYTE:,.0f} MB, the limit"
+        " of a line.",
+        "Break the text into lines, or raise the limit of a line.",
+    )
 
 
 def refuse_binary(head: bytes, path: Path) -> None:
