@@ -63,7 +63,7 @@ class RowCollector:
         self.only = only
         self.words: dict[str, int] = {}  # in order; the value is the row number in the file, from 0
         self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
-        self.filled = self.read = self.repeated = self.unwanted = self.unreadable = 0
+        self.filled = self.read = self.repeated = self.unreadable = 0
 
     def room(self, rows: int) -> int:
         """Return how many of the next `rows` rows of the file the limit allows to read."""
@@ -73,20 +73,14 @@ class RowCollector:
 
     def admits(self, word: str) -> bool:
         """Count a row by its word; return whether its vector is wanted."""
-        number, self.read = self.read, self.read + 1
+        self.read += 1
         if word in self.words:
             self.repeated += 1
-        elif self.only is not None and word not in self.only:
-            self.unwanted += 1
-        else:
-            self.words[word] = number
-            return True
-        return False
-
-    def skip(self) -> None:
-        """Count a row whose word is not UTF-8."""
-        self.read += 1
-        self.unreadable += 1
+            return False
+        if self.only is not None and word not in self.only:
+            return False
+        self.words[word] = self.read - 1
+        return True
 
     def add(self, rows: Matrix) -> None:
         """Append the vectors (n, dim) of the n words admitted since the last call.
@@ -206,11 +200,10 @@ def _check_numbers(values: bytes, into: RowCollector, line: int) -> None:
     try:
         _parse_floats(values, into.dim)
     except ValueError:
-        found = f"{len(values.split()):,} numbers"
-        for field in values.split():
-            if not NUMBER.fullmatch(field):
-                found = f"{_quote(field)} among the numbers"
-                break
+        fields = values.split()
+        found = f"{len(fields):,} numbers"
+        if wrong := next((field for field in fields if not NUMBER.fullmatch(field)), None):
+            found = f"{_quote(wrong)} among the numbers"
         raise _build_row_error(into, line, found) from None
 
 
@@ -219,8 +212,10 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
 
     Example, dim 2: b". . .1 .2" -> (". .", b".1 .2").
     """
+    # 1. The usual line has single blanks between its fields: split it once.
     word, _, values = line.partition(b" ")
     is_plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
+    # 2. Any other is split from its end, because the word itself may contain blanks.
     if not is_plain:
         parts = line.rsplit(None, into.dim)
         word, values = parts[0], b" ".join(parts[1:])
@@ -309,7 +304,8 @@ def _admits(into: RowCollector, word: bytes) -> bool:
     try:
         return into.admits(word.decode("utf-8"))
     except UnicodeDecodeError:
-        into.skip()
+        into.read += 1
+        into.unreadable += 1
         return False
 
 
