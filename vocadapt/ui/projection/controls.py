@@ -15,11 +15,8 @@ from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.spaces.projection.projection import (
-    METHODS,
-    ProjectionSettings,
-    estimate_projection_seconds,
-)
+from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings
+from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.markup import plain
