@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.models.test_adapted_model import adapted_folder
 from vocadapt.models.adapted_model import add_to_record
-from vocadapt.models.card import code, new_words, render_model_card
+from vocadapt.models.card import format_code, list_new_words, render_model_card
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
@@ -87,7 +87,7 @@ def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -
     ("text", "shown"), [("heart", "`heart`"), ("`", "`` ` ``"), ("a``b", "``` a``b ```")]
 )
 def test_words_are_shown_as_they_are(text: str, shown: str) -> None:
-    assert code(text) == shown
+    assert format_code(text) == shown
 
 
 def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path) -> None:
@@ -179,5 +179,5 @@ def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
         ["hypertension", 2],
     ]
     plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
-    assert new_words(plan, 3) == ["statins", "hypertension", "©"]
-    assert new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]
+    assert list_new_words(plan, 3) == ["statins", "hypertension", "©"]
+    assert list_new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]

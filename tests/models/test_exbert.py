@@ -86,7 +86,7 @@ def same(left, right):
     ],
 )
 def test_the_published_sizes_at_the_width_of_bert_base(size, hidden, intermediate, share):
-    found = ModuleSize.of(ModuleSettings(size), BASE)
+    found = ModuleSize.from_settings(ModuleSettings(size), BASE)
     assert (found.hidden, found.intermediate) == (hidden, intermediate)
     assert round(found.share, 4) == share
     with torch.device("meta"):
@@ -119,7 +119,7 @@ def test_s3_adds_28_25_million_parameters_to_bert_base():
 )
 def test_units_fall_to_the_heads_in_equal_numbers(width, heads, units):
     config = {"hidden_size": width, "intermediate_size": 4 * width, "num_attention_heads": heads}
-    found = ModuleSize.of(S3, config)
+    found = ModuleSize.from_settings(S3, config)
     assert found.intermediate % 8 == 0 and abs(found.intermediate - 4 * width / 3) <= 4
     assert (
         found.hidden % heads == 0 and found.hidden == {384: 120, 256: 84, 16: units}[width] == units

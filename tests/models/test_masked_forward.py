@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from vocadapt.models.add_extension import add_extension
-from vocadapt.models.contextual.masked_forward import compute_states_at
+from vocadapt.models.contextual.masked_loss import compute_states_at
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.masked.trainer import override_dropout
 

@@ -8,7 +8,7 @@ from vocadapt.lab.jobs.estimates import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.models import hub_cache as cache
+from vocadapt.models import language_model as cache
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
 from vocadapt.ui.jobs import panel, strip

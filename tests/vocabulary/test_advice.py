@@ -15,10 +15,11 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import advise, apply_rules, suggest_recipes
-from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_needed_for
+from vocadapt.vocabulary.advice.rules import WORDS, forecast, words_needed_for
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
-from vocadapt.vocabulary.growth.gains import Gain, ModelSize
 from vocadapt.vocabulary.growth.word_tokenizations import (
+    Gain,
+    ModelSize,
     TokenizationStatistics,
     measure_tokenization,
     tokenize_words,

@@ -11,7 +11,7 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
+from vocadapt.vocabulary.growth.growth import RARE, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 COUNTS = {"tachycardia": 30, "hypertension": 4, "the": 100}
@@ -34,7 +34,7 @@ def test_sizes_by_hand(plan):
     assert [at.size for at in found.sizes] == [0, 1, 2, 3]
     assert [at.tokens for at in found.sizes] == [old, 30 + 8 + 100, 30 + 8 + 100, 30 + 4 + 100]
     assert [at.new_share for at in found.sizes] == pytest.approx([0, 30 / 138, 30 / 138, 34 / 134])
-    assert [at.seldom for at in found.sizes] == [0, 0, 1, 2] and SELDOM == 20
+    assert [at.seldom for at in found.sizes] == [0, 0, 1, 2] and RARE == 20
     assert found.counts.tolist() == [30, 0, 4] and found.ranked.tolist() == [30, 4, 0]
     assert found.sizes[-1].fertility == 1.0 and found.words == 134
     assert (

@@ -21,8 +21,8 @@ from vocadapt.vocabulary.initializers.initialize import (
     format_provenance,
     initialize,
 )
+from vocadapt.vocabulary.initializers.methods import sparsemax
 from vocadapt.vocabulary.initializers.sparse import decompose
-from vocadapt.vocabulary.initializers.transfer import sparsemax
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 PLAN = plan()

@@ -17,7 +17,8 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer, read_tokens
+from vocadapt.vocabulary.families.vocab_file import read_tokens
+from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.lens import (
     TERMS,
     Change,
@@ -115,7 +116,7 @@ def test_figures_worked_by_hand() -> None:
     """pain ×3 is one piece, hypertensions ×1 three, 高 ×2 and ! ×1 unknown: 3 + 3 + 3 tokens of 7
     words, four distinct.
     """
-    figures = word_tokenizer(tiny()).figures({"pain": 3, "hypertensions": 1, "高": 2, "!": 1})
+    figures = word_tokenizer(tiny()).measure({"pain": 3, "hypertensions": 1, "高": 2, "!": 1})
     assert (
         figures.words,
         figures.distinct,
@@ -132,7 +133,7 @@ def test_figures_worked_by_hand() -> None:
 
 def test_no_words_no_figures() -> None:
     with pytest.raises(InputError, match="no words"):
-        word_tokenizer(tiny()).figures({})
+        word_tokenizer(tiny()).measure({})
 
 
 def test_what_changed_is_ranked_by_the_pieces_it_saves() -> None:
@@ -233,7 +234,7 @@ def test_the_sum_over_distinct_words_is_the_cut_of_the_whole_text(tiny_bert: Pat
     vocabulary = [*KNOWN, *NEW, *odd]
     text = "\n".join(" ".join(rng.choices(vocabulary, k=30)).title() for _ in range(200))
     tokens = tokens_of(tokenizer, text)
-    figures = word_tokenizer(tokenizer).figures(count_text(text, Splitter.bert()))
+    figures = word_tokenizer(tokenizer).measure(count_text(text, Splitter.bert()))
     assert (figures.pieces, figures.unknown_words) == (len(tokens), tokens.count("[UNK]"))
 
 
@@ -248,7 +249,7 @@ def test_the_sum_over_distinct_words_is_the_cut_of_real_text(shared: Path, name:
     tokenizer = build_tokenizer(read_tokens(shared / f"data/vocab/{name}.txt"))
     one = word_tokenizer(tokenizer)
     tokens = tokens_of(tokenizer, text)
-    figures = one.figures(count_text(text, one.splitter))
+    figures = one.measure(count_text(text, one.splitter))
     assert (figures.pieces, figures.unknown_words) == (len(tokens), tokens.count("[UNK]"))
 
 

@@ -10,7 +10,8 @@ from tokenizers import Tokenizer, models
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, is_lowercase, read_tokens
+from vocadapt.vocabulary.families.vocab_file import is_lowercase, read_tokens
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 
 def test_cut_is_greedy_longest_match() -> None:

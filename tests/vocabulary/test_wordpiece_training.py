@@ -16,13 +16,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.training.masked.from_scratch import count_sentences
-from vocadapt.vocabulary.families.merging import round_down
 from vocadapt.vocabulary.families.vocab_file import SPECIAL_TOKENS
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
     TrainerSettings,
     generate_tokens,
+    round_down,
     train_wordpiece,
 )
 

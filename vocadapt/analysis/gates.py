@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.masked_loss import MaskedWindow, WindowSettings, build_loss_windows
-from vocadapt.models.contextual.padding import pad_batch
+from vocadapt.models.contextual.word_vectors import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -83,7 +83,7 @@ def measure_gates(
 
     Raises InputError if the model has no extension modules, and if the lines have no readable word.
     """
-    if not ModuleSize.beside(model.config).hidden:
+    if not ModuleSize.from_config(model.config).hidden:
         raise InputError(
             f"{model.name} has no extension module, so no gate to read.",
             "Make one with the preset exbert-s3, then pretrain it.",

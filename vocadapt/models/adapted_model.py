@@ -1,10 +1,13 @@
 """AdaptedModel: a model after a vocabulary plan and new embeddings were applied to it.
 
-It is the same network with another vocabulary, saved as an ordinary model folder.
+It is the same network with another vocabulary, saved as an ordinary model folder
+(`AdaptedModel.save`). After its weights were trained further, the folder is written again by
+`save_trained`.
 """
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -18,8 +21,8 @@ from vocadapt.models.card import render_model_card
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
-from vocadapt.models.loading import load_network, run_quietly
-from vocadapt.models.weights import weight_files
+from vocadapt.models.loading import Loaded, load_network, run_quietly
+from vocadapt.models.model_files import weight_files
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -73,7 +76,7 @@ class AdaptedModel:
         module = None
         if self.module:
             module = self.module.to_dict(int(self.base.config["num_hidden_layers"]))
-        new_ids = [self.plan.ids[token] for token in self.rows.tokens]
+        new_ids = [self.plan.after.ids[token] for token in self.rows.tokens]
         record = {
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,
@@ -104,6 +107,12 @@ def open_base_model(model: LanguageModel) -> LanguageModel | None:
     return LanguageModel(folder, f"{model.name}/{BASE}")
 
 
+def list_new_tokens(plan: Mapping[str, Any]) -> list[str]:
+    """List the tokens with new embeddings, by the plan in a record: replaced, then added."""
+    added = plan.get("added_tokens", ())
+    return [*plan.get("replaced_tokens", ()), *(str(token) for token, *_ in added)]
+
+
 def hash_embeddings(rows: "torch.Tensor") -> str:
     """Hash embeddings (n, width) bit by bit, in order; the record tells by it whether they changed."""
     import torch
@@ -127,7 +136,7 @@ def apply_plan(
     the embeddings gets the same new ones.
     """
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
-    if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):
+    if [tokenizer.token_to_id(token) for token in plan.after.ids] != list(plan.after.ids.values()):
         raise AssertionError("the tokenizer gave a token another id than the plan")
     loaded = load_network(model)
     network = loaded.network
@@ -140,14 +149,13 @@ def apply_plan(
         _resize(network, len(plan.tokens))
 
     # 2. The embeddings of the new and the replaced tokens, and the biases of the new ones.
-    _write_embeddings(network, [plan.ids[token] for token in rows.tokens], rows)
-    _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
+    _write_embeddings(network, plan, rows)
 
     # 3. Extension modules.
     size = None
     if module is not None and module.size:
         network = add_extension(network, module, len(plan.added))
-        size = ModuleSize.of(module, model.config)
+        size = ModuleSize.from_settings(module, model.config)
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
@@ -157,6 +165,54 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
     (folder / CARD).write_text(render_model_card(record), encoding="utf-8")
+
+
+def save_tokenizers(model: LanguageModel, folder: Path) -> None:
+    """Write the tokenizer of a model; of an adapted one also the original tokenizer and the
+    record.
+    """
+    model.tokenizer.save_pretrained(folder)
+    model.fast_tokenizer.save(str(folder / "tokenizer.json"))
+    before = open_base_model(model)
+    if before is not None:
+        before.tokenizer.save_pretrained(folder / BASE)
+        before.fast_tokenizer.save(str(folder / BASE / "tokenizer.json"))
+        shutil.copyfile(model.path / RECORD, folder / RECORD)
+
+
+def save_trained(
+    model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]
+) -> None:
+    """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
+
+    The `report` of the training is appended to the record of an adapted model, and its certificate
+    is removed: it compared the model as it was before the training. The fingerprints of the
+    examples that it was fine-tuned on are copied.
+    """
+    network = loaded.network
+    weights = _weights(network, dtype)
+    run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["dtype"] = str(dtype).removeprefix("torch.")
+    (folder / "config.json").write_text(
+        json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
+    )
+    copy_unused_tensors(model.path, folder, loaded.unused)
+    save_tokenizers(model, folder)
+    if (model.path / SEEN).is_file():
+        shutil.copyfile(model.path / SEEN, folder / SEEN)
+    if (folder / RECORD).is_file():
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}
+        # The hash of the new embeddings as they are now, in the order of the record.
+        rows = next(
+            weights[name]
+            for name, value in network.named_parameters()
+            if value is get_embeddings(network)
+        )
+        ids = [model.vocabulary.ids[token] for token in list_new_tokens(record["plan"])]
+        record["rows"] = hash_embeddings(rows[ids])
+        write_record(folder, record)
 
 
 def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
@@ -201,7 +257,7 @@ def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -
                 setattr(config, key, _rename_id(value, plan))
     embeddings: Any = network.get_input_embeddings()
     if embeddings.padding_idx is not None:
-        embeddings.padding_idx = plan.ids[plan.base.tokens[embeddings.padding_idx]]
+        embeddings.padding_idx = plan.after.ids[plan.base.tokens[embeddings.padding_idx]]
 
 
 def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
@@ -213,7 +269,7 @@ def _rename_id(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[in
         return [new for new in (_rename_id(old, plan) for old in value) if isinstance(new, int)]
     if not 0 <= value < len(plan.base):
         return value
-    return plan.ids.get(plan.base.tokens[value])
+    return plan.after.ids.get(plan.base.tokens[value])
 
 
 def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
@@ -232,29 +288,22 @@ def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
 
 
 def _write_embeddings(
-    network: "transformers.PreTrainedModel", ids: list[int], rows: NewEmbeddings
+    network: "transformers.PreTrainedModel", plan: VocabularyPlan, rows: NewEmbeddings
 ) -> None:
-    """Set the embeddings of `ids`, in an untied output layer too."""
+    """Write the embeddings of the new and the replaced tokens, in an untied output layer too, and
+    set the output bias of the added tokens to 0.
+    """
     import torch
 
-    matrices = [get_embeddings(network)]
-    output = get_output_layer(network)
-    if output is not None and not is_tied(network) and output.weight.shape == matrices[0].shape:
-        matrices.append(output.weight)
-    new = torch.from_numpy(rows.matrix.copy())
+    ids = [plan.after.ids[token] for token in rows.tokens]
+    added = torch.tensor([plan.after.ids[token] for token in plan.added_tokens], dtype=torch.long)
+    new, shape = torch.from_numpy(rows.matrix.copy()), get_embeddings(network).shape
     with torch.no_grad():
-        for matrix in matrices:
-            matrix[torch.tensor(ids, dtype=torch.long)] = new.to(matrix.dtype)
-
-
-def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:
-    """Set the output bias of the added tokens to 0."""
-    import torch
-
-    bias = get_output_bias(network)
-    if bias is not None and ids:
-        with torch.no_grad():
-            bias[torch.tensor(ids)] = 0.0
+        for value in _list_token_parameters(network):
+            if value.ndim == 1:
+                value[added] = 0.0
+            elif value.shape == shape:  # an untied output layer may have another width
+                value[ids] = new.to(value.dtype)
 
 
 def copy_unused_tensors(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
@@ -282,3 +331,19 @@ def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:
     number = {how: i for i, how in enumerate(ways)}
     made = [[number[one.how], list(map(list, one.donors))] for one in rows.provenance]
     return {"how": ways, "tokens": dict(zip(rows.tokens, made, strict=True))}
+
+
+def _weights(
+    network: "transformers.PreTrainedModel", dtype: "torch.dtype"
+) -> "dict[str, torch.Tensor]":
+    """Return the weights in `dtype`; those that share memory still do, because transformers relies
+    on it.
+    """
+    changed: dict[tuple[int, Any], torch.Tensor] = {}
+    weights = {}
+    for name, value in network.state_dict().items():
+        key = (value.data_ptr(), value.shape)
+        if key not in changed:
+            changed[key] = value.detach().cpu().to(dtype)
+        weights[name] = changed[key]
+    return weights

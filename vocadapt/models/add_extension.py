@@ -73,7 +73,7 @@ def _build_config(
     from vocadapt.models.exbert import ExBertConfig
 
     own = network.config.to_dict()
-    size = ModuleSize.of(settings, own)
+    size = ModuleSize.from_settings(settings, own)
     for key in ("model_type", "architectures", "transformers_version"):
         own.pop(key, None)
     config = ExBertConfig(

@@ -1,5 +1,6 @@
 """Write the model card of an adapted folder from its record: description, use, method, limits."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -61,19 +62,6 @@ KNOWN = (
     f"transformers can load this architecture (exBERT) after `{MODULE}` is imported, as in the first"
     " line: install vocadapt."
 )
-EMBEDDINGS_ONLY = (
-    "Only the vocabulary and its embeddings changed. The rest of the network was not trained:"
-    " fine-tune it, and compare with the"
-)
-WITH_MODULE = (
-    "Each layer has an extension module with {hidden} and {intermediate} units"
-    " ({share:.1%} of the layer), combined by\n  a gate. Its initial weights are random: train it"
-    " (`python -m vocadapt pretrain`, stage extension), and compare with the"
-)
-TRAINED = (
-    "Its weights were trained on more text, as described above, and differ from the original's:"
-    " compare it with the"
-)
 # Reasons why the tokenizer could not produce a candidate:
 UNMATCHABLE = (NEVER_ONE_WORD, SPACED, TOO_LONG)
 # in figures and records: why the deviations from the exact-word rule were not counted
@@ -88,7 +76,7 @@ VERDICTS = {  # of the alignment behind the embeddings, on held-out words
 }
 
 
-def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
+def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     """Return five lines of Python that load an adapted folder without vocadapt and use its first
     new words, or a sentence if there are none.
 
@@ -96,7 +84,7 @@ def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
     """
     first = f"import {MODULE}\n" if record.get("module") else ""
     return SNIPPET.format(
-        first=first, folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE
+        first=first, folder=folder, text=" ".join(list_new_words(record["plan"], 3)) or SENTENCE
     )
 
 
@@ -108,48 +96,61 @@ def render_model_card(record: Mapping[str, Any]) -> str:
     values = {
         "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
         "name": name,
-        "model": code(name),
-        "title": _title(plan),
-        "what": _what(plan, name, record["vocadapt"]),
-        "certificate": _certificate(record.get("certificate"), str(record.get("certified", ""))),
-        "snippet": snippet(record),
+        "model": format_code(name),
+        "title": _format_title(plan),
+        "what": _describe_vocabulary(plan, name, record["vocadapt"]),
+        "certificate": _describe_certificate(
+            record.get("certificate"), str(record.get("certified", ""))
+        ),
+        "snippet": render_snippet(record),
         "needed": KNOWN if record.get("module") else ALONE,
-        "changed": _changed(record),
-        "trained": "".join(map(_trained, record.get("pretraining", ()))),
-        "embeddings": _embeddings(record["provenance"]),
+        "changed": _describe_network(record),
+        "trained": "".join(map(_describe_training, record.get("pretraining", ()))),
+        "embeddings": _describe_embeddings(record["provenance"]),
         "mode": record["tokenizer_mode"],
-        "data": _data(record.get("data")),
-        "quality": _quality(record.get("quality")),
-        "settings": _settings(record.get("recipe")),
-        "limits": "\n".join(f"- {limit}" for limit in _limits(record)),
+        "data": _describe_data(record.get("data")),
+        "quality": _describe_quality(record.get("quality")),
+        "settings": _format_settings(record.get("recipe")),
+        "limits": "\n".join(f"- {limit}" for limit in _list_limits(record)),
     }
     return CARD.format(**values)
 
 
-def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
+def list_new_words(plan: Mapping[str, Any], limit: int) -> list[str]:
     """Return the first new tokens that a text can contain: reachable whole words, likely ones
     first.
     """
     silent = frozenset(plan.get("silent_tokens", ()))
     continuation, start = plan.get("continuation", ""), plan.get("word_start", "")
     words: list[str] = []
-    for token in (str(added[0]) for added in plan["added_tokens"]):
+    for token, *_ in plan["added_tokens"]:
         continues = bool(continuation) and token.startswith(continuation)
         if token not in silent and not continues and token.startswith(start):
             words.append(token.removeprefix(start))
-    return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:most]
+    return sorted(words, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:limit]
 
 
-def _changed(record: Mapping[str, Any]) -> str:
+def _describe_network(record: Mapping[str, Any]) -> str:
     """Describe what changed in the network."""
     if record.get("pretraining"):
-        return TRAINED
+        return (
+            "Its weights were trained on more text, as described above, and differ from the"
+            " original's: compare it with the"
+        )
     if record.get("module"):
-        return WITH_MODULE.format(**record["module"])
-    return EMBEDDINGS_ONLY
+        module = (
+            "Each layer has an extension module with {hidden} and {intermediate} units"
+            " ({share:.1%} of the layer), combined by\n  a gate. Its initial weights are random:"
+            " train it (`python -m vocadapt pretrain`, stage extension), and compare with the"
+        )
+        return module.format(**record["module"])
+    return (
+        "Only the vocabulary and its embeddings changed. The rest of the network was not trained:"
+        " fine-tune it, and compare with the"
+    )
 
 
-def _embeddings(provenance: Mapping[str, Any]) -> str:
+def _describe_embeddings(provenance: Mapping[str, Any]) -> str:
     """Describe how the new embeddings were computed; if in many ways, the most frequent ones with
     their numbers.
     """
@@ -166,7 +167,7 @@ def _embeddings(provenance: Mapping[str, Any]) -> str:
     return f"The new embeddings: {'; '.join(parts)}."
 
 
-def _trained(training: Mapping[str, Any]) -> str:
+def _describe_training(training: Mapping[str, Any]) -> str:
     """Describe one continued pretraining in a line."""
     line = f"- Then pretrained: stage `{training['stage']}`, {training['tokens']:,} wordpieces"
     loss = training.get("loss_per_character")
@@ -176,13 +177,13 @@ def _trained(training: Mapping[str, Any]) -> str:
     return f"{line}.\n"
 
 
-def _appends(plan: Mapping[str, Any]) -> bool:
+def _is_appending(plan: Mapping[str, Any]) -> bool:
     """Return whether the plan only appends tokens."""
     return bool(plan["added"]) and not plan.get("dropped", 0) and not KINDS[plan["kind"]].rearranges
 
 
-def _title(plan: Mapping[str, Any]) -> str:
-    if _appends(plan):
+def _format_title(plan: Mapping[str, Any]) -> str:
+    if _is_appending(plan):
         unit = "words" if "vectors" in KINDS[plan["kind"]].needs else "tokens"
         return f"with {plan['added']:,} more {unit}"
     if plan["kind"] == "same":
@@ -194,28 +195,28 @@ def _title(plan: Mapping[str, Any]) -> str:
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
 
 
-def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
+def _describe_vocabulary(plan: Mapping[str, Any], name: str, version: str) -> str:
     """Describe the change of the vocabulary in a sentence or two."""
     replaced = examples = ""
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
-    words = ", ".join(map(code, new_words(plan, MAX_EXAMPLES)))
+    words = ", ".join(map(format_code, list_new_words(plan, MAX_EXAMPLES)))
     if words:
         examples = f" Examples: {words}."
-    if _appends(plan):
+    if _is_appending(plan):
         return (
-            f"{code(name)} with {plan['added']:,} words of a new domain, added by vocadapt"
+            f"{format_code(name)} with {plan['added']:,} words of a new domain, added by vocadapt"
             f" {version}: each is one token with its own embedding, after the\n"
             f"{plan['tokens_before']:,} original tokens{replaced}.{examples}"
         )
     return (
-        f"{code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its"
+        f"{format_code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its"
         f" {plan['tokens_before']:,} tokens {plan.get('dropped', 0):,} were removed;"
         f" {plan['added']:,} were added, which gives {plan['tokens_after']:,}{replaced}.{examples}"
     )
 
 
-def _limits(record: Mapping[str, Any]) -> list[str]:
+def _list_limits(record: Mapping[str, Any]) -> list[str]:
     """List the limits that apply to this plan."""
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
@@ -223,7 +224,7 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
             "The embedding of a new word reflects only what it was computed from, not how the"
             " network uses it in a sentence."
         )
-        limits.append(_departures(record["tokenizer_mode"], record.get("departures")))
+        limits.append(_describe_departures(record["tokenizer_mode"], record.get("departures")))
     excluded = plan.get("left_out", {})
     never = [f"{excluded[reason]:,} ({reason})" for reason in UNMATCHABLE if reason in excluded]
     if never:
@@ -236,18 +237,16 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
     return limits
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return Markdown that shows a text literally, backticks included."""
-    fence = "`" * (max((len(run) for run in _backticks(text)), default=0) + 1)
-    room = " " if "`" in text else ""
-    return f"{fence}{room}{text}{room}{fence}"
+    runs = re.findall("`+", text)
+    if not runs:
+        return f"`{text}`"
+    fence = "`" * (max(map(len, runs)) + 1)
+    return f"{fence} {text} {fence}"
 
 
-def _backticks(text: str) -> list[str]:
-    return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
-
-
-def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
+def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
     """Return the certificate's verdict in a sentence; `when`: when it was made, if the model was
     trained since.
     """
@@ -274,17 +273,17 @@ def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
     )
 
 
-def _data(data: Mapping[str, Any] | None) -> str:
+def _describe_data(data: Mapping[str, Any] | None) -> str:
     if not data:
         return "not recorded"
-    source = f"the {data['role']} {code(str(data['name']))}"
+    source = f"the {data['role']} {format_code(str(data['name']))}"
     sizes = [f"{data[key]:,} {key}" for key in ("words", "occurrences") if key in data]
     if sizes:
         source += f" ({', '.join(sizes)})"
     return source
 
 
-def _quality(quality: Mapping[str, Any] | None) -> str:
+def _describe_quality(quality: Mapping[str, Any] | None) -> str:
     """Describe the quality of the alignment on held-out words."""
     if not quality:
         return ""
@@ -295,7 +294,7 @@ def _quality(quality: Mapping[str, Any] | None) -> str:
     return f"- Alignment behind the embeddings: {sentence}.\n"
 
 
-def _settings(recipe: Mapping[str, Any] | None) -> str:
+def _format_settings(recipe: Mapping[str, Any] | None) -> str:
     """Return the recipe as TOML."""
     if recipe is None:
         return ""
@@ -304,7 +303,7 @@ def _settings(recipe: Mapping[str, Any] | None) -> str:
     return f"Settings, as a recipe file has them:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
 
 
-def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
+def _describe_departures(mode: str, found: Mapping[str, Any] | None) -> str:
     """Describe when the tokenizer deviates from its mode."""
     if mode != "exact-word":
         return (

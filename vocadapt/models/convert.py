@@ -51,11 +51,13 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
         raise InputError(
             f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch."
         )
+    # 1. All other files, but the index of a sharded .bin: the result is one file.
     out.mkdir(parents=True, exist_ok=True)
     for pattern in ("*.json", "*.txt"):
         for file in folder.glob(pattern):
             if not file.name.endswith(".index.json"):
                 shutil.copy(file, out / file.name)
+    # 2. The weights, in a process of its own.
     command = [sys.executable, "-I", "-c", SCRIPT, str(out / "model.safetensors"), *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -68,11 +70,11 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
 
 def _find_folder(source: str | Path, offline: bool | None) -> Path:
     folder = expand_path(source)
-    if folder.is_dir():
-        return folder
-    if folder.exists() or not HUB_NAME.fullmatch(str(source)):
-        raise InputError(
-            f"{source}: expected a model folder or a hub name.",
-            "Give the folder that holds pytorch_model.bin.",
-        )
-    return download_model(str(source), offline, (*FILES, "*.bin"))
+    if not folder.is_dir():
+        if folder.exists() or not HUB_NAME.fullmatch(str(source)):
+            raise InputError(
+                f"{source}: expected a model folder or a hub name.",
+                "Give the folder that holds pytorch_model.bin.",
+            )
+        folder = download_model(str(source), offline, (*FILES, "*.bin"))
+    return folder

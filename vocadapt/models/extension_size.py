@@ -75,7 +75,7 @@ class ModuleSize:
     layer_intermediate: int
 
     @classmethod
-    def of(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
+    def from_settings(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
         """Compute the size of a module with these settings in a layer of the model of a
         config.json.
 
@@ -94,7 +94,7 @@ class ModuleSize:
         return cls(units, inside, hidden, inner)
 
     @classmethod
-    def beside(cls, config: Mapping[str, Any]) -> "ModuleSize":
+    def from_config(cls, config: Mapping[str, Any]) -> "ModuleSize":
         """Read the size of the modules of a model from its config.json; 0 units if it has none."""
         width = int(config.get("hidden_size", 0))
         inner = int(config.get("intermediate_size", 4 * width))

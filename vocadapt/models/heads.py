@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
-from vocadapt.models.config_checks import check_network
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import (
+    SAFE,
     align_memory,
     convert_library_errors,
     get_auto_class,
-    run_quietly,
+    load_weights,
 )
+from vocadapt.models.model_files import check_network, read_headers
 from vocadapt.models.model_folder import find_embeddings
-from vocadapt.models.weights import read_headers
 
 if TYPE_CHECKING:
     import transformers
@@ -42,36 +42,25 @@ def load_with_new_head(
     """
     import torch
 
+    # 1. The config of the network with the new head.
     find_embeddings(model)  # raises the error for a folder without a BERT-type model
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(
         f"{show_path(model.path)}: transformers cannot read its config.json"
     ):
-        config = get_auto_class(model, "AutoConfig").from_pretrained(
-            model.path, trust_remote_code=False, local_files_only=True
-        )
+        config = get_auto_class(model, "AutoConfig").from_pretrained(model.path, **SAFE)
     config.id2label = dict(enumerate(names))
     config.label2id = {name: place for place, name in enumerate(names)}
     if head == SEQUENCE:
         config.problem_type = SINGLE
         if several:
             config.problem_type = MULTILABEL
-    options: dict[str, Any] = {
-        "use_safetensors": True,
-        "trust_remote_code": False,
-        "local_files_only": True,
-    }
+    # 2. The network; what transformers draws for missing weights is overwritten by our own seed.
     with torch.random.fork_rng(devices=[]):
         with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
-            network, report = run_quietly(
-                lambda: get_auto_class(model, HEADS[head]).from_pretrained(
-                    model.path,
-                    config=config,
-                    dtype="float32",
-                    output_loading_info=True,
-                    ignore_mismatched_sizes=True,
-                    **options,
-                )
+            kind = get_auto_class(model, HEADS[head])
+            network, report = load_weights(
+                model, kind, config=config, dtype="float32", ignore_mismatched_sizes=True
             )
         _check_body(model, network, report)
         _draw_weights(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)

@@ -5,6 +5,7 @@ Loading the network with its head takes seconds; the parts of `ModelFolder` do n
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,3 +104,19 @@ def download_model(name: str, offline: bool | None = None, files: tuple[str, ...
             f" ({how}).",
             "Check the name, or give the folder of a saved model.",
         ) from error
+
+
+def is_cached(name: str) -> bool:
+    """Return whether a hub model is in the local cache, so that it opens without a network."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except HFValidationError:
+        return False
+
+
+def filter_cached(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the hub names that are in the local cache, in their order."""
+    return tuple(name for name in names if is_cached(name))

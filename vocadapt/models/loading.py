@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
-from vocadapt.models.config_checks import CONFIG, check_network
 from vocadapt.models.extension_size import is_extended
+from vocadapt.models.model_files import CONFIG, check_network, read_headers
 from vocadapt.models.model_folder import ModelFolder, find_embeddings
-from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import is_library_error, summarize_error
 
 if TYPE_CHECKING:
     import transformers
 
 ALIGNMENT = 64  # bytes; what torch's own allocator keeps to
+SAFE = {"trust_remote_code": False, "local_files_only": True}  # options of from_pretrained
 DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
@@ -76,14 +76,20 @@ def _load_with_report(
     kind = get_network_class(model)
     # The dtype that is stored, which may differ from that in config.json.
     dtype = DTYPES.get(find_embeddings(model)[2], "auto")
-    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
-        loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = run_quietly(
-            lambda: kind.from_pretrained(
-                model.path, output_loading_info=True, dtype=dtype, **safe, **options
-            )
+        return load_weights(model, kind, dtype=dtype, **options)
+
+
+def load_weights(model: ModelFolder, kind: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Load the network of a class from a folder, and transformers' report on missing and
+    unexpected tensors.
+    """
+    loaded: tuple[Any, dict[str, Any]] = run_quietly(
+        lambda: kind.from_pretrained(
+            model.path, output_loading_info=True, use_safetensors=True, **SAFE, **options
         )
+    )
     return loaded
 
 
@@ -102,9 +108,9 @@ def convert_library_errors(problem: str) -> Iterator[None]:
     except BaseException as error:
         if not is_library_error(error):
             raise
-        reason = f"{problem} ({type(error).__name__}: {summarize_error(error)})."
         raise InputError(
-            reason, "Check where the files came from, or download the model again."
+            f"{problem} ({type(error).__name__}: {summarize_error(error)}).",
+            "Check where the files came from, or download the model again.",
         ) from error
 
 
@@ -157,36 +163,30 @@ def load_tokenizer(model: ModelFolder) -> "transformers.PreTrainedTokenizerFast"
     """Load the folder's tokenizer, with its own class if that tokenizes as the stored tokenizer
     does.
     """
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    truth = json.loads(model.fast_tokenizer.to_str())
+    # 1. Load it with its own class.
+    stored = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
         _ = model.config  # read it first: its errors have their own messages
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    options: dict[str, Any] = dict(SAFE)
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase
     with convert_library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
         tokenizer = run_quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
+    # 2. That class may rebuild parts (transformers 5 does for BERT); if any differs from what is
+    #    stored, take the generic class, which keeps them all.
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
-    if any(loaded[part] != truth[part] for part in ("normalizer", "pre_tokenizer", "model")):
-        tokenizer = _build_generic_tokenizer(tokenizer, model.fast_tokenizer)
+    if any(loaded[part] != stored[part] for part in ("normalizer", "pre_tokenizer", "model")):
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=model.fast_tokenizer,
+            model_max_length=tokenizer.model_max_length,
+            padding_side=tokenizer.padding_side,
+            **tokenizer.special_tokens_map,
+        )
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return tokenizer  # type: ignore[no-any-return]
-
-
-def _build_generic_tokenizer(tokenizer: Any, backend: Any) -> Any:
-    """Return a tokenizer that keeps every part of `backend`, for a folder whose own class
-    does not.
-    """
-    from transformers import PreTrainedTokenizerFast
-
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        model_max_length=tokenizer.model_max_length,
-        padding_side=tokenizer.padding_side,
-        **tokenizer.special_tokens_map,
-    )
 
 
 def run_quietly(work: Any) -> Any:

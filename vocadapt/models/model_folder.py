@@ -15,8 +15,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.models.config_checks import read_config
-from vocadapt.models.weights import NUMBERS, read_headers
+from vocadapt.models.model_files import NUMBERS, read_config, read_headers
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary, family_of, read_tokenizer, vocabulary_of

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
-from vocadapt.models.contextual.padding import pad_batch
-from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer
+from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
@@ -33,8 +32,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.initializers.materials import Distil
-from vocadapt.vocabulary.initializers.settings import DistilSettings
+from vocadapt.vocabulary.initializers.materials import Distil, DistilSettings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 if TYPE_CHECKING:

@@ -67,12 +67,13 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
     """
     _check(text)
     encoding = encode(tokenizer, text, add_special_tokens=False)
-    words = encoding.word_ids
-    goes_on = [
-        i > 0 and words[i] is not None and words[i] == words[i - 1] for i in range(len(words))
-    ]
-    parts = zip(encoding.tokens, encoding.ids, encoding.offsets, goes_on, strict=True)
-    return tuple(Piece(token, number, start, end, on) for token, number, (start, end), on in parts)
+    pieces: list[Piece] = []
+    previous = None  # the word of the previous token; None outside of words
+    for i, word in enumerate(encoding.word_ids):
+        continues = word is not None and word == previous
+        pieces.append(Piece(encoding.tokens[i], encoding.ids[i], *encoding.offsets[i], continues))
+        previous = word
+    return tuple(pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class WordTokenizer:
             for word in words
         }
 
-    def figures(self, counts: Counts) -> "TokenizationFigures":
+    def measure(self, counts: Counts) -> "TokenizationFigures":
         """Measure the tokenization of a text from its distinct words, made by this model's splitter, and
         their counts.
 
@@ -105,16 +106,11 @@ class WordTokenizer:
         """
         if not counts:
             raise InputError("The text holds no words.", "Give a text with words in it.")
-        tokenizations = self.tokenize(counts, self.splitter)
-        unknown, by_pieces, distinct_pieces, unknown_words = (
-            (self.vocabulary.unknown,),
-            Counter[int](),
-            0,
-            0,
-        )
-        for word, pieces in tokenizations.items():
+        by_pieces = Counter[int]()
+        distinct_pieces = unknown_words = 0
+        for word, pieces in self.tokenize(counts, self.splitter).items():
             distinct_pieces += len(pieces)
-            if pieces == unknown:
+            if pieces == (self.vocabulary.unknown,):
                 unknown_words += counts[word]
             else:
                 by_pieces[len(pieces)] += counts[word]
@@ -236,11 +232,13 @@ def count_for_each_splitter(
     count: reads the text and counts its words for one splitter.
     """
     counted: dict[Splitter, Counts] = {}
-    for splitter in sorted(
-        dict.fromkeys(splitters), key=lambda one: one.lowercase
-    ):  # the finer ones first
+    # Cased splitters first: the words of an uncased one follow from those of a cased one.
+    for splitter in sorted(dict.fromkeys(splitters), key=lambda one: one.lowercase):
         finer = next((other for other in counted if refines(other, splitter)), None)
-        counted[splitter] = recount_words(counted[finer], splitter) if finer else count(splitter)
+        if finer is None:
+            counted[splitter] = count(splitter)
+        else:
+            counted[splitter] = recount_words(counted[finer], splitter)
     return counted
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from vocadapt.vocabulary.plan.heuristics import register_heuristic
+from vocadapt.vocabulary.plan.augmentation import register_heuristic
 from vocadapt.vocabulary.plan.reduction import Reduction
 
 

@@ -9,14 +9,14 @@ from vocadapt.analysis.figures.figures import (
     build_empty_figure,
     plot_frequency_ranks,
 )
-from vocadapt.vocabulary.growth.extension_size import SELDOM, ExtensionCurve
+from vocadapt.vocabulary.growth.growth import RARE, ExtensionCurve
 
 HEIGHT, TOP = 260, 12  # pixels: of a figure, of its upper margin
 
 
 def plot_token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
-    """Plot occurrences of the new tokens by rank; chosen size and SELDOM as lines."""
-    figure = plot_frequency_ranks(curve.ranked, SELDOM, "{} times", "new token", GOOD)
+    """Plot occurrences of the new tokens by rank; chosen size and RARE as lines."""
+    figure = plot_frequency_ranks(curve.ranked, RARE, "{} times", "new token", GOOD)
     figure.update_layout(height=HEIGHT, margin={"t": TOP})
     _draw_chosen_size(figure, curve, chosen)
     return figure

@@ -23,7 +23,7 @@ from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, get_preset
 from vocadapt.progress import Progress, part
 from vocadapt.settings import settings_of
-from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
+from vocadapt.vocabulary.growth.growth import RARE, measure_extension_curve
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
@@ -84,7 +84,7 @@ def _compare_sizes(options: Namespace, progress: Progress) -> Answer:
         "a word",
         "text shorter",
         "are new tokens",
-        f"under {SELDOM} times",
+        f"under {RARE} times",
     )
     note = plan.note or ""
     answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}

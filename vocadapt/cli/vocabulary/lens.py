@@ -70,7 +70,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     )
     counted = _count(source, [word_tokenizer.splitter for word_tokenizer in cutters], progress)
     figures = [
-        word_tokenizer.figures(counted[word_tokenizer.splitter]) for word_tokenizer in cutters
+        word_tokenizer.measure(counted[word_tokenizer.splitter]) for word_tokenizer in cutters
     ]
     changed = [_list_changes(counted, cutters[0], other, options.top) for other in cutters[1:]]
     answer = {

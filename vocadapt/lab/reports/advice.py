@@ -13,14 +13,14 @@ from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.weights import weight_files
+from vocadapt.models.model_files import weight_files
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.entities import EntityWords, read_entity_words
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.advice import Advice, Suggestion, advise
-from vocadapt.vocabulary.growth.gains import ModelSize
+from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
 
 VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)

@@ -15,10 +15,10 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models import layers
-from vocadapt.models.adapted_model import hash_embeddings
+from vocadapt.models.adapted_model import hash_embeddings, list_new_tokens
 from vocadapt.models.add_extension import open_gates
 from vocadapt.models.certificate.edit import LINES, Edit
-from vocadapt.models.certificate.reload_process import list_tensors, reload_elsewhere
+from vocadapt.models.certificate.reload_process import build_input, list_tensors, reload_elsewhere
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
@@ -126,9 +126,9 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
     # 2. The special ids of config.json, and the special tokens of the tokenizer.
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
     wrong = [key for key in keys if not _same_special(edit, key)]
-    special = _special_tokens(edit.after)
-    for name, token in _special_tokens(edit.before).items():
-        if special.get(name) != token:
+    special = edit.after.tokenizer.special_tokens_map
+    for name, token in edit.before.tokenizer.special_tokens_map.items():
+        if str(special.get(name)) != str(token):
             wrong.append(name)
     detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
     return moved == 0 and not wrong, detail
@@ -210,7 +210,8 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
     continuations = [token for token in edit.added if vocabulary.continues(token)]
     silent |= set(vocabulary.find_unreachable(splitter, continuations))
-    faults = [token for token in edit.added if token in silent and token not in edit.unreachable]
+    unexpected = silent.difference(edit.plan.get("silent_tokens", ()))
+    faults = [token for token in edit.added if token in unexpected]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens are reachable"
     if known := len(silent) - len(faults):
         detail += f", {known} were unreachable in the vocabulary that they came from"
@@ -223,7 +224,7 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     """Check that the new embeddings are those that were saved, by the digest in the record, and
     that their number agrees.
     """
-    recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
+    recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
     if recorded is None:
         return True, f"{len(edit.added)} added rows, no record to compare them with"
     if unknown := set(edit.added) - set(tokens):
@@ -242,21 +243,22 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
     value, the mean of those pieces.
     """
     before, after = edit.before.vocabulary, edit.after.vocabulary
-    going_on = [token for token in edit.added if after.continues(token)]
+    continuations = [token for token in edit.added if after.continues(token)]
     rows = get_embeddings(edit.before.network).detach().float().numpy()
     new = get_embeddings(edit.after.network).detach().float().numpy()
     wrong = []
-    for token in going_on:
+    for token in continuations:
         as_start = before.tokenize_token(before.spell(after.body(token)))
-        if as_start != before.tokenize_token(token):
-            mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
-            wrong += (
-                [token] if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5) else []
-            )
-    detail = f"{len(edit.added) - len(going_on)} added beginnings, {len(going_on)} continuations"
-    return not wrong, detail + (
-        f"; {len(wrong)} of them made as beginnings, {wrong[0]!r} first" if wrong else ""
-    )
+        if as_start == before.tokenize_token(token):
+            continue
+        mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
+        if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5):
+            wrong.append(token)
+    n_starts, n_continuations = len(edit.added) - len(continuations), len(continuations)
+    detail = f"{n_starts} added beginnings, {n_continuations} continuations"
+    if wrong:
+        detail += f"; {len(wrong)} of them made as beginnings, {wrong[0]!r} first"
+    return not wrong, detail
 
 
 def check_outputs(edit: Edit) -> tuple[bool, str]:
@@ -273,7 +275,7 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
         old = encode(edit.before.fast_tokenizer, line)
         new = encode(edit.after.fast_tokenizer, line)
         if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
-            batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
+            batches.append((build_input(edit.before, old.ids), build_input(edit.after, new.ids)))
 
     # 2. Compare the outputs.
     context: AbstractContextManager[None] = nullcontext()
@@ -335,10 +337,6 @@ def _same_special(edit: Edit, key: str) -> bool:
     return known and edit.before.vocabulary.tokens[old] == edit.after.vocabulary.tokens[new]
 
 
-def _special_tokens(model: LanguageModel) -> dict[str, str]:
-    return {name: str(token) for name, token in model.tokenizer.special_tokens_map.items()}
-
-
 def _padding_token(model: LanguageModel) -> str:
     """Return the token whose embedding is treated as padding."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
@@ -373,19 +371,10 @@ def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str
     batches = []
     for _ in range(PROBES):
         tokens = [edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)]
-        old = _batch(edit.before, edit.ids(edit.before, tokens).tolist())
-        new = _batch(edit.after, edit.ids(edit.after, tokens).tolist())
+        old = build_input(edit.before, edit.ids(edit.before, tokens).tolist())
+        new = build_input(edit.after, edit.ids(edit.after, tokens).tolist())
         batches.append((old, new))
     return batches
-
-
-def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
-    """Return one input, (1, length), truncated to the positions that the network has."""
-    import torch
-
-    longest = int(model.config.get("max_position_embeddings", 512))
-    row = torch.tensor([ids[:longest]])
-    return {"input_ids": row, "attention_mask": torch.ones_like(row)}
 
 
 def _equal_outputs(

@@ -35,32 +35,12 @@ class Edit:
     @cached_property
     def replaced(self) -> frozenset[str]:
         """Old tokens whose embeddings were replaced on purpose, by the record in the folder."""
-        return frozenset(self.replaced_in_order)
-
-    @property
-    def replaced_in_order(self) -> tuple[str, ...]:
-        """The replaced tokens, in the order of the record."""
-        return tuple(self._plan.get("replaced_tokens", ()))
-
-    @property
-    def plan_added(self) -> tuple[str, ...]:
-        """The added tokens, in the order of the record."""
-        return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
-
-    @property
-    def unreachable(self) -> frozenset[str]:
-        """Added tokens that were never reachable, by the record."""
-        return frozenset(self._plan.get("silent_tokens", ()))
-
-    @property
-    def rows_digest(self) -> str | None:
-        """Digest of the new embeddings; None if the record has none."""
-        return self._record.get("rows")
+        return frozenset(self.plan.get("replaced_tokens", ()))
 
     @property
     def rearranged(self) -> bool:
         """Whether the plan in the record is of a kind that removes or moves tokens."""
-        kind = KINDS.get(str(self._plan.get("kind")))
+        kind = KINDS.get(str(self.plan.get("kind")))
         return kind is not None and kind.rearranges
 
     @property
@@ -71,11 +51,13 @@ class Edit:
         return is_extended(self.after.config) and not is_extended(self.before.config)
 
     @property
-    def _plan(self) -> dict[str, Any]:
-        return dict(self._record.get("plan", {}))
+    def plan(self) -> dict[str, Any]:
+        """The vocabulary plan in the record; empty if there is none."""
+        return dict(self.record.get("plan", {}))
 
     @cached_property
-    def _record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
+        """The record in the folder of the edited model; empty if there is none."""
         path = self.after.path / RECORD
         if not path.is_file():
             return {}

@@ -75,6 +75,15 @@ def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, 
     return passed, f"{detail}, without vocadapt"
 
 
+def build_input(model: LanguageModel, ids: Sequence[int]) -> "dict[str, torch.Tensor]":
+    """Return one input, (1, length), truncated to the positions that the network has."""
+    import torch
+
+    longest = int(model.config.get("max_position_embeddings", 512))
+    row = torch.tensor([ids[:longest]])
+    return {"input_ids": row, "attention_mask": torch.ones_like(row)}
+
+
 def list_tensors(output: Any) -> "list[torch.Tensor]":
     """List the tensors of a network's output, in order, without hidden states and attentions, which
     are tuples.
@@ -107,13 +116,11 @@ def _compute_here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list
     """Return the ids and a hash of the outputs in this process."""
     import torch
 
-    longest = int(model.config.get("max_position_embeddings", 512))
-    ids = [encoding.ids[:longest] for encoding in encode_batch(model.fast_tokenizer, texts)]
+    encodings = encode_batch(model.fast_tokenizer, texts)
+    inputs = [build_input(model, encoding.ids) for encoding in encodings]
     digest = blake2b()
     with torch.inference_mode():
-        for row in ids:
-            batch = torch.tensor([row])
-            output = model.network(input_ids=batch, attention_mask=torch.ones_like(batch))
-            for tensor in list_tensors(output):
+        for one in inputs:
+            for tensor in list_tensors(model.network(**one)):
                 digest.update(tensor.float().contiguous().numpy().tobytes())
-    return ids, digest.hexdigest()
+    return [one["input_ids"][0].tolist() for one in inputs], digest.hexdigest()

@@ -2,10 +2,18 @@
 
 Words, not wordpieces, are masked, and the loss is divided by their characters, so that models with
 different vocabularies can be compared.
+
+Only masked positions are predicted, so the last layer of a BERT runs only there
+(`compute_states_at`). The layers below are needed at every position, because attention reads all of
+them. In the last layer only keys and values are; its queries and feed-forward part (and those of an
+exBERT's extension module) are computed only at masked positions, about one in seven.
+
+Warning: `layer.forward` of the last layer is replaced during the call.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_forward import compute_states_at
 from vocadapt.models.layers import get_output_layer
 from vocadapt.settings import MAX_SEED, check_settings, setting
 from vocadapt.text.splitter import Splitter
@@ -108,7 +115,7 @@ def build_loss_windows(
 
 
 def compute_masked_loss(
-    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[MaskedWindow]
+    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, windows: Iterable[MaskedWindow]
 ) -> MaskedLoss:
     """Mask words, predict their wordpieces, and sum the cross-entropy.
 
@@ -123,29 +130,31 @@ def compute_masked_loss(
     too_long = 0
     training = network.training
     network.eval()
-    source = iter(asked)
+    source = iter(windows)
     with torch.inference_mode():
         while batch := list(islice(source, BATCH)):
-            read = [window for window in batch if positions is None or len(window.ids) <= positions]
-            too_long += len(batch) - len(read)
-            fitting += read
-            if masked := [window for window in read if window.hidden.any()]:
+            short = [
+                window for window in batch if positions is None or len(window.ids) <= positions
+            ]
+            too_long += len(batch) - len(short)
+            fitting += short
+            if masked := [window for window in short if window.hidden.any()]:
                 nats += _compute_losses(network, masked, mask, pad)
     network.train(training)
     return _sum_losses(nats, fitting, too_long)
 
 
-def compute_unigram_loss(counts: Ids, asked: Iterable[MaskedWindow]) -> MaskedLoss:
+def compute_unigram_loss(counts: Ids, windows: Iterable[MaskedWindow]) -> MaskedLoss:
     """Compute the masked-word loss of a unigram model: the frequency of each wordpiece.
 
     counts: (tokens,) int64 by id; one is added to each.
     """
     table = np.asarray(counts, dtype=np.float64) + 1
     logs = np.log(table / table.sum())
-    asked = list(asked)
-    masked = [window for window in asked if window.hidden.any()]
+    windows = list(windows)
+    masked = [window for window in windows if window.hidden.any()]
     nats = [-float(logs[window.ids[window.hidden]].sum()) for window in masked]
-    return _sum_losses(nats, asked, 0)
+    return _sum_losses(nats, windows, 0)
 
 
 def get_masked_head(
@@ -178,17 +187,16 @@ def compute_scores_at(
 
 
 def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> MaskedWindow:
-    ids, hidden, asked, characters = [vocabulary.role_ids["cls"]], [False], 0, 0
-    for word, wanted in zip(words, drawn, strict=True):
+    ids, hidden, masked = [vocabulary.role_ids["cls"]], [False], list[str]()
+    for word, is_drawn in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)
-        asking = bool(wanted) and vocabulary.unknown not in pieces
+        is_masked = bool(is_drawn) and vocabulary.unknown not in pieces
         ids += [vocabulary.ids[piece] for piece in pieces]
-        hidden += [asking] * len(pieces)
-        asked += asking
-        characters += len(word) * asking
-    return MaskedWindow(
-        np.array([*ids, vocabulary.role_ids["sep"]]), np.array([*hidden, False]), asked, characters
-    )
+        hidden += [is_masked] * len(pieces)
+        masked += [word] * is_masked
+    ids.append(vocabulary.role_ids["sep"])
+    hidden.append(False)
+    return MaskedWindow(np.array(ids), np.array(hidden), len(masked), len("".join(masked)))
 
 
 def _compute_losses(
@@ -197,15 +205,18 @@ def _compute_losses(
     """Return the summed masked-word loss of each window, in nats."""
     import torch
 
+    # 1. Pad the windows to one batch.
     shape = (len(batch), max(len(window.ids) for window in batch))
     ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
     for row, window in enumerate(batch):
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
+    # 2. Predict the masked pieces from the text without them.
     truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
-    asked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
+    masked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
     scores = compute_scores_at(
-        network, asked, (asked != pad).long(), places.to(network.device)
+        network, masked, (masked != pad).long(), places.to(network.device)
     ).float()
+    # 3. Sum the loss by window.
     losses = torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="none")
     window_of = np.nonzero(hidden)[0]
     return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]
@@ -225,3 +236,96 @@ def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -
         raise InputError("No word of this text could be masked.", "Give more text.")
     each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
     return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)
+
+
+def compute_states_at(
+    base: Any, ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
+) -> "torch.Tensor":
+    """Return the output of the last layer at the given positions, (positions, width) float32.
+
+    places: (batch, length) bool; the positions, in row-major order.
+    If the layers are not BERT's, the whole output is computed and the positions are selected.
+    """
+    import torch
+
+    layer = _find_last_layer(base)
+    if layer is None or not places.any():
+        return cast("torch.Tensor", base(ids, attention_mask=attended)[0][places])
+    # 1. The columns of the true entries of each row, (batch, longest), padded with others; and
+    #    which of them are no padding. [F T T / T F F] → columns [1 2 / 0 1], [T T / T F].
+    counts = places.sum(dim=1)
+    longest = int(counts.max())
+    columns = places.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
+    is_chosen = torch.arange(longest, device=places.device) < counts[:, None]
+    # 2. Replace forward on this instance only, and only during the call.
+    layer.forward = partial(_forward_at, layer, columns)
+    try:
+        output = base(ids, attention_mask=attended)[0]
+    finally:
+        del layer.forward
+    return cast("torch.Tensor", output[is_chosen])
+
+
+def _find_last_layer(base: Any) -> Any:
+    """Return the last layer of an encoder; None if it is not BERT's or an exBERT's."""
+    from transformers.models.bert.modeling_bert import BertLayer
+
+    layers = getattr(getattr(base, "encoder", None), "layer", None)
+    if not layers or getattr(base.config, "is_decoder", False):
+        return None
+    if type(layers[-1]) is BertLayer or hasattr(layers[-1], "at"):
+        return layers[-1]
+    return None
+
+
+def _forward_at(
+    layer: Any,
+    columns: "torch.Tensor",
+    hidden: "torch.Tensor",
+    mask: "torch.Tensor | None" = None,
+    *more: Any,
+    **named: Any,
+) -> "torch.Tensor":
+    """Replacement of the layer's forward at the chosen columns: (batch, positions, width)."""
+    selected = hidden.gather(1, columns[..., None].expand(-1, -1, hidden.shape[-1]))
+    if mask is not None:  # the same for every query
+        mask = mask[..., :1, :].expand(-1, -1, selected.shape[1], -1)
+    if hasattr(layer, "at"):  # an exBERT's
+        return cast("torch.Tensor", layer.at(selected, hidden, mask))
+    return run_bert_layer_at(layer, selected, hidden, mask)
+
+
+def run_bert_layer_at(
+    layer: Any, selected: "torch.Tensor", hidden: "torch.Tensor", mask: "torch.Tensor | None"
+) -> "torch.Tensor":
+    """Run a BERT layer with queries at some positions only.
+
+    selected: (batch, positions, width), inputs at these positions; hidden: (batch, length, width),
+    inputs at all positions, for keys and values. Returns (batch, positions, width).
+    """
+    own = layer.attention.self
+    query, key, value = own.query(selected), own.key(hidden), own.value(hidden)
+    read = attend(own, query, key, value, own.num_attention_heads, mask)
+    read = layer.attention.output(read, selected)
+    return cast("torch.Tensor", layer.output(layer.intermediate(read), read))
+
+
+def attend(
+    module: Any,
+    query: "torch.Tensor",
+    key: "torch.Tensor",
+    value: "torch.Tensor",
+    heads: int,
+    mask: "torch.Tensor | None",
+) -> "torch.Tensor":
+    """Compute attention as the module's config wants it: (batch, queries, units)."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+    from transformers.models.bert.modeling_bert import eager_attention_forward
+
+    parts = [part.view(*part.shape[:-1], heads, -1).transpose(1, 2) for part in (query, key, value)]
+    how = ALL_ATTENTION_FUNCTIONS.get_interface(
+        module.config._attn_implementation, eager_attention_forward
+    )
+    dropout = module.dropout.p * module.training
+    found, _ = how(module, *parts, mask, dropout=dropout, scaling=module.scaling)
+    return cast("torch.Tensor", found.reshape(*query.shape))

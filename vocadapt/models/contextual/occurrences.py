@@ -8,7 +8,7 @@ tokenized once.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -116,35 +116,34 @@ def find_targets(
     InputError if nothing is left.
     """
     whole, left_out = _units(counts, vocabulary, settings), Counter[str]()
+    # 1. The candidates: frequent enough, or wanted.
     if wanted is None:
-        found = {name: count for name, count in whole.items() if count >= settings.min_count}
-        left_out[f"occurs less than {settings.min_count} times"] = len(whole) - len(found)
+        candidates = {name: n for name, n in whole.items() if n >= settings.min_count}
+        left_out[f"occurs less than {settings.min_count} times"] = len(whole) - len(candidates)
     else:
-        asked = dict.fromkeys(wanted)
-        found = {name: whole[name] for name in asked if name in whole}
-        left_out["not in the text"] = len(asked) - len(found)
-    fine = {
+        candidates = {name: whole[name] for name in wanted if name in whole}
+        left_out["not in the text"] = len(set(wanted)) - len(candidates)
+    # 2. Those that the vocabulary can spell, most frequent first.
+    spellable = {
         name: count
-        for name, count in found.items()
+        for name, count in candidates.items()
         if settings.unit == "tokens" or _fits(name, vocabulary, settings)
     }
-    left_out["cannot be spelled by the model, or is too long"] = len(found) - len(fine)
-    ordered = sorted(fine, key=lambda name: (-fine[name], name))
+    left_out["cannot be spelled by the model, or is too long"] = len(candidates) - len(spellable)
+    ordered = sorted(spellable, key=lambda name: (-spellable[name], name))
     if settings.first:
         left_out[f"not among the first {settings.first}"] = len(ordered[settings.first :])
         ordered = ordered[: settings.first]
+    # 3. Report what was left out.
     reasons = {reason: number for reason, number in left_out.items() if number}
     if not ordered:
-        said = (
-            "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
-            or "it holds none"
-        )
+        listed = "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
         raise InputError(
-            f"No {settings.unit[:-1]} of this text gets a vector ({said}).",
+            f"No {settings.unit[:-1]} of this text gets a vector ({listed or 'it holds none'}).",
             "Give more text, or ask for others.",
         )
     return VectorTargets(
-        tuple(ordered), np.array([fine[name] for name in ordered], dtype=np.int64), reasons
+        tuple(ordered), np.array([spellable[name] for name in ordered], dtype=np.int64), reasons
     )
 
 
@@ -174,12 +173,12 @@ def iterate_windows(
     InputError for a vocabulary without [CLS] and [SEP].
     """
     reader = _Reader(vocabulary, targets, settings)
-    read = 0
+    n_bytes = 0
     with sentences.open("rb") as file:
         for line in file:
-            read += len(line)
+            n_bytes += len(line)
             for window in reader.windows(line.decode().rstrip("\n").split(" ")):
-                yield window, read
+                yield window, n_bytes
 
 
 class _Reader:
@@ -197,73 +196,58 @@ class _Reader:
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.start, self.end = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
         self.drawn = draw_occurrences(targets, settings)
-        self.met = [0] * len(targets.names)
-        self.known: dict[str, tuple[list[int], list[int], float]] = {}
+        self.seen = [0] * len(targets.names)  # occurrences of each target so far
+        self.look_up = cache(self._look_up)
 
     def windows(self, words: list[str]) -> Iterator[OccurrenceWindow]:
         """Yield the windows of one line that contain a drawn occurrence."""
-        window, room = OccurrenceWindow([self.start], [], [], []), self.settings.length - 1
+        windows = [OccurrenceWindow([self.start], [], [], [])]
         for word in words:
-            ids, targets, weight = self._known(word)
-            if len(window.ids) + len(ids) > room:
-                yield from self._closed(window)
-                window = OccurrenceWindow([self.start], [], [], [])
-            self._take(window, targets, weight)
+            # 1. A word that does not fit opens the next window; one id is left for the end.
+            ids, spans = self.look_up(word)
+            if len(windows[-1].ids) + len(ids) > self.settings.length - 1:
+                windows.append(OccurrenceWindow([self.start], [], [], []))
+            window = windows[-1]
+            # 2. Record its drawn occurrences, each with equal weights of its pieces.
+            for target, first, n_pieces in spans:
+                if self._is_drawn(target):
+                    start = len(window.ids) + first
+                    window.places.extend(range(start, start + n_pieces))
+                    window.targets.extend([target] * n_pieces)
+                    window.weights.extend([1 / n_pieces] * n_pieces)
             window.ids.extend(ids)
-        yield from self._closed(window)
+        # 3. Only windows with an occurrence are read.
+        for window in windows:
+            if window.places:
+                window.ids.append(self.end)
+                yield window
 
-    def _closed(self, window: OccurrenceWindow) -> Iterator[OccurrenceWindow]:
-        if window.places:
-            window.ids.append(self.end)
-            yield window
-
-    def _known(self, word: str) -> tuple[list[int], list[int], float]:
-        """Return the ids of a word's pieces, the target of each (−1: none), and the
-        weight of each.
+    def _look_up(self, word: str) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """Return the ids of a word's pieces, and its targets: (target, first piece, number of
+        pieces). A word is one target over all its pieces; as tokens, each piece is a target.
         """
-        if word not in self.known:
-            self.known[word] = self._look_up(word)
-        return self.known[word]
-
-    def _look_up(self, word: str) -> tuple[list[int], list[int], float]:
         pieces = self.vocabulary.tokenize(word)
         if len(pieces) > self.settings.length - 2:
             pieces = (self.vocabulary.unknown,)
-        ids = [self.vocabulary.ids[piece] for piece in pieces]
+        spans = [(word, 0, len(pieces))]
         if self.settings.unit == "tokens":
-            return ids, [self.targets.index.get(piece, -1) for piece in pieces], 1.0
-        target = self.targets.index.get(word, -1)
-        if target < 0:
-            return ids, [], 1 / len(ids)
-        return ids, [target] * len(ids), 1 / len(ids)
-
-    def _take(self, window: OccurrenceWindow, targets: list[int], weight: float) -> None:
-        """Record the drawn occurrences of a word that comes next in a window."""
-        at = len(window.ids)
-        if self.settings.unit == "words":
-            if targets and self._is_drawn(targets[0]):
-                window.places.extend(range(at, at + len(targets)))
-                window.targets.extend(targets)
-                window.weights.extend([weight] * len(targets))
-            return
-        for place, target in enumerate(targets, at):
-            if target >= 0 and self._is_drawn(target):
-                window.places.append(place)
-                window.targets.append(target)
-                window.weights.append(weight)
+            spans = [(piece, i, 1) for i, piece in enumerate(pieces)]
+        index = self.targets.index
+        known = [(index[name], first, n) for name, first, n in spans if name in index]
+        return [self.vocabulary.ids[piece] for piece in pieces], known
 
     def _is_drawn(self, target: int) -> bool:
         """Return whether the next occurrence of a target is drawn."""
-        number, chosen = self.met[target], self.drawn[target]
-        self.met[target] = number + 1
+        number, chosen = self.seen[target], self.drawn[target]
+        self.seen[target] = number + 1
         return chosen is None or number in chosen
 
 
 def _units(
     counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> Mapping[str, int]:
-    """The words with their counts, or the wordpieces of these words; those of a word that
-    fits no window are not met.
+    """Return the words with their counts, or the wordpieces of these words with theirs, without
+    those of words that do not fit into a window.
     """
     if settings.unit == "words":
         return counts

@@ -5,13 +5,14 @@ those are one vector for each token, independent of its context (`LanguageModel.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual.occurrences import (
@@ -21,7 +22,6 @@ from vocadapt.models.contextual.occurrences import (
     VectorTargets,
     iterate_windows,
 )
-from vocadapt.models.contextual.padding import pad_batch
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -76,8 +76,12 @@ def compute_contextual_vectors(
     pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():
         while pool := list(islice(source, POOL * settings.batch)):
-            for batch in _batch_by_length([window for window, _ in pool], settings.batch):
-                _add_vectors(sums, _run_layers(network, batch, layer, pad), batch)
+            windows = sorted((window for window, _ in pool), key=lambda window: len(window.ids))
+            for first in range(0, len(windows), settings.batch):
+                batch = windows[first : first + settings.batch]
+                ids, attended = pad_batch([window.ids for window in batch], pad)
+                output = network(input_ids=ids, attention_mask=attended, output_hidden_states=True)
+                _add_vectors(sums, output.hidden_states[layer], batch)
                 total += len(batch)
                 tokens += sum(len(window.ids) for window in batch)
                 speed = tokens / (time.perf_counter() - start)
@@ -150,8 +154,8 @@ def estimate_contextual_seconds(
     inner = int(model.config.get("intermediate_size", 4 * width))
     # Multiplications per wordpiece in one layer.
     each = 4 * width**2 + 2 * width * inner + settings.length * width
-    beside = 1 + ModuleSize.beside(model.config).share
-    return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
+    relative_size = 1 + ModuleSize.from_config(model.config).share  # with an extension module
+    return 2.0 * tokens * each * relative_size * max(check_layer(model, settings), 1) / SPEED
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
@@ -166,21 +170,17 @@ def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrain
     return base  # type: ignore[no-any-return]
 
 
-def _batch_by_length(pool: list[OccurrenceWindow], batch: int) -> Iterator[list[OccurrenceWindow]]:
-    """Yield batches of windows of similar length."""
-    ordered = sorted(pool, key=lambda window: len(window.ids))
-    return (ordered[at : at + batch] for at in range(0, len(ordered), batch))
+def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Pad id sequences with `pad` to the longest one; returns the ids and the attention mask, both
+    (rows, longest) int64.
+    """
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-
-def _run_layers(
-    network: "transformers.PreTrainedModel", batch: list[OccurrenceWindow], layer: int, pad: int
-) -> "torch.Tensor":
-    """Return the output of the layer, (windows, length, width)."""
-    ids, attended = pad_batch([window.ids for window in batch], pad)
-    states = network(
-        input_ids=ids, attention_mask=attended, output_hidden_states=True
-    ).hidden_states
-    return cast("torch.Tensor", states[layer])
+    ids = [torch.from_numpy(np.array(row, dtype=np.int64)) for row in rows]
+    mask = [torch.ones_like(row) for row in ids]
+    padded = pad_sequence(ids, batch_first=True, padding_value=pad)
+    return padded, pad_sequence(mask, batch_first=True)
 
 
 def _add_vectors(
@@ -189,12 +189,9 @@ def _add_vectors(
     """Add the vectors of a batch to the sums of their targets."""
     import torch
 
-    rows, places, targets = list[int](), list[int](), list[int]()
-    weights: list[float] = []
-    for row, window in enumerate(batch):
-        rows += [row] * len(window.places)
-        places += window.places
-        targets += window.targets
-        weights += window.weights
+    rows = np.repeat(np.arange(len(batch)), [len(window.places) for window in batch])
+    places = list(chain.from_iterable(window.places for window in batch))
+    targets = list(chain.from_iterable(window.targets for window in batch))
+    weights = list(chain.from_iterable(window.weights for window in batch))
     vectors = hidden[rows, places] * torch.tensor(weights)[:, None]
     sums.index_add_(0, torch.tensor(targets), vectors)

@@ -23,7 +23,7 @@ from transformers.models.bert.modeling_bert import (
     eager_attention_forward,
 )
 
-from vocadapt.models.contextual.masked_forward import attend, run_bert_layer_at
+from vocadapt.models.contextual.masked_loss import attend, run_bert_layer_at
 from vocadapt.models.exbert.config import ExBertConfig
 
 Tensor = torch.Tensor
@@ -47,9 +47,8 @@ class ExtensionAttention(nn.Module):
         weight, bias = (
             torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
         )
-        read = linear(
-            hidden, weight, bias
-        )  # one wide product: three narrow ones, and the sum of what they send back, cost more
+        # One wide product: three narrow ones, with the sum of their gradients, take longer.
+        read = linear(hidden, weight, bias)
         query, key, value = read.view(*hidden.shape[:-1], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
@@ -60,10 +59,12 @@ class ExtensionAttention(nn.Module):
         )
         return cast(Tensor, found.reshape(*hidden.shape[:-1], -1))
 
-    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        """The same at some places alone: (batch, places, width) → (batch, places, units)."""
+    def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """Compute the same at the selected positions only: (batch, positions, width) → (batch,
+        positions, units).
+        """
         return attend(
-            self, self.query(asked), self.key(hidden), self.value(hidden), self.heads, mask
+            self, self.query(selected), self.key(hidden), self.value(hidden), self.heads, mask
         )
 
 
@@ -81,13 +82,15 @@ class ExtensionModule(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """(batch, length, width) → the same shape."""
-        return self._ended(self.attention(hidden, mask, **more), hidden)
+        return self._add_feed_forward(self.attention(hidden, mask, **more), hidden)
 
-    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        """The same at some places alone: (batch, places, width) → the same shape."""
-        return self._ended(self.attention.at(asked, hidden, mask), asked)
+    def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """Compute the same at the selected positions only: (batch, positions, width) → the same
+        shape.
+        """
+        return self._add_feed_forward(self.attention.at(selected, hidden, mask), selected)
 
-    def _ended(self, read: Tensor, hidden: Tensor) -> Tensor:
+    def _add_feed_forward(self, read: Tensor, hidden: Tensor) -> Tensor:
         attended = self.attention_output(read, hidden)
         return cast(Tensor, self.output(self.intermediate(attended), attended))
 
@@ -116,23 +119,20 @@ class ExBertLayer(BertLayer):
         own: Tensor = super().forward(hidden_states, attention_mask, *args, **kwargs)
         if not self.extended:
             return own
-        (
-            kwargs.pop("encoder_attention_mask", None),
-            kwargs.pop("past_key_values", None),
-        )  # a decoder's
+        for name in ("encoder_attention_mask", "past_key_values"):  # only decoders use them
+            kwargs.pop(name, None)
         extension = self.extension(hidden_states, attention_mask, **kwargs)
-        return torch.lerp(
-            extension, own, self.gate(hidden_states)
-        )  # at a gate of 1 it gives `own`, bit for bit
+        # With a gate of 1, lerp returns `own` bit for bit; g · own + (1 − g) · extension may not.
+        return torch.lerp(extension, own, self.gate(hidden_states))
 
-    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        """The same at some places alone: (batch, places, width) → the same shape."""
-        own = run_bert_layer_at(self, asked, hidden, mask)
-        return (
-            torch.lerp(self.extension.at(asked, hidden, mask), own, self.gate(asked))
-            if self.extended
-            else own
-        )
+    def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """Compute the same at the selected positions only: (batch, positions, width) → the same
+        shape.
+        """
+        own = run_bert_layer_at(self, selected, hidden, mask)
+        if not self.extended:
+            return own
+        return torch.lerp(self.extension.at(selected, hidden, mask), own, self.gate(selected))
 
 
 class ExBertEncoder(BertEncoder):

@@ -118,9 +118,7 @@ class ExBertForQuestionAnswering(ExBertPreTrainedModel, BertForQuestionAnswering
 
 
 def _classifier(config: ExBertConfig) -> tuple[nn.Dropout, nn.Linear]:
-    dropout = (
-        config.hidden_dropout_prob
-        if config.classifier_dropout is None
-        else config.classifier_dropout
-    )
+    dropout = config.classifier_dropout
+    if dropout is None:
+        dropout = config.hidden_dropout_prob
     return nn.Dropout(dropout), nn.Linear(config.hidden_size, int(config.num_labels or 0))

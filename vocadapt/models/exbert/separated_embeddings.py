@@ -120,6 +120,7 @@ class SeparatedEmbeddings:
 
     def merge(self) -> None:
         """Restore the layers of the network, with the trained embeddings of the ids."""
+        # The layers stayed on the CPU if the network was moved while they were separated.
         device = self.rows.weight.device
         self.original.to(device)
         _write(self.original.weight, self.rows.weight, self.ids)

@@ -74,7 +74,7 @@ def estimate_finetuning_pace(
     if settings.chunk and task.kind.divides_sentences:
         most = settings.chunk
     words = sum(min(_count_words(example), most) for example in examples) / max(len(examples), 1)
-    beside = 1 + ModuleSize.beside(config).share
+    beside = 1 + ModuleSize.from_config(config).share
     return FLOPS / (6 * layers * 12 * width**2 * beside * (PIECES * words + 2))
 
 

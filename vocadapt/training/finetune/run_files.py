@@ -18,10 +18,10 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
+from vocadapt.models.adapted_model import save_tokenizers
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import run_quietly
-from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
 from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.encoding import EncodingSettings, ModelTokenizer, load_tokenizers

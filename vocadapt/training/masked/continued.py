@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
+from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.contextual.masked_loss import (
     MaskedWindow,
     WindowSettings,
@@ -26,7 +27,6 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
-from vocadapt.models.saving import save_trained
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus

@@ -63,7 +63,7 @@ def estimate_pretraining_pace(
     per_weight = PASSED if stage in ("extension", "embeddings") else TRAINED
     per_module_weight = PASSED if stage == "embeddings" else TRAINED
     layer = 12 * width**2
-    module = layer * ModuleSize.beside(config).share * per_module_weight
+    module = layer * ModuleSize.from_config(config).share * per_module_weight
     head = settings.share * (width**2 + width * vocabulary) * per_weight
     operations = layers * (layer * per_weight + module) + head
     return 1 / (operations / FLOPS + STEP / (settings.batch * settings.length))

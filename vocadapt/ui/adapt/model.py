@@ -9,7 +9,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.packing import packed, packed_size
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
-from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
+from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.text.tokenization import encode
 from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_artifact_details, draw_link, draw_metrics
@@ -50,13 +50,13 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
             icon=":material/casino:",
         )
     record = record_of(artifact)
-    words = new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
+    words = list_new_words(record["plan"], MAX_EXAMPLES) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         draw_before_and_after(artifact, " ".join(words))
         needed = "its modules need vocadapt" if numbers.get("module") else "no vocadapt needed"
         st.markdown(f"**Use the model**: a standard model folder, {needed}")
-        st.code(snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
+        st.code(render_snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
         folder = artifact.folder
         st.download_button(
             f"Download as zip · {megabytes(packed_size(folder))}",

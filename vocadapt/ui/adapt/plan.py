@@ -27,7 +27,7 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.initializers.own_settings import draw_own_settings
 from vocadapt.ui.pretraining import view
-from vocadapt.vocabulary.growth.extension_size import SELDOM
+from vocadapt.vocabulary.growth.growth import RARE
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
@@ -225,7 +225,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         )
         recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
         base = cache.model_of(model)
-        module = ModuleSize.of(recipe.module, base.config)
+        module = ModuleSize.from_settings(recipe.module, base.config)
         parameters = module.to_dict(count_layers(base))["parameters"]
         st.markdown(
             f":small[Each layer gets a module with {count(module.hidden)} hidden and"
@@ -288,7 +288,7 @@ def _draw_extension_curve(
     legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
         f"{legend}With all"
-        f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {SELDOM}"
+        f" {count(last.size)}, {count(last.seldom)} occur in the text fewer than {RARE}"
         f" times, and the text gets {100 * found.shorter(last):.1f} % shorter. Embeddings of"
         " rare tokens are hardly trained."
     )

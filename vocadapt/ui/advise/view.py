@@ -32,8 +32,7 @@ from vocadapt.ui.components.number_formats import (
 )
 from vocadapt.ui.frame import address, cache
 from vocadapt.vocabulary.advice.advice import Suggestion
-from vocadapt.vocabulary.growth.gains import FEW_OCCURRENCES
-from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
+from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")

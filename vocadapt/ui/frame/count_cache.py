@@ -16,8 +16,7 @@ from vocadapt.recipe import Recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.frame.cache import STAMPS, model_of, model_stamp, space_of
-from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, measure_extension_curve
-from vocadapt.vocabulary.growth.growth import Reducer
+from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_extension_curve
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
@@ -153,7 +152,7 @@ def _figures(
     _word_tokenizer: WordTokenizer,
     _counts: Counts,
 ) -> TokenizationFigures:
-    return _word_tokenizer.figures(_counts)
+    return _word_tokenizer.measure(_counts)
 
 
 def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:

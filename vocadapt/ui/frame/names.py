@@ -9,8 +9,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.hub_cache import filter_cached
-from vocadapt.models.language_model import HUB_NAME
+from vocadapt.models.language_model import HUB_NAME, filter_cached
 from vocadapt.models.model_folder import SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")

@@ -10,8 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
-from vocadapt.models.hub_cache import filter_cached
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.language_model import LanguageModel, filter_cached
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.number_formats import count, fraction, signed
@@ -125,7 +124,7 @@ def compare_tokenizations(models: Sequence[Seen], text: str) -> None:
         )
     with mistakes.show_errors():
         _draw_metrics(
-            [seen.word_tokenizer.figures(count_text(text, seen.model.splitter)) for seen in models]
+            [seen.word_tokenizer.measure(count_text(text, seen.model.splitter)) for seen in models]
         )
 
 

@@ -292,7 +292,7 @@ def _has_gates(artifact: Artifact) -> bool:
     """Return whether a model of the workspace has extension modules; False if it cannot be read."""
     try:
         config = LanguageModel(artifact.folder, str(artifact.folder)).config
-        return bool(ModuleSize.beside(config).hidden)
+        return bool(ModuleSize.from_config(config).hidden)
     except Exception:
         return False
 

@@ -125,7 +125,7 @@ def explain_missing_head(label: str, model: LanguageModel) -> None:
 
 def describe_model(model: LanguageModel) -> None:
     """Draw a line about a model: plain or exBERT, and its layers."""
-    size = ModuleSize.beside(model.config)
+    size = ModuleSize.from_config(model.config)
     layers = model.config.get("num_hidden_layers", "?")
     kind = "a plain model, without extension modules"
     if is_extended(model.config):

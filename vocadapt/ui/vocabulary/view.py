@@ -29,9 +29,9 @@ from vocadapt.ui.components.number_formats import count, megabytes
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.lens.view import Seen
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.word_table import Mask
-from vocadapt.vocabulary.growth.gains import ModelSize
+from vocadapt.vocabulary.families.vocabulary import Mask
 from vocadapt.vocabulary.growth.growth import SEEDS, Growth, Reducer, measure_growth_over_seeds
+from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, min_keep_fraction
 
 FLOAT32 = 4  # bytes

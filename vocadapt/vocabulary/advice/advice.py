@@ -11,21 +11,25 @@ from typing import Any
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice.forecast import forecast
-from vocadapt.vocabulary.advice.rules import MIN_ADDED, RULES, TOP, Figures, format_fraction
+from vocadapt.vocabulary.advice.rules import (
+    MIN_ADDED,
+    RULES,
+    TOP,
+    Figures,
+    forecast,
+    format_fraction,
+)
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.growth.gains import (
+from vocadapt.vocabulary.growth.word_tokenizations import (
     ENOUGH_OCCURRENCES,
     FEW_OCCURRENCES,
     Gain,
     ModelSize,
+    TokenizationStatistics,
     TokenizedText,
     count_saved_tokens,
-    measure_gain,
-)
-from vocadapt.vocabulary.growth.word_tokenizations import (
-    TokenizationStatistics,
     has_letter,
+    measure_gain,
     measure_tokenization,
     tokenize_words,
 )
@@ -151,20 +155,19 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text = _text(counts.counts, vocabulary)
-    entities = None if task is None else _text(task, vocabulary)
-    figures = _figures(counts, text, entities, vocabulary, splitter, size or ModelSize(), min_count)
+    text, entities = _tokenize(counts.counts, vocabulary), None
+    if task is not None:
+        entities = _tokenize(task, vocabulary)
+    size = size or ModelSize()
+    figures = _measure(counts, text, entities, vocabulary, splitter, size, min_count)
     findings = apply_rules(figures)
     verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
-    recipes = suggest_recipes(figures) if verdict == "adapt" else ()
-    return Advice(
-        verdict,
-        _sentence(verdict, findings, figures),
-        findings,
-        figures,
-        recipes,
-        _most_frequent_split_words(text, entities),
-    )
+    recipes: tuple[Suggestion, ...] = ()
+    if verdict == "adapt":
+        recipes = suggest_recipes(figures)
+    sentence = _summarize(verdict, findings, figures)
+    split_words = _list_split_words(text, entities)
+    return Advice(verdict, sentence, findings, figures, recipes, split_words)
 
 
 def apply_rules(figures: Figures) -> tuple[Finding, ...]:
@@ -180,32 +183,34 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
     """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control with
     random embeddings.
     """
-    caps = [
-        gain
-        for gain in (figures.gain(ENOUGH_OCCURRENCES), figures.gain(FEW_OCCURRENCES))
-        if gain.words >= MIN_ADDED
-    ]
-    caps = caps if len({gain.words for gain in caps}) == len(caps) else caps[:1]
-    names = ["frequent words", "more words"] if len(caps) > 1 else ["frequent words"]
-    made = [
-        Suggestion(name, "green-bert", gain.words, BETTER_MAP, _about(gain))
-        for name, gain in zip(names, caps, strict=True)
-    ]
-    why = "The same words with random embeddings: shows whether the embeddings help, or only the tokenization."
-    return (*made, Suggestion("control", "green-bert-random", caps[0].words, None, why))
+    recipes: dict[int, Suggestion] = {}  # by number of words: equal numbers are the same words
+    names = {"frequent words": ENOUGH_OCCURRENCES, "more words": FEW_OCCURRENCES}
+    for name, floor in names.items():
+        gain = figures.gain(floor)
+        if gain.words < MIN_ADDED or gain.words in recipes:
+            continue
+        if not recipes:
+            name = "frequent words"
+        about = (
+            f"Words seen {gain.floor} times or more: {format_fraction(gain.saved)} of the tokens"
+            f" go, {format_fraction(gain.mended)} of the split words become one."
+        )
+        recipes[gain.words] = Suggestion(name, "green-bert", gain.words, BETTER_MAP, about)
+    about = (
+        "The same words with random embeddings: shows whether the embeddings help, or only the"
+        " tokenization."
+    )
+    fewest = next(iter(recipes))
+    control = Suggestion("control", "green-bert-random", fewest, None, about)
+    return (*recipes.values(), control)
 
 
-def _about(gain: Gain) -> str:
-    brings = f"{format_fraction(gain.saved)} of the tokens go, {format_fraction(gain.mended)} of the split words become one"
-    return f"Words seen {gain.floor} times or more: {brings}."
-
-
-def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> TokenizedText:
+def _tokenize(counts: Mapping[str, int], vocabulary: Vocabulary) -> TokenizedText:
     pieces = tokenize_words(vocabulary, counts)
     return TokenizedText(counts, pieces, measure_tokenization(counts, pieces, vocabulary.unknown))
 
 
-def _figures(
+def _measure(
     counts: WordCounts,
     text: TokenizedText,
     task: TokenizedText | None,
@@ -214,44 +219,38 @@ def _figures(
     size: ModelSize,
     min_count: int,
 ) -> Figures:
+    # 1. Words that get a vector; those that are tokens already are anchors of the alignment.
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
     special = vocabulary.special
     anchors = sum(vocabulary.has_word(word) and word not in special for word in frequent)
+    # 2. What adding the others would bring, by their minimum number of occurrences.
     words, _ = split_addable_words(vocabulary, splitter, frequent)
-    floors = sorted(
-        {
-            min_count,
-            *(floor for floor in (FEW_OCCURRENCES, ENOUGH_OCCURRENCES) if floor > min_count),
-        }
-    )
-    taken = ([word for word in words if frequent[word] >= floor] for floor in floors)
+    gains: list[Gain] = []
+    for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
+        if floor > min_count or not gains:
+            added = [word for word in words if frequent[word] >= floor]
+            gains.append(measure_gain(added, floor, text, task, size))
+    tokens = max(text.statistics.tokens, 1)
     return Figures(
         corpus=text.statistics,
-        task=task.statistics if task else None,
+        task=None if task is None else task.statistics,
         lines=counts.lines,
         lines_read=counts.lines_read or counts.lines,
         min_count=min_count,
         width=size.width,
         anchors=anchors,
         forecast=forecast(sum(frequent.values()), anchors, size.width),
-        gains=tuple(
-            measure_gain(added, floor, text, task, size)
-            for added, floor in zip(taken, floors, strict=True)
-        ),
-        top_saved=count_saved_tokens(words[:TOP], text) / text.statistics.tokens
-        if text.statistics.tokens
-        else 0.0,
+        gains=tuple(gains),
+        top_saved=count_saved_tokens(words[:TOP], text) / tokens,
     )
 
 
-def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
-    """The verdict in a sentence, with the figures that matter most."""
+def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
+    """Return the verdict in a sentence, with the figures that matter most."""
     if verdict == "keep":
         clauses = {rule.name: rule.stops for rule in RULES}
-        return (
-            f"{VERDICTS[verdict]}:"
-            f" {next(clauses[finding.rule] for finding in findings if finding.stops)}."
-        )
+        first = next(finding.rule for finding in findings if finding.stops)
+        return f"{VERDICTS[verdict]}: {clauses[first]}."
     gain, expected = figures.gain(FEW_OCCURRENCES), figures.forecast
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
@@ -260,19 +259,14 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
     )
 
 
-def _most_frequent_split_words(
-    text: TokenizedText, task: TokenizedText | None
-) -> tuple[SplitWord, ...]:
-    """The most frequent words with a letter that the model splits."""
+def _list_split_words(text: TokenizedText, task: TokenizedText | None) -> tuple[SplitWord, ...]:
+    """Return the most frequent words with a letter that the model splits."""
     split = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
     split = sorted(split, key=lambda word: -text.counts[word])[:SHOWN]
-    inside = None if task is None else task.counts
-    return tuple(
-        SplitWord(
-            word,
-            text.pieces[word],
-            text.counts[word],
-            None if inside is None else inside.get(word, 0),
-        )
-        for word in split
-    )
+    words: list[SplitWord] = []
+    for word in split:
+        task_count = None
+        if task is not None:
+            task_count = task.counts.get(word, 0)
+        words.append(SplitWord(word, text.pieces[word], text.counts[word], task_count))
+    return tuple(words)

@@ -237,6 +237,7 @@ def inspect_file(
 
 def _read_folder(folder: Path) -> Tokenizer:
     """Read the tokenizer.json of a folder, or build a tokenizer from other files of a family."""
+    # 1. A tokenizer.json has all that is needed; it is checked and tested before it is loaded.
     content = check_tokenizer_files(folder, _check_model)
     if content is not None:
         if find_family(content) is None:
@@ -246,10 +247,12 @@ def _read_folder(folder: Path) -> Tokenizer:
             f"{folder / TOKENIZER} cannot be read", "Download or save the model again."
         ):
             return Tokenizer.from_file(str(folder / TOKENIZER))
+    # 2. Older models have only the files of their family, such as vocab.txt.
     for family in FAMILIES.values():
         tokenizer = family.build_from_folder(folder)
         if tokenizer is not None:
             return tokenizer
+    # 3. Neither: say what is there instead.
     kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
     if (folder / "vocab.json").is_file() or kinds[".model"]:
         raise InputError(

@@ -25,15 +25,21 @@ is accepted: the library reads a word that begins with ## as a continuation; BER
 splits at #, so no such word occurs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.vocabulary.families.vocabulary import Vocabulary
-from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable, sum_by_id
+from vocadapt.vocabulary.families.vocabulary import (
+    Ints,
+    Mask,
+    Tokenization,
+    Vocabulary,
+    WordTable,
+    sum_by_id,
+)
 
 UNREADABLE = 10**6  # number of pieces of a rest of a word that cannot be tokenized
 WORD_START, CONTINUATION = 0, 1  # root nodes of the two prefix trees
@@ -173,7 +179,7 @@ def build_word_table(
     longest = trees.find_longest(letters, roots)
     # 3. Words that are exact-word tokens.
     no_token = len(vocabulary)
-    whole = [no_token] * len(texts)
+    whole = np.full(len(texts), no_token)
     for i, word in enumerate(words):
         if word in vocabulary.whole:
             whole[i] = vocabulary.ids[word]
@@ -185,7 +191,7 @@ def build_word_table(
         trees.length,
         starts,
         starts + sizes,
-        np.array(whole, dtype=np.int64),
+        whole,
         sizes <= vocabulary.longest_word,
     )
 
@@ -247,8 +253,14 @@ def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
     Example: the word starts "h" (id 5) and "hyper" (id 4) give the path root –h– y – p – e – r;
     the longest token is 5 at the nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
     """
+    # The tree and the text (without its mark) of each token that longest match can take, by id.
     no_token = len(vocabulary)
-    bodies = dict(_list_token_bodies(vocabulary))
+    bodies: dict[int, tuple[int, str]] = {}
+    for i, spelling in enumerate(vocabulary.tokens):
+        if vocabulary.continues(spelling):
+            bodies[i] = CONTINUATION, vocabulary.body(spelling)
+        elif spelling and spelling not in vocabulary.whole:
+            bodies[i] = WORD_START, spelling
 
     # 1. Number the letters from 1 on: 0 is a letter that no token contains.
     letters = sorted(set("".join(text for _, text in bodies.values())) - {"\0"})
@@ -282,14 +294,3 @@ def _build_prefix_trees(vocabulary: Vocabulary) -> _PrefixTrees:
     order = np.argsort(keys)
     children = np.array(list(edges.values()), dtype=np.int64)[order]
     return _PrefixTrees(alphabet, keys[order], children, np.array(longest), shorter, length)
-
-
-def _list_token_bodies(vocabulary: Vocabulary) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield id, tree and text (without its mark) of each token that longest match can take."""
-    for i, token in enumerate(vocabulary.tokens):
-        if token in vocabulary.whole:
-            continue
-        if vocabulary.continues(token):
-            yield i, (CONTINUATION, vocabulary.body(token))
-        elif token:
-            yield i, (WORD_START, token)

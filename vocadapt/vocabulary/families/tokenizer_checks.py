@@ -1,7 +1,7 @@
 """Checks of the tokenizer files of a model folder before a library reads them.
 
 They cover types, bounds of ids, and one token per id. The effect of normalizers on text is tested
-in `trial`.
+in `tokenizer_trial`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,6 +10,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object, show_path
+from vocadapt.settings import Bounds
 
 TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
     "tokenizer.json",
@@ -18,14 +19,30 @@ TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
     "added_tokens.json",
 )
 MAX_TOKENS = 10_000_000  # upper limit of ids, so that a list of all tokens by id stays small
-MAX_WORD = 1_000  # maximum characters of a word for WordPiece: its time grows with the third power
+WORD_LENGTHS = Bounds(1, 1_000)  # of WordPiece: its time grows with the third power of the length
 MAX_SHOWN = 60  # characters of a value in a message
-FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
-PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
-_EXPECTED_ID = f"a whole number below {MAX_TOKENS:,}"
+EXPECTED_ID = f"a whole number below {MAX_TOKENS:,}"
 REMEDY = "Correct the file, or download the model again."
+# Entries that may be missing, with the type of their values and its name in messages.
+OBJECT, LIST, FLAG = (dict, "an object"), (list, "a list"), (bool, "true or false")
+TOKENIZER_TYPES = {
+    **dict.fromkeys(
+        ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding"),
+        OBJECT,
+    ),
+    "added_tokens": LIST,
+}
+PROCESSOR_TYPES = {"special_tokens": OBJECT, "processors": LIST}
+CONFIG_TYPES = {
+    "added_tokens_decoder": (dict, "an object from ids to tokens"),
+    "tokenizer_class": (str, "a name"),
+    **dict.fromkeys(("do_lower_case", "strip_accents", "tokenize_chinese_chars"), FLAG),
+}
+TOKEN_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 Json = Mapping[str, Any]
+
+is_id = Bounds(0, MAX_TOKENS - 1).accepts  # whether a value can be the id of a token
 
 
 class UnfitError(Exception):
@@ -64,32 +81,41 @@ def check_tokenizer_files(
 
 def _check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] | None]) -> None:
     """Check tokenizer.json: the model, the added tokens, and tokens named by other parts."""
+    # 1. The model, and the types of all parts.
     model = content.get("model")
     _demand(isinstance(model, dict), '"model"', model, "an object")
-    for part in PARTS:
-        value = content.get(part)
-        _demand(value is None or isinstance(value, dict), f'"{part}"', value, "an object")
+    _check_types(content, TOKENIZER_TYPES)
     ids = check_model(content)
     if ids is None:
         return
-    added = content.get("added_tokens") or []
-    _demand(isinstance(added, list), '"added_tokens"', added, "a list")
-    for token in added:
-        _demand(isinstance(token, dict), "an added token", token, "an object")
-        _check_added_token(token)
-        _demand(
-            is_id(token.get("id")),
-            f"the id of {_shown(token['content'])}",
-            token.get("id"),
-            _EXPECTED_ID,
-        )
-        known = ids.setdefault(token["content"], token["id"])
-        if known != token["id"]:
-            raise UnfitError(
-                f"the token {_shown(token['content'])} has two ids, {known:,} and {token['id']:,}"
-            )
+
+    # 2. The added tokens: the library takes their ids as they are, so one token must not have two.
+    for token in content.get("added_tokens") or ():
+        _check_added_token(token, "an added token")
+        name, i = token["content"], token.get("id")
+        _demand(is_id(i), f"the id of {_format_value(name)}", i, EXPECTED_ID)
+        known = ids.setdefault(name, i)
+        if known != i:
+            raise UnfitError(f"the token {_format_value(name)} has two ids, {known:,} and {i:,}")
     _refuse_shared_ids(ids)
+
+    # 3. The special tokens that are added to a text.
     _check_post_processor(content.get("post_processor"), ids)
+
+
+def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
+    """Check that the special tokens added to a text are in the vocabulary, with its ids."""
+    largest = max(ids.values(), default=-1)
+    for pair in _list_special_tokens(part):
+        is_pair = isinstance(pair, list) and len(pair) == 2
+        fits = is_pair and isinstance(pair[0], str) and is_id(pair[1])
+        _demand(fits, "a special token", pair, "a token and its id")
+        token, i = pair
+        if token not in ids or i > largest:
+            raise UnfitError(
+                f'"post_processor" adds {_format_value(token)} with the id {i:,}, which the'
+                " vocabulary lacks"
+            )
 
 
 def check_vocabulary(model: Json) -> dict[str, int]:
@@ -99,11 +125,11 @@ def check_vocabulary(model: Json) -> dict[str, int]:
     assert isinstance(vocabulary, dict)
     if len(vocabulary) > MAX_TOKENS:
         raise UnfitError(f"{len(vocabulary):,} tokens, more than {MAX_TOKENS:,}")
-    wrong = next((token for token, i in vocabulary.items() if not is_id(i)), None)
-    if wrong is not None:
-        raise UnfitError(
-            f"the id of {_shown(wrong)} is {_shown(vocabulary[wrong])}, expected {_EXPECTED_ID}"
-        )
+    for token, i in vocabulary.items():
+        if not is_id(i):
+            raise UnfitError(
+                f"the id of {_format_value(token)} is {_format_value(i)}, expected {EXPECTED_ID}"
+            )
     return dict(vocabulary)
 
 
@@ -112,13 +138,9 @@ def check_wordpiece_model(model: Json) -> dict[str, int]:
     ids = check_vocabulary(model)
     for key in ("unk_token", "continuing_subword_prefix"):
         _demand(isinstance(model.get(key, ""), str), f'"{key}"', model.get(key), "a text")
-    longest = model.get("max_input_chars_per_word", 100)
-    bounded = (
-        isinstance(longest, int) and not isinstance(longest, bool) and 1 <= longest <= MAX_WORD
-    )
-    _demand(
-        bounded, '"max_input_chars_per_word"', longest, f"a whole number from 1 to {MAX_WORD:,}"
-    )
+    key = "max_input_chars_per_word"
+    longest = model.get(key, 100)
+    _demand(WORD_LENGTHS.accepts(longest), f'"{key}"', longest, str(WORD_LENGTHS))
     return ids
 
 
@@ -128,154 +150,101 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
         other = first.setdefault(i, token)
         if other != token:
             raise UnfitError(
-                f"two tokens with one id: {_shown(other)} and {_shown(token)} are both {i:,}"
+                f"two tokens with one id: {_format_value(other)} and {_format_value(token)} are"
+                f" both {i:,}"
             )
 
 
-def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
-    """Check that the special tokens added to a text are in the vocabulary, with the same ids."""
-    largest = max(ids.values(), default=-1)
-    for token, i in _special_tokens(part):
-        if token not in ids or i > largest:
-            raise UnfitError(
-                f'"post_processor" adds {_shown(token)} with the id {i:,}, which the vocabulary'
-                " lacks"
-            )
-
-
-def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
-    """Return the special tokens, with ids, that a post-processor adds to a text."""
+def _list_special_tokens(part: Any) -> Iterator[Any]:
+    """Yield the [token, id] pairs that a post-processor adds to a text, at any depth."""
     if not isinstance(part, dict):
         return
-    pairs = [
-        part[name] for name in ("sep", "cls") if name in part
-    ]  # BertProcessing, RobertaProcessing
-    special = part.get("special_tokens") or {}  # TemplateProcessing
-    _demand(isinstance(special, dict), '"special_tokens"', special, "an object")
-    for entry in special.values():
-        lists = (
-            isinstance(entry, dict)
-            and isinstance(entry.get("tokens"), list)
-            and isinstance(entry.get("ids"), list)
-        )
-        _demand(
-            lists and len(entry["tokens"]) == len(entry["ids"]),
-            "a special token",
-            entry,
-            "its tokens and as many ids",
-        )
-        pairs += [list(pair) for pair in zip(entry["tokens"], entry["ids"], strict=True)]
-    for pair in pairs:
-        fits = (
-            isinstance(pair, list)
-            and len(pair) == 2
-            and isinstance(pair[0], str)
-            and is_id(pair[1])
-        )
-        _demand(fits, "a special token", pair, "a token and its id")
-        yield pair[0], pair[1]
-    inner = part.get("processors") or []  # Sequence
-    _demand(isinstance(inner, list), '"processors"', inner, "a list")
-    for one in inner:
-        yield from _special_tokens(one)
+    _check_types(part, PROCESSOR_TYPES)
+    # 1. BertProcessing and RobertaProcessing store the pairs themselves.
+    yield from (part[name] for name in ("sep", "cls") if name in part)
+    # 2. TemplateProcessing stores lists of tokens and ids.
+    for entry in (part.get("special_tokens") or {}).values():
+        lists: list[Any] = []
+        if isinstance(entry, dict):
+            lists = [entry.get("tokens"), entry.get("ids")]
+        fits = lists != [] and all(isinstance(one, list) for one in lists)
+        fits = fits and len(lists[0]) == len(lists[1])
+        _demand(fits, "a special token", entry, "its tokens and as many ids")
+        yield from map(list, zip(*lists, strict=True))
+    # 3. A Sequence has parts.
+    for inner in part.get("processors") or ():
+        yield from _list_special_tokens(inner)
 
 
 def _check_config(content: Json) -> None:
     """Check the tokens and settings of tokenizer_config.json."""
-    decoder = content.get("added_tokens_decoder")
-    _demand(
-        decoder is None or isinstance(decoder, dict),
-        '"added_tokens_decoder"',
-        decoder,
-        "an object from ids to tokens",
-    )
-    for i, token in (decoder or {}).items():
-        _demand(
-            i.isdecimal() and is_id(int(i[:20])), 'a key of "added_tokens_decoder"', i, _EXPECTED_ID
-        )
-        _demand(isinstance(token, dict), f"the added token {i}", token, "an object")
-        _check_added_token(token)
-    name, longest = content.get("tokenizer_class"), content.get("model_max_length")
-    _demand(name is None or isinstance(name, str), '"tokenizer_class"', name, "a name")
-    counted = longest is None or (
-        isinstance(longest, int | float) and not isinstance(longest, bool) and longest >= 0
-    )
-    _demand(counted, '"model_max_length"', longest, "a number of tokens")
-    for side in ("padding_side", "truncation_side"):
-        _demand(
-            content.get(side) in (None, "left", "right"),
-            f'"{side}"',
-            content.get(side),
-            "left or right",
-        )
-    for flag in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
-        _demand(
-            isinstance(content.get(flag), bool | None),
-            f'"{flag}"',
-            content.get(flag),
-            "true or false",
-        )
+    _check_types(content, CONFIG_TYPES)
+    for i, token in (content.get("added_tokens_decoder") or {}).items():
+        known = i.isdecimal() and is_id(int(i[:20]))  # int() of a very long text would take long
+        _demand(known, 'a key of "added_tokens_decoder"', i, EXPECTED_ID)
+        _check_added_token(token, f"the added token {i}")
+    longest = content.get("model_max_length", 0)
+    is_number = isinstance(longest, int | float) and not isinstance(longest, bool)
+    counts = longest is None or (is_number and longest >= 0)
+    _demand(counts, '"model_max_length"', longest, "a number of tokens")
+    for key in ("padding_side", "truncation_side"):
+        side = content.get(key)
+        _demand(side in (None, "left", "right"), f'"{key}"', side, "left or right")
     _check_special(content)
 
 
 def _check_special(content: Json) -> None:
     """Check the special tokens of tokenizer_config.json and special_tokens_map.json."""
     for role, value in content.items():
+        tokens: Iterable[Any] = ()
         if role in ("additional_special_tokens", "extra_special_tokens"):
-            _demand(
-                value is None or isinstance(value, list | dict),
-                f'"{role}"',
-                value,
-                "a list of tokens",
-            )
-            tokens: Iterable[Any] = value.values() if isinstance(value, dict) else value or ()
+            _demand(isinstance(value, list | dict | None), f'"{role}"', value, "a list of tokens")
+            tokens = value or ()
+            if isinstance(value, dict):
+                tokens = value.values()
         elif role.endswith("_token") and not role.startswith(("add_", "split_")):
             tokens = [value]
-        else:
-            continue
         for token in tokens:
-            _demand(token is None or isinstance(token, str | dict), f'"{role}"', token, "a token")
+            _demand(isinstance(token, str | dict | None), f'"{role}"', token, "a token")
             if isinstance(token, dict):
-                _check_added_token(token)
+                _check_added_token(token, "a token")
 
 
 def _check_added(content: Json) -> None:
     """Check added_tokens.json (token -> id)."""
     for token, i in content.items():
-        _demand(is_id(i), f"the id of {_shown(token)}", i, _EXPECTED_ID)
+        _demand(is_id(i), f"the id of {_format_value(token)}", i, EXPECTED_ID)
     _refuse_shared_ids(content)
 
 
-def _check_added_token(token: Json) -> None:
-    """Check the content and flags of an AddedToken in JSON."""
-    _demand(
-        isinstance(token.get("content"), str),
-        "the content of an added token",
-        token.get("content"),
-        "a text",
-    )
-    for flag in FLAGS:
+def _check_added_token(token: Any, what: str) -> None:
+    """Check the content and flags of an AddedToken in JSON; `what` names it in a message."""
+    _demand(isinstance(token, dict), what, token, "an object")
+    name = token.get("content")
+    _demand(isinstance(name, str), "the content of an added token", name, "a text")
+    for flag in TOKEN_FLAGS:
         value = token.get(flag, False)
-        _demand(
-            isinstance(value, bool),
-            f'"{flag}" of {_shown(token["content"])}',
-            value,
-            "true or false",
-        )
+        _demand(isinstance(value, bool), f'"{flag}" of {_format_value(name)}', value, FLAG[1])
 
 
-def is_id(value: Any) -> bool:
-    """Return whether a value can be the id of a token."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_TOKENS
+def _check_types(content: Json, types: Mapping[str, tuple[type, str]]) -> None:
+    """Check the types of entries that may be missing."""
+    for key, (kind, expected) in types.items():
+        value = content.get(key)
+        _demand(value is None or isinstance(value, kind), f'"{key}"', value, expected)
 
 
 def _demand(holds: bool, what: str, value: Any, expected: str) -> None:
     """Raise UnfitError if a value does not have the required form."""
     if not holds:
-        raise UnfitError(f"{what} is {_shown(value)}, expected {expected}")
+        raise UnfitError(f"{what} is {_format_value(value)}, expected {expected}")
 
 
-def _shown(value: Any) -> str:
-    """Format a value for a message."""
-    text = repr(value) if not isinstance(value, dict | list) else type(value).__name__
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+def _format_value(value: Any) -> str:
+    """Format a value for a message: a text or number, shortened; of other values the type."""
+    text = repr(value)
+    if isinstance(value, dict | list):
+        text = type(value).__name__
+    if len(text) > MAX_SHOWN:
+        text = f"{text[:MAX_SHOWN]}…"
+    return text

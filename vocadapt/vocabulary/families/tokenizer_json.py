@@ -50,3 +50,14 @@ def renumber_special(part: Any, ids: Mapping[str, int]) -> None:
         special["ids"] = [ids[token] for token in special["tokens"]]
     for inner in part.get("processors", ()):  # Sequence
         renumber_special(inner, ids)
+
+
+def fill_id_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find
+    the next free id.
+    """
+    content = to_json(tokenizer)
+    known = tokenizer.get_vocab(with_added_tokens=True)
+    named = enumerate(list_tokens(tokenizer))
+    content["model"]["vocab"].update({token: i for i, token in named if token not in known})
+    return content

@@ -23,15 +23,12 @@ from typing import Any
 
 from vocadapt.errors import InputError
 
-SECONDS, MEGABYTES = (
-    5.0,
-    2048,
-)  # limits of the process: processor time, so a busy machine changes no verdict, and memory
+# Limits of the process; of processor time, not wall time, so that a busy machine changes no verdict.
+SECONDS, MEGABYTES = 5.0, 2048
 PATIENCE = 60.0  # seconds of wall time, for a process that gets little processor time
 POLL_SECONDS = 0.25  # between two readings of the processor time
-MAX_GROWTH = (
-    100  # maximum length of a processed text, relative to the text; Unicode normal forms reach 18
-)
+# Maximum length of a processed text, relative to the text; Unicode normal forms reach 18.
+MAX_GROWTH = 100
 SAFE = {
     "BertNormalizer",
     "Lowercase",
@@ -93,9 +90,9 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
         if part is not None and any(one.get("type") not in SAFE for one in _single(part)):
             failure = _try(kind, json.dumps(part, sort_keys=True))
             if failure:
-                remedy = "Remove it from tokenizer.json, or choose another model."
                 raise InputError(
-                    f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.", remedy
+                    f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.",
+                    "Remove it from tokenizer.json, or choose another model.",
                 )
 
 
@@ -201,12 +198,13 @@ def _single(part: Any) -> Iterator[Mapping[str, Any]]:
 
 def _describe(part: Mapping[str, Any]) -> str:
     """Describe a part by its type and pattern, on one line."""
-    pattern = part.get("pattern")
-    shown = next(iter(pattern.values()), "") if isinstance(pattern, dict) else pattern
     name = str(part.get("type", "a part without a type"))[:40]
-    return (
-        name if shown is None else " ".join(f"{name} with the pattern {str(shown)[:80]!r}".split())
-    )
+    pattern = part.get("pattern")
+    if pattern is None:
+        return name
+    if isinstance(pattern, dict):  # {"Regex": "…"} or {"String": "…"}
+        pattern = next(iter(pattern.values()), "")
+    return " ".join(f"{name} with the pattern {str(pattern)[:80]!r}".split())
 
 
 def _reason(errors: str, code: int) -> str:

@@ -1,8 +1,8 @@
 """Read a vocab.txt as a list of lines, and find what is wrong with them.
 
 A damaged vocabulary can be inspected (`read_listing`), but no model is made or opened with it
-(`read_tokens` in `wordpiece` refuses it): each of these faults gives
-an id another token, or none, and the libraries do not report it.
+(`read_tokens` refuses it): each of these faults gives an id another token, or none, and the
+libraries do not report it.
 """
 
 import os
@@ -71,6 +71,28 @@ def read_listing(path: Path) -> Listing:
     return Listing(lines, tuple(find_faults(lines, text.endswith("\n"))))
 
 
+def read_tokens(path: Path) -> tuple[str, ...]:
+    """Read the lines of a vocab.txt, in the order of their ids.
+
+    Raises InputError if the file is missing, not UTF-8, empty, not a WordPiece vocabulary, or has a
+    faulty line: empty, repeated, a special token in lower case, a truncated last
+    line.
+    """
+    listing = read_listing(path)
+    if "[UNK]" not in listing.lines:
+        raise InputError(
+            f"{path}: expected a WordPiece vocab.txt, one token per line, [UNK] among them;"
+            f" {format_faults(listing.faults[::-1])}.",
+            "Give a model folder, a hub name, or a vocab.txt.",
+        )
+    if listing.faults:
+        raise InputError(
+            f"{path}: {format_faults(listing.faults)}.",
+            "Correct the file: no model can be made from it. `vocabulary compare` reads it as it is.",
+        )
+    return listing.lines
+
+
 def is_empty_token(lines: tuple[str, ...]) -> bool:
     """Return whether the empty line is a token: it is the only one, and tokens follow it.
 
@@ -111,3 +133,8 @@ def format_faults(faults: tuple[Fault, ...]) -> str:
     """Return the first faults and the number of the others, in one line."""
     named = "; ".join(map(str, faults[:MAX_NAMED]))
     return named if len(faults) <= MAX_NAMED else f"{named}; and {len(faults) - MAX_NAMED:,} more"
+
+
+def is_lowercase(tokens: tuple[str, ...]) -> bool:
+    """Return whether a vocabulary is uncased: no token but [bracketed] ones has a capital."""
+    return not any(token != token.lower() for token in tokens if not token.startswith("["))

@@ -8,6 +8,10 @@ looks at a mark:
                        continues   body
     ##tension          True        tension     spell("tension", continues=True)  → ##tension
     Ġhyper             False       hyper       spell("hyper", continues=False)   → Ġhyper
+
+A WordTable is the words of a text, prepared to be tokenized again and again without some tokens:
+reduction heuristics and studies of growth try thousands of vocabularies on one text. How a family
+does this fast is its own affair (see `longest_match`).
 """
 
 import sys
@@ -18,10 +22,13 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.word_table import Ints, Mask, WordTable
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 # Roles of special tokens, named as in transformers.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
@@ -46,6 +53,65 @@ class Notation:
         if self.word_start:
             return f"the start of a word by {self.word_start!r}"
         return f"the continuation of a word by {self.continuation!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenization:
+    """The tokens of all words of a WordTable.
+
+    pieces: (words,) int64, number of tokens of each word; 1 for an unknown word.
+    unknown: (words,) bool, whether a word becomes the unknown token.
+    places, tokens, words: (all tokens,) int64, the place in the table at which each token begins,
+        its id, and the index of its word. Unknown words have none.
+    """
+
+    pieces: Ints
+    unknown: Mask
+    places: Ints
+    tokens: Ints
+    words: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class WordTable(ABC):
+    """Distinct words with their counts, prepared for a vocabulary of V tokens.
+
+    counts: (words,) float64, occurrences of each word.
+    """
+
+    counts: NDArray[np.float64]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """V, the number of tokens of the vocabulary."""
+
+    @abstractmethod
+    def tokenize(self, removed: Mask | None = None) -> Tokenization:
+        """Tokenize every word without the tokens in `removed`, a mask over ids (V,)."""
+
+    @abstractmethod
+    def removal_costs(self, removed: Mask | None = None) -> NDArray[np.float64]:
+        """Count for each token the additional tokens of the text if that token is removed too,
+        (V,) float64.
+        """
+
+    def count_tokens(self, removed: Mask | None = None) -> int:
+        """Count the tokens of the whole text without those in `removed` (V,); an unknown word is
+        one.
+        """
+        return round(float(self.counts @ self.tokenize(removed).pieces))
+
+    def count_occurrences(self, tokenization: Tokenization) -> NDArray[np.float64]:
+        """Count how often each token occurs in the text, by id, (V,) float64; the unknown token is
+        not counted.
+        """
+        return sum_by_id(tokenization.tokens, self.counts[tokenization.words], self.size)
+
+
+def sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Sum the weights of each id, (size,) float64; ids of `size` and above are ignored."""
+    return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,20 +224,12 @@ class Vocabulary(ABC):
         """Return the kinds of some tokens, as plain values for a space; each token has a name
         there.
         """
-        special, continuations, placeholders = set[str](), set[str](), set[str]()
-        bodies: dict[str, str] = {}
-        for name, token in zip(names, tokens, strict=True):
-            if token in self.special:
-                special.add(name)
-            if self.is_placeholder(token):
-                placeholders.add(name)
-            if self.continues(token):
-                continuations.add(name)
-                bodies[name] = self.body(token)
+        named = list(zip(names, tokens, strict=True))
+        bodies = {name: self.body(token) for name, token in named if self.continues(token)}
         return TokenKinds(
-            frozenset(special),
-            frozenset(continuations),
-            frozenset(placeholders),
+            frozenset(name for name, token in named if token in self.special),
+            frozenset(bodies),
+            frozenset(name for name, token in named if self.is_placeholder(token)),
             bodies,
             self.continuation_name,
         )
@@ -260,14 +318,6 @@ class Vocabulary(ABC):
         """Return whether a text that contains the token could not be spelled without it."""
         return False
 
-    def order_removal(self, ids: Ints) -> Ints:
-        """Return ids, (n,) int64, in an order in which they can be removed one by one.
-
-        The given order is kept as far as possible. In a family that builds tokens from others (the
-        merges of BPE), no token may go before those that are built from it.
-        """
-        return ids
-
     def without(self, tokens: Collection[str]) -> Self:
         """Return the vocabulary without some tokens; the ids after them move up."""
         return self.with_tokens(token for token in self.tokens if token not in tokens)
@@ -278,8 +328,7 @@ class Vocabulary(ABC):
         whole: its exact-word tokens; None for those of this vocabulary that it still has.
         """
         changed = tuple(tokens)
+        if whole is None:
+            whole = self.whole.intersection(changed)
         special = self.special.intersection(changed)
-        kept_whole = self.whole.intersection(changed)
-        if whole is not None:
-            kept_whole = whole
-        return replace(self, tokens=changed, special=special, whole=kept_whole)
+        return replace(self, tokens=changed, special=special, whole=whole)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -34,6 +34,7 @@ from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.longest_match import LongestMatchTable, build_word_table
 from vocadapt.vocabulary.families.tokenizer_checks import CONFIG, Json, check_wordpiece_model
 from vocadapt.vocabulary.families.tokenizer_json import (
+    fill_id_gaps,
     from_json,
     list_tokens,
     renumber_special,
@@ -44,8 +45,9 @@ from vocadapt.vocabulary.families.vocab_file import (
     MAX_WORD_LENGTH,
     SPECIAL_TOKENS,
     Fault,
-    format_faults,
+    is_lowercase,
     read_listing,
+    read_tokens,
 )
 from vocadapt.vocabulary.families.vocabulary import (
     NEVER_ONE_WORD,
@@ -143,6 +145,11 @@ class WordPieceVocabulary(Vocabulary):
             continuing_subword_prefix=self.continuation,
         )
 
+    @cached_property
+    def _indivisible(self) -> frozenset[str]:
+        """Exact words, and the empty token of a faulty published vocabulary."""
+        return self.whole.union({""}.intersection(self.ids))
+
     def tokenize(self, word: str) -> tuple[str, ...]:
         """Return the wordpieces of one normalized word: "hypertension" → ("hyper", "##tension")."""
         if word in self.whole:
@@ -151,26 +158,30 @@ class WordPieceVocabulary(Vocabulary):
 
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a")."""
-        if token in self.whole and not without:
+        # 1. Tokens that longest match never takes.
+        if not without and token in self._indivisible:
             return (token,)
-        if not token:  # the empty token of a faulty published vocabulary: no wordpiece spells it
-            return (token,) if token in self.ids and not without else (self.unknown,)
+        # 2. Its mark, and the rest that has to be spelled.
         mark, rest = "", token
         if token.startswith(self.continuation) and token != self.continuation:
             mark, rest = self.continuation, token.removeprefix(self.continuation)
+        # 3. Take the longest entry that matches; what follows it are continuations.
         excluded = token if without else None
         pieces: list[str] = []
-        while rest and len(rest) <= self.longest_word:
+        while 0 < len(rest) <= self.longest_word:
             piece = self._find_longest(mark, rest, excluded)
             if piece is None:
                 break
             pieces.append(piece)
             rest = rest[len(piece) - len(mark) :]
             mark = self.continuation
-        return tuple(pieces) if not rest else (self.unknown,)
+        # 4. A rest that no entry matches, or nothing at all to spell.
+        if rest or not pieces:
+            return (self.unknown,)
+        return tuple(pieces)
 
     def _find_longest(self, mark: str, text: str, excluded: str | None) -> str | None:
-        """Return the longest wordpiece that matches at the start of `text`; None if none does."""
+        """Return the longest entry that matches at the start of `text`; None if none does."""
         for end in range(len(text), 0, -1):
             piece = mark + text[:end]
             if piece in self.ids and piece not in self.whole and piece != excluded:
@@ -196,14 +207,19 @@ class WordPieceVocabulary(Vocabulary):
         if token in self.special:
             return SPECIAL
         body = token.removeprefix(self.continuation)
-        stems = STEMS if body != token else ("",)
         if not body:
             return NEVER_ONE_WORD
-        if len(body) + len(stems[0]) > self.longest_word:
+        # A continuation stands behind other characters; one is enough to see whether it can.
+        words = [body]
+        if body != token:
+            words = [stem + body for stem in STEMS]
+        if len(words[0]) > self.longest_word:
             return TOO_LONG
-        if not any(splitter.can_output(stem + body) for stem in stems):
+        if not any(map(splitter.can_output, words)):
             return NEVER_ONE_WORD
-        return SPACED if exact and not splitter.leaves_unchanged(token) else None
+        if exact and not splitter.leaves_unchanged(token):
+            return SPACED
+        return None
 
     def find_unreachable(
         self, splitter: Splitter, tokens: Iterable[str] | None = None
@@ -242,16 +258,15 @@ class WordPieceVocabulary(Vocabulary):
         """Return up to CARRIERS word starts of letters and digits that no longer word start begins
         with: ASCII ones first, then the shortest.
         """
+        # Sorted as text, a word start is followed directly by those that it begins.
         starts = sorted(token for token in self.tokens if self.position(token) == "word start")
-        ends = (
-            one
-            for one, following in zip(starts, [*starts[1:], ""], strict=False)
-            if not following.startswith(one)
-        )
-        kept = (token for token in ends if token.isalnum() and splitter.can_output(token))
-        return tuple(
-            sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS]
-        )
+        carriers: list[str] = []
+        for token, following in pairwise([*starts, ""]):
+            begins_another = following.startswith(token)
+            if not begins_another and token.isalnum() and splitter.can_output(token):
+                carriers.append(token)
+        carriers.sort(key=lambda token: (not token.isascii(), len(token), token))
+        return tuple(carriers[:CARRIERS])
 
     def is_irreplaceable(self, token: str) -> bool:
         """Return whether no single-character tokens, which are never removed, spell the token."""
@@ -329,7 +344,7 @@ class WordPieceFamily(TokenizerFamily):
         """Return a copy in which each of `tokens`, as a whole word, is one token with the next
         free id: an added token that matches single words.
         """
-        changed = from_json(_fill_gaps(tokenizer))
+        changed = from_json(fill_id_gaps(tokenizer))
         changed.add_tokens(
             [AddedToken(token, single_word=True, normalized=True) for token in tokens]
         )
@@ -340,7 +355,7 @@ class WordPieceFamily(TokenizerFamily):
 
         Raises InputError if there are exact-word tokens: their ids must follow all wordpieces.
         """
-        content, vocabulary = _fill_gaps(tokenizer), self.read_vocabulary(tokenizer)
+        content, vocabulary = fill_id_gaps(tokenizer), self.read_vocabulary(tokenizer)
         if vocabulary.whole:
             raise InputError(
                 f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot"
@@ -401,28 +416,6 @@ class WordPieceFamily(TokenizerFamily):
         tokenizer.save_pretrained(folder)
 
 
-def read_tokens(path: Path) -> tuple[str, ...]:
-    """Read the lines of a vocab.txt, in the order of their ids.
-
-    Raises InputError if the file is missing, not UTF-8, empty, not a WordPiece vocabulary, or has a
-    faulty line (see `vocab_file`): empty, repeated, a special token in lower case, a truncated last
-    line.
-    """
-    listing = read_listing(path)
-    if "[UNK]" not in listing.lines:
-        raise InputError(
-            f"{path}: expected a WordPiece vocab.txt, one token per line, [UNK] among them;"
-            f" {format_faults(listing.faults[::-1])}.",
-            "Give a model folder, a hub name, or a vocab.txt.",
-        )
-    if listing.faults:
-        raise InputError(
-            f"{path}: {format_faults(listing.faults)}.",
-            "Correct the file: no model can be made from it. `vocabulary compare` reads it as it is.",
-        )
-    return listing.lines
-
-
 def build_tokenizer(
     tokens: tuple[str, ...], lowercase: bool | None = None, **flags: bool
 ) -> Tokenizer:
@@ -450,11 +443,6 @@ def build_tokenizer(
     return tokenizer
 
 
-def is_lowercase(tokens: tuple[str, ...]) -> bool:
-    """Return whether a vocabulary is uncased: no token but [bracketed] ones has a capital."""
-    return not any(token != token.lower() for token in tokens if not token.startswith("["))
-
-
 def _read_flags(folder: Path) -> dict[str, bool]:
     """Return the settings of BERT's normalizer in tokenizer_config.json, under the normalizer's own
     keys.
@@ -466,14 +454,3 @@ def _read_flags(folder: Path) -> dict[str, bool]:
         for key, name in NORMALIZER_FLAGS.items()
         if isinstance(stored.get(key), bool)
     }
-
-
-def _fill_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokenizer as JSON, with a token for every id: the library counts tokens to find
-    the next free id.
-    """
-    content = to_json(tokenizer)
-    known = tokenizer.get_vocab(with_added_tokens=True)
-    named = enumerate(list_tokens(tokenizer))
-    content["model"]["vocab"].update({token: i for i, token in named if token not in known})
-    return content

@@ -1,5 +1,5 @@
 """Effect of a vocabulary on the length of a text, from counts of its distinct words.
 
-Read in this order: `word_tokenizations` (statistics), `growth` (after a reduction),
-`extension_size` (after an extension), `gains` (benefit and cost of added words).
+Read in this order: `word_tokenizations` (statistics, and the gain of added words), `growth` (after
+a reduction or an extension).
 """

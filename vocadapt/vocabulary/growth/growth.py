@@ -1,19 +1,27 @@
-"""Measure how much longer a text becomes under a reduced vocabulary: exact, from its distinct words
-and their counts.
+"""Measure the length of a text under a reduced or an extended vocabulary: exact, from its distinct
+words and their counts.
 
-These are the figures of Fast 2023, table 6.10 (more tokens) and figure 3.1 (fewer parameters).
+*Reduction* (`study`): how much longer the text becomes; these are the figures of Fast 2023, table
+6.10 (more tokens) and figure 3.1 (fewer parameters).
+
+*Extension* (`measure_extension_curve`): how much shorter it becomes by the first n new tokens, and
+how often each of them occurs. Tai et al. 2020 (exBERT) chose their 17,748 tokens by such a
+frequency curve. Tokens are added in a fixed order, so every size is a prefix of the same plan: the
+words are tokenized under the whole extended vocabulary, without the tokens after the prefix.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.word_table import Ints, Mask, Tokenization, WordTable
+from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
     ReductionSettings,
@@ -21,6 +29,8 @@ from vocadapt.vocabulary.plan.reduction import (
     rank_removable,
 )
 
+STEPS = 9  # default number of sizes above 0; each is half of the next
+RARE = 20  # occurrences below which an embedding is hardly trained
 KEEPS = (0.75, 0.5, 0.25)
 SEEDS = (1, 2, 3)
 
@@ -141,7 +151,20 @@ def study(
         raise InputError(
             "A study needs a heuristic, a fraction of the vocabulary to keep, and a seed."
         )
-    possible, left_out = _split_possible(reducer.vocabulary, keeps, count_marks)
+    # 1. Leave out the fractions that cannot be kept.
+    possible, errors = list[float](), dict[float, InputError]()
+    for keep in dict.fromkeys(keeps):
+        try:
+            count_removed(
+                reducer.vocabulary, ReductionSettings("last", keep, count_marks=count_marks)
+            )
+            possible.append(keep)
+        except InputError as error:
+            errors[keep] = error
+    if not possible:
+        raise next(iter(errors.values()))
+    left_out = {keep: f"{error.problem} {error.remedy}" for keep, error in errors.items()}
+    # 2. Measure each heuristic at each of the others.
     cells = [(heuristic, keep) for heuristic in dict.fromkeys(heuristics) for keep in possible]
     rows = []
     for i, (heuristic, keep) in enumerate(cells):
@@ -181,21 +204,93 @@ def parameter_fraction(parameters: int, rows: int, width: int, keep: float) -> f
     return (rows - round(keep * rows)) * width / parameters
 
 
-def _split_possible(
-    vocabulary: Vocabulary, keeps: Sequence[float], count_marks: bool
-) -> tuple[list[float], dict[float, str]]:
-    """Return the fractions that can be kept, and for the others the reason why they cannot.
+@dataclass(frozen=True)
+class ExtensionSize:
+    """A text tokenized with the first `size` new tokens.
 
-    Raises InputError if none can, and for a number that is not a fraction.
+    tokens: wordpieces of the text; fertility: wordpieces per word; new_share: fraction of the
+    wordpieces that are new tokens; seldom: new tokens that occur less than RARE times.
     """
-    possible, errors = [], dict[float, InputError]()
-    for keep in dict.fromkeys(keeps):
-        settings = ReductionSettings("last", keep, count_marks=count_marks)
-        try:
-            count_removed(vocabulary, settings)
-            possible.append(keep)
-        except InputError as error:
-            errors[keep] = error
-    if not possible:
-        raise next(iter(errors.values()))
-    return possible, {keep: f"{error.problem} {error.remedy}" for keep, error in errors.items()}
+
+    size: int
+    tokens: int
+    fertility: float
+    new_share: float
+    seldom: int
+
+
+@dataclass(frozen=True, eq=False)
+class ExtensionCurve:
+    """A text tokenized with extension vocabularies of several sizes.
+
+    sizes: smallest first; size 0 is the original vocabulary.
+    counts: (new tokens,) int64, occurrences of each new token, in the order of the plan.
+    words: running words of the text.
+    """
+
+    sizes: tuple[ExtensionSize, ...]
+    counts: Ints
+    words: int
+
+    @property
+    def ranked(self) -> Ints:
+        """Occurrences of the new tokens, (new tokens,) int64, most frequent first."""
+        return np.sort(self.counts)[::-1]
+
+    def shorter(self, at: ExtensionSize) -> float:
+        """Return the fraction of its original wordpieces by which the text gets shorter."""
+        return 1 - at.tokens / max(self.sizes[0].tokens, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as JSON values."""
+        rows = [{**vars(at), "shorter": self.shorter(at)} for at in self.sizes]
+        return {"words": self.words, "sizes": rows}
+
+
+def measure_extension_curve(
+    plan: VocabularyPlan,
+    counts: Mapping[str, int],
+    sizes: Sequence[int] = (),
+    progress: Progress = silent,
+) -> ExtensionCurve:
+    """Tokenize the words of a text with prefixes of a plan that appends tokens.
+
+    sizes: numbers of new tokens to try; if empty, all of them, a half, a quarter, and so on.
+    Raises InputError for a plan that removes or moves tokens, and for a size beyond the plan.
+    """
+    total = len(plan.added)
+    if plan.order is not None or not total:
+        raise InputError(
+            "The effect of extension sizes needs a plan that appends new tokens.",
+            "Choose a recipe such as exbert-s3.",
+        )
+    if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
+        raise InputError(
+            f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
+            f" {max(sizes)}."
+        )
+    # 1. The sizes, smallest first; 0 is the original vocabulary.
+    wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
+    table, n_old = plan.after.build_word_table(counts), len(plan.base)
+    n_words = sum(counts.values())
+    curve: list[ExtensionSize] = []
+    occurrences = np.zeros(total, dtype=np.int64)
+    # 2. Tokenize with each prefix: all new tokens after it are removed.
+    for done, size in enumerate(wanted):
+        removed = np.zeros(n_old + total, dtype=np.bool_)
+        removed[n_old + size :] = True
+        tokenization = table.tokenize(removed)
+        occurrences = table.count_occurrences(tokenization).astype(np.int64)[n_old:]
+        tokens = round(float(table.counts @ tokenization.pieces))
+        curve.append(
+            ExtensionSize(
+                size,
+                tokens,
+                fertility=tokens / max(n_words, 1),
+                new_share=float(occurrences.sum()) / max(tokens, 1),
+                seldom=int((occurrences[:size] < RARE).sum()),
+            )
+        )
+        progress((done + 1) / len(wanted), f"{size:,} of {total:,} tokens")
+    # The last size is the whole plan, so these are the occurrences of all its tokens.
+    return ExtensionCurve(tuple(curve), occurrences, n_words)

@@ -1,6 +1,6 @@
 """Initializers: embeddings of new tokens.
 
 Read in this order: `materials` (inputs, results, settings, registry), `initialize` (the entry
-point), `simple`, `mixing` and `transfer` (weighted sums of old embeddings), `sparse` (matching
-pursuit), `distilled` (training on a text) with its `settings`.
+point), `mixing` (weighted sums of old embeddings), `methods` (copies, random embeddings, means,
+mixes, distillation), `sparse` (matching pursuit).
 """

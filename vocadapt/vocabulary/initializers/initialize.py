@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from vocadapt.extensions import register
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.vocabulary.initializers.distilled import DISTILLED
 from vocadapt.vocabulary.initializers.materials import (
     INITIALIZERS,
+    DistilSettings,
     Initializer,
     InitializerSettings,
     Materials,
@@ -23,10 +23,8 @@ from vocadapt.vocabulary.initializers.materials import (
     list_trained_tokens,
     mean_embedding,
 )
-from vocadapt.vocabulary.initializers.settings import DistilSettings
-from vocadapt.vocabulary.initializers.simple import SIMPLE
+from vocadapt.vocabulary.initializers.methods import METHODS
 from vocadapt.vocabulary.initializers.sparse import SPARSE
-from vocadapt.vocabulary.initializers.transfer import TRANSFER
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 __all__ = [
@@ -44,7 +42,7 @@ __all__ = [
     "register_initializer",
 ]
 
-INITIALIZERS.update({**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED})
+INITIALIZERS.update(METHODS | SPARSE)
 
 
 def register_initializer(name: str, initializer: Initializer) -> None:

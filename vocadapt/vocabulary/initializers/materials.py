@@ -5,7 +5,7 @@ registry.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import (
     ABOVE_ZERO,
+    MAX_LEARNING_RATE,
     MAX_SEED,
     check_settings,
     setting,
@@ -22,7 +23,6 @@ from vocadapt.settings import (
 )
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.vocabulary.initializers.settings import DistilSettings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 NO_VECTOR = "without a vector in the target space"
@@ -49,18 +49,11 @@ class Donors(Sequence[tuple[str, float]]):
             strict=True,
         )
 
-    @overload
-    def __getitem__(self, place: int) -> tuple[str, float]: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[tuple[str, float], ...]: ...
-    def __getitem__(self, place: int | slice) -> tuple[str, float] | tuple[tuple[str, float], ...]:
+    def __getitem__(self, place: Any) -> Any:
         return tuple(self)[place]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (Donors, tuple)) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
 
 @dataclass(frozen=True)
@@ -91,6 +84,43 @@ class NewEmbeddings:
     def fallbacks(self) -> int:
         """Number of embeddings that another initializer made."""
         return sum(source.fallback for source in self.provenance)
+
+
+@dataclass(frozen=True)
+class DistilSettings:
+    """Settings of token distillation; Adam with separate state for each embedding.
+
+    A token with fewer contexts reuses them, so every embedding gets `passes` × `contexts` updates.
+    Raises InputError for a layer that cannot exist.
+    """
+
+    layer: int = setting(
+        -1, "layer whose hidden states are matched", low=-1, high=1_000, words={"last": -1}
+    )
+    contexts: int = setting(12, "number of contexts of each token", low=1, high=100_000)
+    passes: int = setting(1, "passes over the contexts", low=1, high=10_000)
+    length: int = setting(32, "maximum wordpieces of a context", low=4, high=4096)
+    batch: int = setting(
+        32, "tokens per batch", low=1, high=65_536, label="Batch size", flag="--batch-size"
+    )
+    lr: float = setting(
+        5e-3,
+        "initial learning rate, decreased to 0",
+        low=ABOVE_ZERO,
+        high=MAX_LEARNING_RATE,
+        label="Learning rate",
+        flag="--learning-rate",
+    )
+    seed: int = setting(1, "random seed of the contexts and of their order", high=MAX_SEED)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.layer < 1 and self.layer != -1:
+            raise InputError(
+                f"Distilled embeddings: there is no layer {self.layer} to match.",
+                "Give 1 or more, or -1 for the last.",
+                "layer",
+            )
 
 
 Initialized = tuple[Matrix, tuple[Provenance, ...]]
@@ -191,6 +221,8 @@ class InitializerSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        # Keep the method's own settings, and those of others that differ from their defaults: equal
+        # settings compare equal, and a recipe does not list what it does not use.
         options = read_options(self.options)
         own = INITIALIZERS[self.method].settings
         if own is not None:
@@ -228,7 +260,6 @@ class Initializer:
     settings: type[Any] | None = None
 
 
-Registered = Mapping[str, Initializer]
 # All initializers by name; filled by `initialize`, which imports the modules that define them.
 INITIALIZERS: dict[str, Initializer] = {}
 
@@ -279,8 +310,8 @@ def mean_embedding(model: EmbeddingSpace) -> Matrix:
     return mean
 
 
-def format_provenance(token: str, source: Provenance, most: int = MAX_DONORS) -> str:
-    """Describe the origin of an embedding in one line, with the `most` heaviest donors.
+def format_provenance(token: str, source: Provenance, max_donors: int = MAX_DONORS) -> str:
+    """Describe the origin of an embedding in one line, with the `max_donors` heaviest donors.
 
     Example: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism".
     """
@@ -292,7 +323,7 @@ def format_provenance(token: str, source: Provenance, most: int = MAX_DONORS) ->
     is_mean = is_mean and abs(donors[0][1] * len(donors) - 1) < 1e-6
     denominator = len(donors) if is_mean else 0
     # 2. The heaviest donors, and the number of the others.
-    heaviest = sorted(donors, key=lambda donor: -abs(donor[1]))[:most]
+    heaviest = sorted(donors, key=lambda donor: -abs(donor[1]))[:max_donors]
     terms = [f"{_format_weight(weight, denominator)}{name}" for name, weight in heaviest]
     line = f"{token} = {' + '.join(terms)}".replace("+ -", "− ")
     if len(donors) > len(heaviest):

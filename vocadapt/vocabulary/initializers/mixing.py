@@ -2,7 +2,7 @@
 shared part of most initializers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.cores import count_cores
 from vocadapt.spaces.neighbors.search import iterate_blocks
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.materials import (
     NO_VECTOR,
     Donors,
@@ -47,35 +47,28 @@ def mix_embeddings(
     names: donor tokens; donor_rows: (donors, dim) float32, their embeddings.
     parts: consecutive blocks of the mixes, n rows in all.
     """
+    from scipy.sparse import csr_array
+
+    # 1. The donors of all mixes one after the other, without padding: those of mix i are
+    #    starts[i]:starts[i + 1], the row format of sparse matrices.
     used = [part.weights != 0 for part in parts]
     counts = np.concatenate([np.zeros(1, np.int64), *(mask.sum(axis=1) for mask in used)])
     starts = np.cumsum(counts)
     columns = np.concatenate([part.donors[mask] for part, mask in zip(parts, used, strict=True)])
     weights = np.concatenate([part.weights[mask] for part, mask in zip(parts, used, strict=True)])
-    rows = _weighted_sums(starts, columns, weights.astype(np.float32), donor_rows)
-    spans = (slice(first, last) for first, last in pairwise(starts.tolist()))
-    return rows, tuple(
-        Provenance(how, Donors(names, columns[span], weights[span])) for span in spans
-    )
-
-
-def _weighted_sums(
-    starts: NDArray[np.int64], columns: NDArray[np.int64], weights: Matrix, donor_rows: Matrix
-) -> Matrix:
-    """Compute weighted sums of donor embeddings (n, dim); sum i has the donors starts[i]:starts[i +
-    1].
-
-    donor_rows: (donors, dim), processed in blocks of COLUMNS columns that fit into the processor's
-    cache.
-    """
-    from scipy.sparse import csr_array
-
-    mix = csr_array((weights, columns, starts), shape=(len(starts) - 1, len(donor_rows)))
+    # 2. The sums, and for each the donors with their weights.
+    #    Columns of the embeddings are summed in blocks that fit into the processor's cache.
+    shape = (len(starts) - 1, len(donor_rows))
+    mix = csr_array((weights.astype(np.float32), columns, starts), shape=shape)
     rows = np.empty((len(starts) - 1, donor_rows.shape[1]), np.float32)
     for first in range(0, donor_rows.shape[1], COLUMNS):
-        some = slice(first, first + COLUMNS)
-        rows[:, some] = mix @ np.ascontiguousarray(donor_rows[:, some])
-    return rows
+        block = slice(first, first + COLUMNS)
+        rows[:, block] = mix @ np.ascontiguousarray(donor_rows[:, block])
+    provenance: list[Provenance] = []
+    for start, end in pairwise(starts.tolist()):
+        donors = Donors(names, columns[start:end], weights[start:end])
+        provenance.append(Provenance(how, donors))
+    return rows, tuple(provenance)
 
 
 def mix_similar_tokens(
@@ -91,45 +84,36 @@ def mix_similar_tokens(
     common = space.unit[space.rows(names)]
 
     def make(tokens: tuple[str, ...]) -> Initialized:
+        from threadpoolctl import threadpool_limits
+
         new = space.unit[space.rows(tokens)]
-        parts = _map_in_parallel(
-            lambda part: choose(new[part] @ common.T), iterate_blocks(len(new), len(common))
-        )
+
+        def mix_block(block: slice) -> Mix:
+            return choose(new[block] @ common.T)
+
+        # N_THREADS blocks in parallel: one alone would leave cores idle while its donors are
+        # selected, outside of BLAS.
+        blocks = iterate_blocks(len(new), len(common))
+        threads = count_cores() // N_THREADS or 1
+        with threadpool_limits(threads), ThreadPoolExecutor(N_THREADS) as pool:
+            parts = list(pool.map(mix_block, blocks))
         return mix_embeddings(
             names, materials.model.matrix[materials.model.rows(names)], parts, how
         )
 
-    return initialize_with_fallback(
-        materials, [has_vector(space, token) for token in materials.plan.new_embeddings], make
-    )
-
-
-def _map_in_parallel(work: Callable[[slice], Mix], parts: Iterable[slice]) -> list[Mix]:
-    """Compute the mix of each block, N_THREADS blocks in parallel.
-
-    One block alone would leave cores idle while its donors are selected, outside of BLAS.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with (
-        threadpool_limits(count_cores() // N_THREADS or 1),
-        ThreadPoolExecutor(N_THREADS) as pool,
-    ):
-        return list(pool.map(work, parts))
+    return initialize_with_fallback(materials, space, make)
 
 
 def initialize_with_fallback(
-    materials: Materials, able: Sequence[bool], make: Callable[[tuple[str, ...]], Initialized]
+    materials: Materials, space: EmbeddingSpace, make: Callable[[tuple[str, ...]], Initialized]
 ) -> Initialized:
-    """Initialize tokens by `make` if possible, and by the mean of their pieces otherwise.
-
-    able: for each token of `plan.new_embeddings` whether `make` can initialize it. The provenance
-    says which of the two was used.
+    """Initialize the tokens of `plan.new_embeddings` that have a vector in a space by `make`, and
+    the others by the mean of their pieces; the provenance says which of the two was used.
     """
+    # 1. Two groups: the tokens with a vector, and the others.
     tokens = materials.plan.new_embeddings
-    # 1. Two groups: the tokens that `make` can initialize, and the others.
-    first = tuple(token for token, can in zip(tokens, able, strict=True) if can)
-    others = tuple(token for token, can in zip(tokens, able, strict=True) if not can)
+    first = tuple(token for token in tokens if has_vector(space, token))
+    others = tuple(token for token in tokens if not has_vector(space, token))
     matrices: list[Matrix] = []
     sources: list[Provenance] = []
     if first:
@@ -144,9 +128,9 @@ def initialize_with_fallback(
             sources.append(Provenance(how, source.donors, fallback=True))
     if not matrices:
         return np.empty((0, materials.model.dim), np.float32), ()
-    # 2. Bring both groups into the order of the tokens: invert the permutation that grouped them.
-    grouped = np.argsort([not can for can in able], kind="stable")
-    order = np.argsort(grouped, kind="stable")
+    # 2. Bring both groups into the order of the tokens.
+    place = {token: i for i, token in enumerate((*first, *others))}
+    order = [place[token] for token in tokens]
     return np.concatenate(matrices)[order], tuple(sources[i] for i in order)
 
 
@@ -155,6 +139,7 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
 
     Tokens that the model cannot spell get the mean of all embeddings.
     """
+    # 1. Equal weights for the pieces of each token; all 0 if the model cannot spell it.
     base, model = materials.plan.base, materials.model
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
@@ -167,6 +152,8 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
     embeddings, sources = mix_embeddings(
         model.words, model.matrix, [Mix(donors, weights)], "mean of its pieces"
     )
+    # 2. The others get the mean of all embeddings, not that of the unknown token, which says
+    #    nothing about them.
     embeddings[~np.array(spelled, dtype=bool)] = mean_embedding(model)
     unspelled = Provenance("global mean: the model cannot spell it", fallback=True)
     provenance: list[Provenance] = []

@@ -17,8 +17,6 @@ from vocadapt.vocabulary.initializers.materials import (
     Initializer,
     InitializerSettings,
     Materials,
-    Registered,
-    has_vector,
 )
 from vocadapt.vocabulary.initializers.mixing import Mix, initialize_with_fallback, mix_embeddings
 
@@ -44,9 +42,7 @@ def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initi
             names, rows, [mix], f"orthogonal matching pursuit, {k} common tokens at most"
         )
 
-    return initialize_with_fallback(
-        materials, [has_vector(space, token) for token in materials.plan.new_embeddings], make
-    )
+    return initialize_with_fallback(materials, space, make)
 
 
 def decompose(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
@@ -119,7 +115,7 @@ def _decompose_one(
     return chosen, np.linalg.solve(basis @ basis.T, first[chosen].astype(np.float64))
 
 
-SPARSE: Registered = {
+SPARSE = {
     "omp": Initializer(
         initialize_omp,
         "the target's vector as a sum of at most k common tokens' vectors, carried over to their"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vocadapt.errors import InputError
+from vocadapt.extensions import register
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, Vocabulary, list_trainers
 from vocadapt.vocabulary.families.vocabulary import SPECIAL
@@ -94,13 +95,13 @@ class Proposal:
         """Explanation if there are fewer tokens than requested; otherwise empty."""
         if len(self.tokens) == self.requested:
             return ""
-        left_out = "; ".join(
-            f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items()
-        )
-        found = (
+        note = (
             f"{len(self.tokens):,} of the {self.requested:,} tokens requested: there are no more."
         )
-        return f"{found} Left out: {left_out}." if left_out else found
+        if self.left_out:
+            reasons = (f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items())
+            note += f" Left out: {'; '.join(reasons)}."
+        return note
 
 
 def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Proposal:
@@ -108,7 +109,23 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
 
     Raises InputError for an unknown heuristic, a negative size, and a missing input.
     """
-    chosen = _find_heuristic(materials, heuristic, size)
+    # 1. The heuristic, with all that it needs.
+    if heuristic not in AUGMENTATIONS:
+        raise InputError(
+            f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}."
+        )
+    if size < 0:
+        raise InputError(f"The number of tokens to add is {size}.", "Give 0 or a positive number.")
+    chosen = AUGMENTATIONS[heuristic]
+    for need in chosen.needs:
+        if not getattr(materials, need):
+            raise InputError(
+                f"The augmentation {heuristic} needs {NEEDS[need]}.",
+                "Give it, or choose another augmentation.",
+            )
+
+    # 2. Take candidates, best first, until there are enough. The ranking is lazy: a trainer merges
+    #    no more pieces than are needed.
     taken: dict[str, None] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     candidates = iter(chosen.rank(materials))
@@ -123,32 +140,11 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
     )
 
 
-def _find_heuristic(materials: AugmentationMaterials, heuristic: str, size: int) -> Augmentation:
-    if heuristic not in AUGMENTATIONS:
-        raise InputError(
-            f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}."
-        )
-    if size < 0:
-        raise InputError(f"The number of tokens to add is {size}.", "Give 0 or a positive number.")
-    chosen = AUGMENTATIONS[heuristic]
-    for need in chosen.needs:
-        if not getattr(materials, need):
-            raise InputError(
-                f"The augmentation {heuristic} needs {NEEDS[need]}.",
-                "Give it, or choose another augmentation.",
-            )
-    return chosen
-
-
 def _explain_skipped(
     token: str, materials: AugmentationMaterials, chosen: Augmentation
 ) -> str | None:
     """Return why a candidate is skipped; None if it is added."""
-    if (
-        materials.target is not None
-        and "target" in chosen.needs
-        and token in materials.target.special
-    ):
+    if "target" in chosen.needs and materials.target and token in materials.target.special:
         return SPECIAL
     if token in materials.staying:
         return SPECIAL if token in materials.base.special else IN_VOCABULARY
@@ -167,24 +163,24 @@ def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
     by id, then those that it would remove last.
     """
 
+    needs = ("target", "counts") if reduction.needs_counts else ("target",)
+
     def rank(materials: AugmentationMaterials) -> Candidates:
-        return _convert_marks(_rank_reversed(materials, ReductionSettings(name)), materials)
+        target, table = materials.target, None
+        assert target is not None  # checked by `propose`
+        if reduction.needs_counts:
+            table = target.build_word_table(materials.counts or {})
+        ranked = rank_removable(target, ReductionSettings(name), table)
+        removable = [target.tokens[i] for i in ranked]
+        protected = target.without(frozenset(removable)).tokens
+        return _convert_marks([*protected, *reversed(removable)], materials)
 
     return Augmentation(
         rank,
         f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
         reduction.source,
-        ("target", "counts") if reduction.needs_counts else ("target",),
+        needs,
     )
-
-
-def _rank_reversed(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
-    target, counted = materials.target, REDUCTIONS[settings.heuristic].needs_counts
-    assert target is not None
-    table = target.build_word_table(materials.counts or {}) if counted else None
-    leaving = [target.tokens[i] for i in rank_removable(target, settings, table)]
-    leaves = frozenset(leaving)
-    return [*(token for token in target.tokens if token not in leaves), *reversed(leaving)]
 
 
 def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iterator[str]:
@@ -206,8 +202,7 @@ def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the wordpieces they save; ties keep the order of counts (stable sort)."""
     tokenize = materials.staying.tokenize
     saved = {word: count * (len(tokenize(word)) - 1) for word, count in materials.words}
-    ranked = sorted(saved, key=lambda word: -saved[word])
-    return (materials.base.spell(word) for word in ranked)
+    return map(materials.base.spell, sorted(saved, key=lambda word: -saved[word]))
 
 
 def _rank_by_trainer(trainer: str) -> Callable[[AugmentationMaterials], Candidates]:
@@ -252,3 +247,12 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         for name, trainer in list_trainers().items()
     },
 }
+
+
+def register_heuristic(name: str, heuristic: Reduction) -> None:
+    """Add a removal heuristic, and the augmentation `target-NAME` that adds in the reverse order.
+
+    Raises InputError for a name that is taken or invalid.
+    """
+    register(REDUCTIONS, "a removal heuristic", name, heuristic)
+    register(AUGMENTATIONS, "an augmentation", f"target-{name}", reverse_reduction(name, heuristic))

@@ -132,11 +132,6 @@ class VocabularyPlan:
         return self.base.tokens + self.added_tokens if self.order is None else self.order
 
     @cached_property
-    def ids(self) -> dict[str, int]:
-        """Token to id, after the plan."""
-        return {token: i for i, token in enumerate(self.tokens)}
-
-    @cached_property
     def after(self) -> Vocabulary:
         """The vocabulary after the plan, with the new tokens as wordpieces."""
         return self.base.with_tokens(self.tokens, self.whole)
@@ -157,7 +152,7 @@ class VocabularyPlan:
         """The removed tokens, by old id."""
         if self.order is None:
             return ()
-        return tuple(token for token in self.base.tokens if token not in self.ids)
+        return tuple(token for token in self.base.tokens if token not in self.after)
 
     @cached_property
     def moves(self) -> tuple[Ids, Ids]:

@@ -53,22 +53,17 @@ def plan_vocabulary(
     settings: PlanSettings | None = None,
 ) -> VocabularyPlan:
     """Make the plan that the settings describe; raises InputError if a source is missing."""
-    settings = settings or PlanSettings()
-    if sources.target is not None:
-        _check_notation(vocabulary, sources.target)
+    settings, target = settings or PlanSettings(), sources.target
+    if target is not None and target.notation != vocabulary.notation:
+        raise InputError(
+            f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"
+            " could never be produced.",
+            "Give a target that marks tokens as the model does.",
+        )
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
-    return renew_all(plan) if settings.renew else plan
-
-
-def _check_notation(vocabulary: Vocabulary, target: Vocabulary) -> None:
-    """Raise InputError if the target marks tokens differently: they could never match."""
-    if target.notation == vocabulary.notation:
-        return
-    raise InputError(
-        f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"
-        " could never be produced.",
-        "Give a target that marks tokens as the model does.",
-    )
+    if settings.renew:  # a new embedding for every token
+        return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
+    return plan
 
 
 def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
@@ -94,17 +89,19 @@ def plan_from_words(
     exact: the words become exact-word tokens instead of WordPiece entries.
     Raises InputError if no word of the space is new to the model.
     """
+    # 1. The new words, most frequent first, up to the maximum.
     settings = settings or PlanSettings()
-    reachable, cannot = split_addable_words(vocabulary, splitter, domain.words, exact)
+    reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
     if not reachable:
-        lacking = sum(map(len, cannot.values()))
+        lacking = sum(map(len, refused.values()))
         raise InputError(
             f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
             " are new, but its tokenizer can produce none of them).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
         )
     chosen = reachable[: settings.max_added or None]
-    left_out = {**cannot, OVER_LIMIT: tuple(reachable[len(chosen) :])}
+    left_out = {**refused, OVER_LIMIT: tuple(reachable[len(chosen) :])}
+    # 2. The old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
         shared = tuple(
@@ -133,24 +130,19 @@ def split_addable_words(
     exact: they would be exact-word tokens instead of WordPiece entries.
     """
     reachable = list[str]()
-    cannot: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
+    refused: dict[str, list[str]] = {NEVER_ONE_WORD: [], SPACED: [], TOO_LONG: []}
     for word in words:
         if vocabulary.has_word(word):
             continue
         if len(word) > vocabulary.longest_word:
-            cannot[TOO_LONG].append(word)
+            refused[TOO_LONG].append(word)
         elif not splitter.can_output(word):
-            cannot[NEVER_ONE_WORD].append(word)
+            refused[NEVER_ONE_WORD].append(word)
         elif exact and not splitter.leaves_unchanged(word):
-            cannot[SPACED].append(word)
+            refused[SPACED].append(word)
         else:
             reachable.append(word)
-    return tuple(reachable), {reason: tuple(found) for reason, found in cannot.items()}
-
-
-def renew_all(plan: VocabularyPlan) -> VocabularyPlan:
-    """Return the plan with a new embedding for every token."""
-    return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
+    return tuple(reachable), {reason: tuple(found) for reason, found in refused.items()}
 
 
 def _plan_from_vectors(
@@ -185,9 +177,8 @@ def _plan_reduction(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
     """Remove tokens; the others keep their order."""
-    removed = _select_removed(vocabulary, sources, settings)
-    order = tuple(token for token in vocabulary.tokens if token not in removed)
-    return VocabularyPlan(vocabulary, (), settings=settings, order=order)
+    kept = vocabulary.without(_select_removed(vocabulary, sources, settings))
+    return VocabularyPlan(vocabulary, (), settings=settings, order=kept.tokens)
 
 
 def _plan_combination(
@@ -208,43 +199,29 @@ def _plan_combination(
             )
         first = sources.target.tokens[: len(vocabulary)]
         plan = _plan_order(vocabulary, splitter, first, sources, settings)
-        return replace(plan, note=_explain_size(len(vocabulary), len(sources.target)))
+        note, before, after = "", len(vocabulary), len(sources.target)
+        if after > before:
+            note = f"The first {before:,} of the target's {after:,} tokens: the size stays."
+        if after < before:
+            note = (
+                f"The target has {after:,} tokens, fewer than the {before:,} there were: the"
+                " vocabulary gets smaller."
+            )
+        return replace(plan, note=note)
     removed = _select_removed(vocabulary, sources, settings)
-    kept = tuple(token for token in vocabulary.tokens if token not in removed)
+    kept = [token for token in vocabulary.tokens if token not in removed]
+    kept_whole = [token for token in kept if token in vocabulary.whole]
     proposal = _propose(
         vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept)
     )
-    added = tuple(
-        _describe_added(vocabulary, token, sources)
-        for token in proposal.tokens
-        if token not in vocabulary
-    )
-    order = (
-        *(t for t in kept if t not in vocabulary.whole),
-        *proposal.tokens,
-        *(t for t in kept if t in vocabulary.whole),
-    )
+    entries = [token for token in kept if token not in vocabulary.whole]
     return VocabularyPlan(
         vocabulary,
-        added,
+        _describe_added(vocabulary, proposal.tokens, sources),
         left_out=proposal.left_out,
         settings=settings,
-        order=order,
+        order=(*entries, *proposal.tokens, *kept_whole),
         note=proposal.note,
-    )
-
-
-def _explain_size(size: int, target: int) -> str:
-    """Return the note of a plan in which a target of another size replaces all tokens."""
-    if target < size:
-        return (
-            f"The target has {target:,} tokens, fewer than the {size:,} there were: the vocabulary"
-            " gets smaller."
-        )
-    return (
-        f"The first {size:,} of the target's {target:,} tokens: the size stays."
-        if target > size
-        else ""
     )
 
 
@@ -252,7 +229,7 @@ def _select_removed(
     vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings
 ) -> frozenset[str]:
     """Return the tokens that a reduction removes."""
-    keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004
+    keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004 in floating point
     chosen = ReductionSettings(settings.cut, keep, settings.seed, settings.count_marks)
     return frozenset(select_removed_tokens(vocabulary, chosen, sources.counts))
 
@@ -269,7 +246,7 @@ def _plan_extension(
             f"No new token: the augmentation {settings.refill} found none that the model lacks.",
             proposal.note,
         )
-    added = tuple(_describe_added(vocabulary, token, sources) for token in proposal.tokens)
+    added = _describe_added(vocabulary, proposal.tokens, sources)
     note = proposal.note if settings.max_added else ""
     if not settings.max_added and len(added) == MAX_EXTENSION:
         note = (
@@ -296,12 +273,22 @@ def _propose(
     return propose(materials, settings.refill, size)
 
 
-def _describe_added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
-    count = None
-    if sources.counts is not None:
-        is_word = vocabulary.spell(vocabulary.body(token)) == token
-        count = sources.counts.get(vocabulary.body(token), 0) if is_word else 0
-    return AddedWord(token, vocabulary.tokenize_token(token), count)
+def _describe_added(
+    vocabulary: Vocabulary, tokens: Iterable[str], sources: PlanSources
+) -> tuple[AddedWord, ...]:
+    """Return those of the tokens that are new, with their pieces and counts; the count of a
+    continuation is 0.
+    """
+    added: list[AddedWord] = []
+    for token in tokens:
+        if token in vocabulary:
+            continue
+        count = None if sources.counts is None else 0
+        word = vocabulary.body(token)
+        if sources.counts is not None and vocabulary.spell(word) == token:
+            count = sources.counts.get(word, 0)
+        added.append(AddedWord(token, vocabulary.tokenize_token(token), count))
+    return tuple(added)
 
 
 def _plan_order(
@@ -315,18 +302,14 @@ def _plan_order(
 
     Raises InputError if a special token of the model is not among them.
     """
-    there = frozenset(order)
-    lacking = [
-        token for token in vocabulary.tokens if token in vocabulary.special and token not in there
-    ]
+    special = vocabulary.special.difference(order)
+    lacking = sorted(special, key=vocabulary.ids.__getitem__)
     if lacking:
         raise InputError(
             f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special tokens.",
             "Choose a target with the same special tokens as the model.",
         )
-    added = tuple(
-        _describe_added(vocabulary, token, sources) for token in order if token not in vocabulary
-    )
+    added = _describe_added(vocabulary, order, sources)
     whole = sources.target.whole.intersection(order) if sources.target else None
     plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
     return replace(plan, unreachable=plan.after.find_unreachable(splitter, plan.added_tokens))

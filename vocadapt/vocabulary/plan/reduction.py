@@ -36,7 +36,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.word_table import Ints, WordTable
+from vocadapt.vocabulary.families.vocabulary import Ints, WordTable
 
 MIN_LENGTH = 4  # characters of a token that may be removed
 FAST_2023 = "Fast 2023, section 4.4.4"
@@ -137,8 +137,9 @@ def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
     n_protected = sum(map(len, reasons.values()))
     if size < n_protected:
         why = ", ".join(f"{len(tokens):,} {reason}" for reason, tokens in reasons.items() if tokens)
-        least = math.ceil(1e4 * min_keep_fraction(vocabulary, settings.count_marks)) / 1e4
-        remedy = f"Keep {least} or more"
+        # Rounded up to four digits: rounded down, it would be refused again.
+        lowest = math.ceil(1e4 * n_protected / len(vocabulary)) / 1e4
+        remedy = f"Keep {lowest} or more"
         if not settings.count_marks:
             remedy += ", or count the mark of a continuation in the length of a token"
         raise InputError(
@@ -256,7 +257,9 @@ def rank_by_cost(
     """
     weight = settings.belief * float(table.counts.sum())
     prior = _build_prior_text(vocabulary, ids, weight, settings.zipf)
-    table = _damp_counts(table, settings.power)
+    counts = table.counts**settings.power
+    counts *= table.counts.sum() / max(counts.sum(), 1e-9)  # the same total as before
+    table = replace(table, counts=counts)
     removed = np.zeros(len(vocabulary), dtype=np.bool_)
     order: list[Ints] = []
     left = ids
@@ -268,12 +271,6 @@ def rank_by_cost(
         removed[cheapest] = True
         left = left[~removed[left]]
     return np.concatenate([*order, left])
-
-
-def _damp_counts(table: WordTable, power: float) -> WordTable:
-    """Raise the counts of a table to a power, and scale them to the same total."""
-    counts = table.counts**power
-    return replace(table, counts=counts * (table.counts.sum() / max(counts.sum(), 1e-9)))
 
 
 def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float, zipf: float) -> WordTable:

@@ -9,6 +9,7 @@ beginning of longer words. *replacement* (Fast 2023): the vocabulary is a new on
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from tokenizers import Tokenizer
 
@@ -108,6 +109,7 @@ def measure_departures(
     By the rule, an added word is one token and every other word is tokenized as by `before`. `missed`
     counts pieces in which an added word is not one token; `other` those that differ in anything else.
     """
+    # Words of the text that are new tokens now. Continuations never are words.
     vocabulary = vocabulary_of(after)
     new_tokens = vocabulary.tokens[len(before) :]
     added = {
@@ -116,19 +118,27 @@ def measure_departures(
     words = added_words = missed = other = 0
     shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
-        words_of = splitter.words(piece)
-        rule: tuple[str, ...] = ()
-        for word in words_of:
-            rule += (added[word],) if word in added else before.tokenize(word)
-        here = sum(word in added for word in words_of)
-        words += count * len(words_of)
-        added_words += count * here
-        if rule == got:
+        # 1. The tokens by the rule.
+        own_words = splitter.words(piece)
+        expected: tuple[str, ...] = ()
+        n_added = 0
+        for word in own_words:
+            if word in added:
+                expected += (added[word],)
+                n_added += 1
+            else:
+                expected += before.tokenize(word)
+        words += count * len(own_words)
+        added_words += count * n_added
+        # 2. A difference in a piece with an added word is a miss: the word is not one token.
+        if expected == got:
             continue
-        missed += count * bool(here)
-        other += count * (not here)
+        if n_added:
+            missed += count
+        else:
+            other += count
         if len(shown) < examples:
-            shown.append((piece, rule, got))
+            shown.append((piece, expected, got))
     return Departures(words, added_words, missed, other, tuple(shown))
 
 
@@ -153,12 +163,7 @@ def _encode(
     tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000
 ) -> Iterable[tuple[str, ...]]:
     """Yield the tokens of each text without special tokens, in blocks to bound the memory."""
-    waiting: list[str] = []
-    for text in texts:
-        waiting.append(text)
-        if len(waiting) == block:
-            yield from (
-                tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False)
-            )
-            waiting = []
-    yield from (tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False))
+    source = iter(texts)
+    while part := list(islice(source, block)):
+        for encoding in encode_batch(tokenizer, part, add_special_tokens=False):
+            yield tuple(encoding.tokens)

@@ -1,8 +1,8 @@
-"""Checks of config.json before transformers reads it: types, bounds, and agreement with the stored
-weights.
+"""The files of a model folder, checked before transformers reads them: config.json and weights.
 
-`read_config` checks the file alone. `check_network` compares it with the shapes of the stored
-tensors, before any memory is allocated for a network that the weights would not fit.
+`read_headers` lists the stored tensors (files, names, dtypes and shapes) without loading them.
+`read_config` checks types and bounds in config.json. `check_network` compares both, before any
+memory is allocated for a network that the weights would not fit.
 """
 
 import re
@@ -13,9 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, read_json_object, show_path
-from vocadapt.models.weights import StoredTensor
+from vocadapt.files import MEGABYTE, check_file, read_json_object, show_path
+from vocadapt.settings import Bounds
 
+INDEX, WHOLE = "model.safetensors.index.json", "model.safetensors"
+SUFFIX = ".safetensors"
+# Types of embeddings that numpy and torch can compute with on any machine.
+NUMBERS = ("F64", "F32", "F16", "BF16")
+AGAIN = "Download or save the model again."
 CONFIG = "config.json"
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 MAX_SHOWN = 60  # characters of a value in a message
@@ -28,6 +33,87 @@ LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
 
 
 @dataclass(frozen=True)
+class StoredTensor:
+    """File, dtype (in safetensors' notation: "F32") and shape of a tensor."""
+
+    file: Path
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the safetensors files of a model folder.
+
+    Raises InputError if there are none, naming other weight files, or if one of them or the index
+    cannot be read.
+    """
+    index = folder / INDEX
+    names = _shard_names(index) if index.exists() or index.is_symlink() else [WHOLE]
+    files = [folder / name for name in names]
+    if all(file.exists() for file in files):
+        return [check_file(file) for file in files]
+    if any(folder.glob("*.bin")):
+        raise InputError(
+            f"{folder}: its weights are a pickled .bin, which vocadapt does not load.",
+            f"Convert it once (python -m vocadapt convert {folder}), and give the result.",
+        )
+    raise InputError(
+        f"{folder}: expected model.safetensors, found no weights.",
+        "Give the folder of a saved model.",
+    )
+
+
+def read_headers(folder: Path) -> dict[str, StoredTensor]:
+    """Read the headers of all weight files of a model folder; return its tensors by name.
+
+    Raises InputError if a file is not a complete safetensors file, or if two files contain a tensor
+    of the same name.
+    """
+    from safetensors import safe_open
+
+    found: dict[str, StoredTensor] = {}
+    for file in weight_files(folder):
+        try:
+            with safe_open(file, "np") as tensors:
+                stored = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 (not a dict)
+                headers = {
+                    name: StoredTensor(file, one.get_dtype(), tuple(one.get_shape()))
+                    for name, one in stored.items()
+                }
+        except Exception as error:  # safetensors raises its own exception or OSError
+            raise InputError(
+                f"{show_path(file)} is not a readable safetensors file: {error}.", AGAIN
+            ) from error
+        if twice := found.keys() & headers.keys():
+            raise InputError(
+                f"{show_path(file)}: the tensor {min(twice)[:200]!r} is also in another file.",
+                AGAIN,
+            )
+        found |= headers
+    return found
+
+
+def _shard_names(index: Path) -> list[str]:
+    """Return the distinct file names in the index of a sharded model."""
+    content = read_json_object(index)
+    shards = content.get("weight_map")
+    if not isinstance(shards, dict) or not shards:
+        raise InputError(
+            f'{show_path(index)}: expected "weight_map", an object from tensors to files.', AGAIN
+        )
+    if not isinstance(content.get("metadata"), dict):
+        raise InputError(f'{show_path(index)}: expected "metadata", an object.', AGAIN)
+    for tensor, name in shards.items():
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(SUFFIX):
+            raise InputError(
+                f"{show_path(index)}: expected the name of a {SUFFIX} file for {tensor[:200]!r},"
+                f" found {str(name)[:200]!r}.",
+                "Its files must be in the model's own folder.",
+            )
+    return sorted(set(shards.values()))
+
+
+@dataclass(frozen=True)
 class ValueRule:
     """A requirement on a value: its description, and a predicate."""
 
@@ -35,27 +121,14 @@ class ValueRule:
     holds: Callable[[Any], bool]
 
 
-def is_whole(value: Any, low: int, high: int) -> bool:
-    """Return whether a value is an integer within bounds; booleans are not."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
-def is_number_within(value: Any, low: float, high: float) -> bool:
-    """Return whether a value is a number within bounds; booleans and NaN are not."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-
-
 def _whole(low: int, high: int) -> ValueRule:
-    return ValueRule(
-        f"a whole number from {low:,} to {high:,}", lambda value: is_whole(value, low, high)
-    )
+    bounds = Bounds(low, high)
+    return ValueRule(str(bounds), bounds.accepts)
 
 
 def _number(low: float, high: float) -> ValueRule:
-    return ValueRule(
-        f"a number from {low:g} to {high:g}",
-        lambda value: value is None or is_number_within(value, low, high),
-    )
+    bounds = Bounds(low, high, whole=False)
+    return ValueRule(str(bounds), lambda value: value is None or bounds.accepts(value))
 
 
 def _kind(expected: str, *kinds: type) -> ValueRule:
@@ -71,7 +144,7 @@ def _is_texts(value: Any) -> bool:
 def _is_ids(value: Any) -> bool:
     if not isinstance(value, list):
         value = [value]
-    return all(item is None or is_whole(item, -1, MAX_TOKENS - 1) for item in value)
+    return all(item is None or Bounds(-1, MAX_TOKENS - 1).accepts(item) for item in value)
 
 
 MAX_TOKENS = 10_000_000
@@ -168,15 +241,17 @@ def check_network(
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
     key, stated = _first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
-        problem = f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
-        raise _build_mismatch_error(folder, problem)
+        raise _build_mismatch_error(
+            folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
+        )
 
     # 3. The sizes.
     _check_sizes(folder, config, tensors)
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
-        problem = f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"
-        raise _build_mismatch_error(folder, problem)
+        raise _build_mismatch_error(
+            folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"
+        )
 
 
 def _check_sizes(
@@ -190,8 +265,9 @@ def _check_sizes(
         if not key or not stored or len(stored[0]) <= axis:
             continue
         if stored[0][axis] != size:
-            problem = f"{key} is {size:,}, but the weights have {stored[0][axis]:,}"
-            raise _build_mismatch_error(folder, problem)
+            raise _build_mismatch_error(
+                folder, f"{key} is {size:,}, but the weights have {stored[0][axis]:,}"
+            )
     key, width = _first(config, WIDTHS)
     sides = set(chain.from_iterable(tensor.shape for tensor in tensors.values()))
     if key and width not in sides:
@@ -211,8 +287,11 @@ def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
     """Raise InputError if the hidden size is not a multiple of the number of heads."""
     width, heads = _first(config, WIDTHS)[1], _first(config, ("num_attention_heads", "n_heads"))[1]
     if width and heads and width % heads:
-        problem = f"the hidden size {width:,} is not a multiple of the {heads:,} attention heads"
-        raise InputError(f"{show_path(path)}: {problem}.", REMEDY)
+        raise InputError(
+            f"{show_path(path)}: the hidden size {width:,} is not a multiple of the {heads:,}"
+            " attention heads.",
+            REMEDY,
+        )
 
 
 def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:

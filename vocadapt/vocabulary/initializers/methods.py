@@ -1,0 +1,325 @@
+"""The initializers but for matching pursuit (`sparse`), simplest first.
+
+1. A vector that is taken over, random embeddings, means: they compare no tokens.
+2. Mixes of the embeddings of common tokens, by their similarity to the new token in a target space.
+   A common token is one that keeps its embedding in the model and that the target space has, too.
+3. Token distillation: new embeddings are trained so that the model reads a new token as it read the
+   token's wordpieces.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.neighbors.search import select_top_k
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.vocabulary.initializers.materials import (
+    DistilSettings,
+    Initialized,
+    Initializer,
+    InitializerSettings,
+    Materials,
+    Provenance,
+    mean_embedding,
+)
+from vocadapt.vocabulary.initializers.mixing import (
+    Mix,
+    average_pieces,
+    compute_group_maxima,
+    initialize_with_fallback,
+    mix_similar_tokens,
+    select_above_bound,
+)
+
+# Default numbers of neighbors, as published.
+SEMANTIC_NEIGHBORS, WECHSEL_NEIGHBORS = 3, 10
+ROUNDING = 1e-6  # of a cosine in float32
+
+
+def initialize_aligned(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Map the word's vector, or the target's embedding, by the fitted alignment."""
+    alignment = materials.alignment
+    if alignment is None:
+        raise InputError(
+            "Aligned embeddings need an alignment of the word vectors to the model, and none was fitted."
+        )
+    space, what = materials.domain, "its word vector"
+    if space is None:
+        space, what = materials.target, "the target's row"
+    return _copy_vectors(
+        materials, space, f"{what} through the {alignment.settings.method} map", alignment.apply
+    )
+
+
+def initialize_identity(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Copy the word's vector."""
+    space = materials.domain
+    if space is not None and space.dim != materials.model.dim:
+        raise InputError(
+            f"Identity embeddings need word vectors of the model's width {materials.model.dim}, these"
+            f" have {space.dim}.",
+            f"Train vectors of {materials.model.dim} dimensions, or choose the initializer aligned.",
+        )
+    return _copy_vectors(materials, space, "its word vector, not mapped", lambda vectors: vectors)
+
+
+def initialize_target(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Copy the target model's embedding."""
+    space = materials.target
+    if space is None:
+        raise InputError(
+            "These embeddings are copied from a target model, and there is none.",
+            "Give a target model.",
+        )
+    if space.dim != materials.model.dim:
+        raise InputError(
+            f"The target's embeddings have {space.dim} dimensions, the model's {materials.model.dim}.",
+            "Choose the initializer aligned, which maps them, or a target model of the same width.",
+        )
+    return _copy_vectors(materials, space, "the target's own row", lambda vectors: vectors)
+
+
+def initialize_random_normal(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Draw from a normal distribution: a baseline without information."""
+    shape = (len(materials.plan.new_embeddings), materials.model.dim)
+    rows = np.random.default_rng(settings.seed).normal(0.0, settings.sd, shape)
+    return _with_provenance(rows, f"random normal, sd {settings.sd:g}, seed {settings.seed}")
+
+
+def initialize_random_uniform(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Draw from a uniform distribution with the same standard deviation."""
+    bound = settings.sd * 3**0.5
+    shape = (len(materials.plan.new_embeddings), materials.model.dim)
+    rows = np.random.default_rng(settings.seed).uniform(-bound, bound, shape)
+    return _with_provenance(rows, f"random uniform, sd {settings.sd:g}, seed {settings.seed}")
+
+
+def initialize_global_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Return the mean of all old embeddings, the same for every token."""
+    rows = np.tile(mean_embedding(materials.model), (len(materials.plan.new_embeddings), 1))
+    return _with_provenance(rows, f"mean of all {len(materials.model):,} old rows")
+
+
+def initialize_common_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Return the mean of the common tokens' embeddings, the same for every token."""
+    common = materials.model.take(materials.model.rows(materials.donors))
+    rows = np.tile(mean_embedding(common), (len(materials.plan.new_embeddings), 1))
+    return _with_provenance(rows, f"mean of the rows of all {len(common):,} common tokens")
+
+
+def initialize_syntactic(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Return the mean of the embeddings of each token's pieces."""
+    return average_pieces(materials, materials.plan.new_embeddings)
+
+
+def _with_provenance(rows: NDArray[np.floating], how: str) -> Initialized:
+    """Return embeddings as float32, all with the same provenance."""
+    return rows.astype(np.float32), (Provenance(how),) * len(rows)
+
+
+def _copy_vectors(
+    materials: Materials, space: EmbeddingSpace | None, how: str, change: Callable[[Matrix], Matrix]
+) -> Initialized:
+    """Apply `change` to each token's vector in a space, or average its pieces if it has none."""
+    if space is None:
+        raise InputError(
+            "These embeddings are made from word vectors, and there are none.",
+            "Give word vectors or a text.",
+        )
+
+    def make(tokens: tuple[str, ...]) -> Initialized:
+        provenance = tuple(Provenance(how, ((token, 1.0),)) for token in tokens)
+        return change(space.matrix[space.rows(tokens)]), provenance
+
+    return initialize_with_fallback(materials, space, make)
+
+
+def initialize_semantic(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Return the mean of the embeddings of the m nearest common tokens."""
+    m = min(settings.neighbors or SEMANTIC_NEIGHBORS, len(materials.donors))
+
+    def choose(similarities: Matrix) -> Mix:
+        donors, _ = _find_nearest(similarities, m)
+        return Mix(donors, np.full(donors.shape, 1 / m, np.float32))
+
+    return mix_similar_tokens(materials, choose, f"mean of the {m} nearest common tokens")
+
+
+def initialize_focus(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Mix the embeddings of common tokens, weighted by the sparsemax of their cosines."""
+    return mix_similar_tokens(
+        materials, _mix_by_sparsemax, "sparsemax of the cosines to all common tokens"
+    )
+
+
+def initialize_wechsel(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Mix the embeddings of the nearest common tokens, weighted by the softmax of their cosines divided
+    by a temperature.
+    """
+    k = min(settings.neighbors or WECHSEL_NEIGHBORS, len(materials.donors))
+
+    def choose(similarities: Matrix) -> Mix:
+        donors, cosines = _find_nearest(similarities, k)
+        weights = np.exp((cosines - cosines[:, :1]) / settings.temperature)
+        return Mix(donors, weights / weights.sum(axis=1, keepdims=True))
+
+    how = f"softmax of the cosines to the {k} nearest common tokens, over {settings.temperature:g}"
+    return mix_similar_tokens(materials, choose, how)
+
+
+def sparsemax(scores: Matrix) -> Matrix:
+    """Return weights (n, k) ≥ 0 with row sums 1: the point of the simplex nearest to the scores
+    (Martins and Astudillo 2016).
+
+    Example: scores [1, .8, .1] → threshold .4 → weights [.6, .4, 0].
+    """
+    threshold = _compute_threshold(-np.sort(-scores, axis=1))
+    return np.asarray(np.maximum(scores - threshold[:, None], 0), dtype=np.float32)
+
+
+def _compute_threshold(ordered: Matrix) -> Matrix:
+    """Return τ of each row, (n,), so that max(score − τ, 0) sums to 1.
+
+    ordered: (n, k) scores, largest first, padded with −∞.
+    """
+    sums = np.cumsum(ordered, axis=1, dtype=np.float64)
+    place = np.arange(1, ordered.shape[1] + 1)
+    support = (1 + place * ordered > sums).sum(axis=1)
+    tau: Matrix = (sums[np.arange(len(sums)), support - 1] - 1) / support
+    return tau
+
+
+def _mix_by_sparsemax(similarities: Matrix) -> Mix:
+    """Return the sparsemax of whole rows without sorting them.
+
+    1. The threshold τ of a part of a row is at most that of the row: compute it from group maxima.
+    2. Only values above that lower bound can have a weight: select and sort these.
+    3. Compute the exact threshold and the weights from them.
+    """
+    maxima = -np.sort(-compute_group_maxima(similarities), axis=1)
+    bound = (_compute_threshold(maxima) - ROUNDING).astype(np.float32)
+    donors, cosines = select_above_bound(similarities, bound)
+    weights = np.maximum(cosines - _compute_threshold(cosines)[:, None], 0)
+    n_used = int((weights > 0).sum(axis=1).max(initial=1))
+    return Mix(donors[:, :n_used], np.asarray(weights[:, :n_used], dtype=np.float32))
+
+
+def _find_nearest(similarities: Matrix, k: int) -> tuple[NDArray[np.int64], Matrix]:
+    """Return columns and values (n, k) of the k largest values of each row, best first."""
+    columns = select_top_k(similarities, k)
+    return columns, np.take_along_axis(similarities, columns, axis=1)
+
+
+def initialize_distilled(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Start from the mean of a token's wordpieces, and train until the hidden states match."""
+    if materials.distiller is None:
+        raise InputError(
+            "Distilled embeddings are fitted to a text, and no text was given.",
+            "Give a text. A leaderboard includes distilled only if it is named: it takes long.",
+        )
+    own: DistilSettings = settings.own
+    start, sources = average_pieces(materials, materials.plan.new_embeddings)
+    embeddings, contexts = materials.distiller(materials.plan, start, own, materials.progress)
+    provenance: list[Provenance] = []
+    for n_contexts, source in zip(contexts.tolist(), sources, strict=True):
+        if n_contexts:
+            how = (
+                f"distilled from the mean of its pieces, over {n_contexts} of"
+                f" {own.contexts} contexts"
+            )
+            provenance.append(Provenance(how))
+        else:
+            how = f"no context in the text: {source.how}"
+            provenance.append(Provenance(how, source.donors, fallback=True))
+    return embeddings, tuple(provenance)
+
+
+METHODS: dict[str, Initializer] = {
+    "aligned": Initializer(
+        initialize_aligned,
+        "the word's vector (or the target's embedding), mapped by the fitted alignment",
+        "W · w",
+        "Poerner et al. 2020, Creating new input vectors",
+        needs_alignment=True,
+        needs="similar",
+    ),
+    "identity": Initializer(
+        initialize_identity,
+        "the word's vector as it is, not mapped",
+        "w",
+        "Poerner et al. 2020, ablation W = 1",
+        needs="words",
+    ),
+    "target": Initializer(
+        initialize_target,
+        "the target model's embedding as it is",
+        "E_target(t)",
+        "Fast 2023, section 4.4.5, naive",
+        needs="target",
+    ),
+    "random-normal": Initializer(
+        initialize_random_normal,
+        "random embeddings from a normal distribution: a baseline",
+        "N(0, sd²)",
+        "Poerner et al. 2020, ablation; Fast 2023, section 4.4.5",
+    ),
+    "random-uniform": Initializer(
+        initialize_random_uniform,
+        "random embeddings from a uniform distribution, same standard deviation",
+        "U(−√3·sd, √3·sd)",
+        "Fast 2023, section 4.4.3",
+    ),
+    "global-mean": Initializer(
+        initialize_global_mean,
+        "the mean of all old embeddings, the same for every token",
+        "mean E",
+        "a baseline",
+    ),
+    "common-mean": Initializer(
+        initialize_common_mean,
+        "the mean of the common tokens' embeddings, the same for every token",
+        "mean E(o)",
+        "a baseline",
+        needs="similar",
+    ),
+    "syntactic": Initializer(
+        initialize_syntactic,
+        "the mean of the embeddings of its pieces; a token that no pieces"
+        " spell, such as one with a character that the model does not know, gets the mean of all"
+        " old embeddings, instead of that of the unknown token",
+        "mean of E(pieces of t)",
+        "Fast 2023, section 4.4.5",
+    ),
+    "semantic": Initializer(
+        initialize_semantic,
+        "the mean of the m nearest common tokens' embeddings, by cosine in the target space",
+        "1/m Σ E(o), o in the m nearest",
+        "Fast 2023, section 4.4.5",
+        needs="similar",
+    ),
+    "focus": Initializer(
+        initialize_focus,
+        "a convex combination of a few common tokens' embeddings, by cosine in the target space",
+        "Σ sparsemax(cos(t, o)) · E(o)",
+        "Dobler and de Melo 2023, FOCUS",
+        needs="similar",
+    ),
+    "wechsel": Initializer(
+        initialize_wechsel,
+        "a mix of the 10 nearest common tokens' embeddings; no dictionary, common tokens keep their own",
+        "Σ softmax(cos(t, o) / 0.1) · E(o)",
+        "Minixhofer et al. 2022, WECHSEL",
+        needs="similar",
+    ),
+    "distilled": Initializer(
+        initialize_distilled,
+        "the mean of its pieces, trained until the model's hidden states are those it had with the"
+        " pieces; needs a text",
+        "argmin Σ ‖h(t) − h(pieces of t)‖²",
+        "Token Distillation (2026), here for encoders",
+        needs="text",
+        settings=DistilSettings,
+    ),
+}
