@@ -23,7 +23,7 @@ from vocadapt.vocabulary.initializers.materials import (
     list_trained_tokens,
     mean_embedding,
 )
-from vocadapt.vocabulary.initializers.methods import METHODS
+from vocadapt.vocabulary.initializers.methods import DISTILLED, METHODS
 from vocadapt.vocabulary.initializers.sparse import SPARSE
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
@@ -42,7 +42,7 @@ __all__ = [
     "register_initializer",
 ]
 
-INITIALIZERS.update(METHODS | SPARSE)
+INITIALIZERS.update(METHODS | SPARSE | DISTILLED)
 
 
 def register_initializer(name: str, initializer: Initializer) -> None:

@@ -313,6 +313,8 @@ METHODS: dict[str, Initializer] = {
         "Minixhofer et al. 2022, WECHSEL",
         needs="similar",
     ),
+}
+DISTILLED = {  # apart: it comes last in menus, after matching pursuit
     "distilled": Initializer(
         initialize_distilled,
         "the mean of its pieces, trained until the model's hidden states are those it had with the"
