@@ -11,7 +11,7 @@ import torch
 
 from tests.material.lab import write_text
 from tests.models.test_exbert_adapt import made
-from vocadapt.analysis.figures.pretraining import plot_gates
+from vocadapt.analysis.figures.training import plot_gates
 from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main
 from vocadapt.errors import InputError

@@ -6,8 +6,12 @@ import re
 
 import pytest
 
-from vocadapt.analysis.errors.example_context import find_each_in_examples, find_in_examples
-from vocadapt.analysis.errors.keywords import KeywordSettings, find_keywords
+from vocadapt.analysis.errors.keywords import (
+    KeywordSettings,
+    find_each_in_examples,
+    find_in_examples,
+    find_keywords,
+)
 from vocadapt.analysis.errors.report import Report
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair

@@ -9,8 +9,8 @@ from vocadapt.analysis.errors.ledger import (
     Side,
     build_ledger,
     choose_judging_rules,
+    count_outcomes,
 )
-from vocadapt.analysis.errors.outcomes import count_outcomes
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
 from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text

@@ -6,14 +6,13 @@ import time
 import numpy as np
 import pytest
 
+from vocadapt.analysis.figures.figures import escape_name, escape_names
 from vocadapt.analysis.figures.projection import (
     Drawing,
     Label,
     Points,
     Rings,
     dot_size,
-    escape_name,
-    escape_names,
     plot_projection,
     plot_side_by_side,
     select_labels,

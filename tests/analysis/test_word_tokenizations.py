@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import tiny_adapted
 from vocadapt.analysis.errors.entry_lines import build_card
-from vocadapt.analysis.errors.example_context import find_in_examples
+from vocadapt.analysis.errors.keywords import find_in_examples
 from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.word_tokenizations import (
     WordIndex,

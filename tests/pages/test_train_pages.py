@@ -10,7 +10,7 @@ import pytest
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
-from vocadapt.analysis.figures.results import plot_dev_scores, plot_losses
+from vocadapt.analysis.figures.training import plot_dev_scores, plot_losses
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import import_task
 from vocadapt.lab.artifacts.runs import list_runs

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.training.test_finetune_questions import questions, squad
-from vocadapt.analysis.errors.single_example import (
+from vocadapt.analysis.errors.votes import (
     ExamplePrediction,
     find_disagreement,
     predict_example,

@@ -2,6 +2,7 @@
 into.
 """
 
+import dataclasses
 import json
 import shutil
 
@@ -115,9 +116,10 @@ def test_a_grid_of_panels_has_its_rows_and_lines():
     panels = [
         figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)
     ]
+    lined = [dataclasses.replace(panel, lines=[2, 4]) for panel in panels]
     row, grid = (
         figures.plot_against_id(panels, "n"),
-        figures.plot_against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4),
+        figures.plot_against_id(lined, "n", True, across=2),
     )
     assert len(grid.layout.shapes) == 8 and not row.layout.shapes
     assert grid.layout.height > row.layout.height

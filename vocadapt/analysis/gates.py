@@ -88,6 +88,7 @@ def measure_gates(
             f"{model.name} has no extension module, so no gate to read.",
             "Make one with the preset exbert-s3, then pretrain it.",
         )
+    # 1. Windows of text that fit the network, nothing masked.
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[find_new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
@@ -96,17 +97,38 @@ def measure_gates(
     fitting = [window for window in read if len(window.ids) <= positions]
     if not fitting:
         raise InputError("This text has no word that the model can read.", "Give another text.")
-    sums = _RunningSums(len(KINDS) + 1)
-    for done, (batch, gates) in enumerate(_read_gates(model, fitting), start=1):
+
+    # 2. Add up the fractions and their squares by kind, the last kind being all tokens. The sums
+    # grow to (layers, kinds) with the first window.
+    names = (*KINDS, ALL)
+    counts = np.zeros(len(names), dtype=np.int64)
+    sums = np.zeros((1, len(names)))
+    squares = np.zeros((1, len(names)))
+    done = 0
+    for batch, gates in _read_gates(model, fitting):
         for window, own in zip(batch, gates, strict=True):
-            sums.add(
-                classify_tokens(window.ids, model.vocabulary, new), 1 - own[:, : len(window.ids)]
-            )
-        progress(
-            min(1.0, done * BATCH / len(fitting)),
-            f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read",
-        )
-    return sums.summarize(len(fitting), len(read) - len(fitting))
+            kinds = classify_tokens(window.ids, model.vocabulary, new)
+            fractions = 1 - own[:, : len(kinds)]  # (layers, tokens); the rest is padding
+            member = np.eye(len(names))[kinds]
+            member[:, -1] = 1
+            counts += member.sum(axis=0).astype(np.int64)
+            sums = sums + fractions @ member
+            squares = squares + fractions**2 @ member
+        done += len(batch)
+        progress(done / len(fitting), f"{done:,} of {len(fitting):,} windows read")
+
+    # 3. Means and deviations of the kinds that occur.
+    occurring = np.flatnonzero(counts)
+    means = sums[:, occurring] / counts[occurring]
+    deviations = np.sqrt(np.maximum(squares[:, occurring] / counts[occurring] - means**2, 0))
+    return GateStatistics(
+        tuple(names[i] for i in occurring),
+        means,
+        deviations,
+        tuple(counts[occurring].tolist()),
+        len(fitting),
+        len(read) - len(fitting),
+    )
 
 
 def classify_tokens(
@@ -115,16 +137,15 @@ def classify_tokens(
     """Return the kind of each token of a window, (n,) int64 indices into KINDS; `new`: ids of added
     tokens.
     """
-    tokens = [vocabulary.tokens[i] for i in ids]
-    special = [vocabulary.position(token) == "special" for token in tokens]
-    goes_on = vocabulary.is_continuation[ids].tolist()
+    goes_on = [*vocabulary.is_continuation[ids].tolist(), False]
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
-    for place, token in enumerate(tokens):
+    for place, id in enumerate(ids):
+        token = vocabulary.tokens[id]
         body = vocabulary.body(token)
-        if special[place]:
+        if vocabulary.position(token) == "special":
             kind = "special"
-        elif new[ids[place]]:
+        elif new[id]:
             kind = "added"
         elif not any(map(str.isalnum, body)):
             kind = "punctuation"
@@ -132,43 +153,12 @@ def classify_tokens(
             kind = "number"
         elif goes_on[place]:
             kind = "continuation"
-        elif any(goes_on[place + 1 : place + 2]):
+        elif goes_on[place + 1]:
             kind = "first piece"
         else:
             kind = "whole word"
         found[place] = names.index(kind)
     return found
-
-
-class _RunningSums:
-    """Running sums of fractions and their squares by kind, the last kind being all tokens."""
-
-    def __init__(self, kinds: int) -> None:
-        self.counts = np.zeros(kinds, dtype=np.int64)
-        self.sums: NDArray[np.float64] | None = None
-        self.squares: NDArray[np.float64] | None = None
-
-    def add(self, kinds: NDArray[np.int64], shares: NDArray[np.float64]) -> None:
-        """Add the fractions (layers, tokens) of tokens of these kinds (tokens,)."""
-        member = np.zeros((len(kinds), len(self.counts)))
-        member[np.arange(len(kinds)), kinds] = 1
-        member[:, -1] = 1
-        self.counts += member.sum(axis=0).astype(np.int64)
-        first, second = shares @ member, shares**2 @ member
-        self.sums = first if self.sums is None else self.sums + first
-        self.squares = second if self.squares is None else self.squares + second
-
-    def summarize(self, windows: int, too_long: int) -> GateStatistics:
-        """Return means and deviations of the kinds that occur."""
-        assert self.sums is not None and self.squares is not None
-        there = np.flatnonzero(self.counts)
-        means = self.sums[:, there] / self.counts[there]
-        deviations = np.sqrt(np.maximum(self.squares[:, there] / self.counts[there] - means**2, 0))
-        names = (*KINDS, ALL)
-        counts = tuple(int(self.counts[i]) for i in there)
-        return GateStatistics(
-            tuple(names[i] for i in there), means, deviations, counts, windows, too_long
-        )
 
 
 def _read_gates(

@@ -97,7 +97,9 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     "target": from another model's vocabulary. A token in none of the plan's lists is of the source.
     """
     origin_of_added = "added"
-    if _adds_from_target(plan):
+    refills = plan.get("kind") in ("combined", "extend")
+    from_target = refills and plan.get("settings", {}).get("refill") == "target"
+    if from_target or plan.get("kind") == "transfer":
         origin_of_added = "target"
     where = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
     where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
@@ -149,22 +151,14 @@ def read_token_table(path: Path) -> dict[str, str]:
         ) from error
     if lines and lines[0][0].strip().lower() in HEADINGS:
         lines = lines[1:]
-    wrong = [f"got one field in pair {n}" for n, line in enumerate(lines, start=1) if len(line) < 2]
-    if wrong or not lines:
-        found = (*wrong, "found none")[0]
+    short = [n for n, line in enumerate(lines, start=1) if len(line) < 2]
+    if short or not lines:
+        found = f"got one field in pair {short[0]}" if short else "found none"
         raise InputError(
             f"{path.name}: expected lines of a token and a value, {found}.",
             "Write lines of: token,value",
         )
     return {unescape_cell(line[0]): unescape_cell(line[1]) for line in lines}
-
-
-def _adds_from_target(plan: Mapping[str, Any]) -> bool:
-    """Return whether the added tokens are those of another model's vocabulary."""
-    kind = plan.get("kind")
-    return kind == "transfer" or (
-        kind in ("combined", "extend") and plan.get("settings", {}).get("refill") == "target"
-    )
 
 
 def _parse_number(text: str) -> float:

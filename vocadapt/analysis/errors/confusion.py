@@ -5,7 +5,7 @@ another type is a confusion of types, a missed or invented one is paired with NO
 of a multilabel text is right, missed or invented.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +45,12 @@ class ConfusionMatrix:
         wrong = [cell for cell in self.cases if cell[0] != cell[1]]
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
-    def most_confused(self, most: int) -> "ConfusionMatrix":
-        """Return the matrix of the `most` classes with the most mistakes, in their original
+    def most_confused(self, n: int) -> "ConfusionMatrix":
+        """Return the matrix of the `n` classes with the most mistakes, in their original
         order.
         """
         wrong = Counter(name for cell in self.mistakes for name in cell for _ in self.cases[cell])
-        names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:most]
+        names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:n]
         rows = [place for place, name in enumerate(self.gold) if name in names]
         columns = [place for place, name in enumerate(self.predicted) if name in names]
         return ConfusionMatrix(
@@ -79,22 +79,23 @@ def build_confusion_matrix(
             f"Expected a prediction for each of {len(gold):,} gold examples, got"
             f" {len(predicted):,}."
         )
-    found: dict[tuple[str, str], list[Case]] = {}
+    # 1. The cases of each cell.
+    found = defaultdict(list)
     for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
         for one in kind.list_confusions(ours, theirs, untyped):
-            case = Case(place, one.start, one.end)
-            found.setdefault((one.gold, one.predicted), []).append(case)
+            found[one.gold, one.predicted].append(Case(place, one.start, one.end))
+
+    # 2. The names of both axes; NO_LABEL comes last, and only where it occurs.
     names = sorted({name for cell in found for name in cell} - {NO_LABEL})
     rows, columns = list(names), list(names)
     if any(gold == NO_LABEL for gold, _ in found):
         rows.append(NO_LABEL)
     if any(label == NO_LABEL for _, label in found):
         columns.append(NO_LABEL)
+    # 3. The number of cases in each cell.
+    place_of = {name: place for place, name in enumerate([*names, NO_LABEL])}
     counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    row_of, column_of = (
-        {name: place for place, name in enumerate(side)} for side in (rows, columns)
-    )
     for (row, column), cases in found.items():
-        counts[row_of[row], column_of[column]] = len(cases)
+        counts[place_of[row], place_of[column]] = len(cases)
     cases_of = {cell: tuple(cases) for cell, cases in found.items()}
     return ConfusionMatrix(kind.confusion_unit, tuple(rows), tuple(columns), counts, cases_of)

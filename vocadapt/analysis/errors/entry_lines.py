@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.training.finetune.tokenizations import POOLED
-from vocadapt.training.tasks.kinds.judgment import Claim, Line, Unit
+from vocadapt.training.tasks.kinds.judgment import Claim, Line
 
 MAX_LISTED_WORDS, MAX_MADE, MAX_SEEN = 12, 4, 6
 
@@ -40,12 +40,9 @@ def build_card(
     """Build the card of an entry; `near` describes the nearest neighbors of a new token."""
     all_words = words_of_entry(ledger, entry, words)
     listed = select_words(all_words)
-    vote = ledger.vote(entry)
-    event, outvoted = entry.event, ""
+    event = entry.event
     if entry.unit.label:
         event = f"{entry.unit.label} · {event}"
-    if vote is not None:
-        outvoted = _describe_vote(entry, vote.line, vote.at)
     lines = ledger.kind.show_lines(
         ledger.split.examples[entry.place],
         entry.unit,
@@ -61,7 +58,7 @@ def build_card(
         listed,
         len(all_words),
         describe_new_tokens(listed, words, near),
-        outvoted,
+        _describe_vote(ledger, entry),
     )
 
 
@@ -85,8 +82,15 @@ def describe_new_tokens(
         if not counts:
             return ()
         return (f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}",)
-    first = list(tokens.items())[:MAX_MADE]
-    lines = [_describe_new_token(words, token, word, near) for token, word in first]
+    lines = []
+    for token, word in list(tokens.items())[:MAX_MADE]:
+        line = words.added[token].line
+        neighbors = near(token) if near else ""
+        if neighbors:
+            line += f" · {neighbors}"
+        if word.seen is not None:
+            line += f" · {word.seen:,} in training"
+        lines.append(line)
     if len(tokens) > MAX_MADE:
         lines.append(f"and {len(tokens) - MAX_MADE} more new tokens")
     return tuple(lines)
@@ -94,24 +98,13 @@ def describe_new_tokens(
 
 def format_claim(claim: Claim) -> str:
     """Format what a side predicted for a unit: "fever (Disease)"; "" for nothing."""
-    return "; ".join(map(_format_unit, claim.predicted))
-
-
-def _format_unit(unit: Unit) -> str:
-    if unit.text and unit.label:
-        return f"{unit.text} ({unit.label})"
-    return unit.text or unit.label
-
-
-def _describe_new_token(
-    words: WordIndex, token: str, word: TokenizedWord, near: DescribeNeighbors | None
-) -> str:
-    facts = [words.added[token].line]
-    if near:
-        facts.append(near(token))
-    if word.seen is not None:
-        facts.append(f"{word.seen:,} in training")
-    return " · ".join(filter(None, facts))
+    texts = []
+    for unit in claim.predicted:
+        text = unit.text or unit.label
+        if unit.text and unit.label:
+            text += f" ({unit.label})"
+        texts.append(text)
+    return "; ".join(texts)
 
 
 def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
@@ -120,10 +113,14 @@ def select_words(words: Sequence[TokenizedWord]) -> tuple[TokenizedWord, ...]:
     return tuple(changed or words)[:MAX_LISTED_WORDS]
 
 
-def _describe_vote(entry: Entry, line: str, at: str) -> str:
-    """Describe which tokenization was outvoted, where, and whether rightly."""
-    if at:
-        line = f"at {at!r}: {line}"
+def _describe_vote(ledger: Ledger, entry: Entry) -> str:
+    """Describe which tokenization was outvoted, where, and whether rightly; "" if none voted."""
+    vote = ledger.vote(entry)
+    if vote is None:
+        return ""
+    line = vote.line
+    if vote.at:
+        line = f"at {vote.at!r}: {line}"
     pooled = entry.by_tokenization.get(POOLED)
     if pooled is None or "outvoted" not in line:
         return line

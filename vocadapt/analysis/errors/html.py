@@ -5,15 +5,14 @@ Colors come as light-dark() pairs; every color goes with a word.
 
 import html
 from collections.abc import Sequence
-from itertools import repeat
 
 from vocadapt.analysis.errors.entry_lines import EntryCard
-from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
+from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
 from vocadapt.text.display import escape_invisible
-from vocadapt.text.keyword_in_context import ContextSettings, Hit
-from vocadapt.training.tasks.kinds.judgment import Line, Mark
+from vocadapt.text.keyword_in_context import ContextSettings
+from vocadapt.training.tasks.kinds.judgment import Mark
 
 IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
 STYLE = """<style>
@@ -66,19 +65,18 @@ STYLE = """<style>
 def render_card(view: EntryCard, note: str = "") -> str:
     """Render one entry with the user's note."""
     head = f'<div class="ve-head">{escape(view.title)} · {escape(view.event)}</div>'
-    lines = "".join(map(_render_line, view.lines))
+    lines = ""
+    for line in view.lines:
+        body = f"<bdi>{_render_marks(line.text, line.marks)}</bdi>"
+        if line.note:
+            body += f'<span class="ve-note">{escape(line.note)}</span>'
+        lines += _render_row(escape(line.name), body)
     made = "<br>".join(map(escape, filter(None, (*view.made, view.vote))))
     if made:
         made = f'<span class="ve-made">{made}</span>'
     below = {"tokens": _render_tokenizations(view), "made of": made, "note": escape(note)}
     rows = "".join(_render_row(name, body) for name, body in below.items() if body)
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
-
-
-def render_cards(views: Sequence[EntryCard], notes: Sequence[str] = ()) -> str:
-    """Render several entries, one below the other."""
-    given = notes or [""] * len(views)
-    return "".join(render_card(view, note) for view, note in zip(views, given, strict=True))
 
 
 def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
@@ -89,8 +87,10 @@ def render_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> st
     for place, (number, about, color) in enumerate(shown):
         style = "ve-count" + " ve-chosen" * (place == chosen)
         color = f"ve-{color}" * bool(color)
-        figure = f'<b class="{color}">{count(number)}</b>'
-        cards.append(f'<div class="{style}">{figure}<span>{escape(about)}</span></div>')
+        cards.append(
+            f'<div class="{style}"><b class="{color}">{count(number)}</b>'
+            f"<span>{escape(about)}</span></div>"
+        )
     return f'<div class="ve-counts">{"".join(cards)}</div>'
 
 
@@ -108,39 +108,28 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: i
     )
 
 
-def render_keywords(found: Keywords) -> str:
-    """Render each word with its occurrences in test, training and corpus, collapsed."""
-    return "".join(map(_render_keyword, found.words, repeat(found.settings.lines)))
-
-
-def _render_keyword(one: Keyword, lines: ContextSettings) -> str:
+def render_keyword(one: Keyword, lines: ContextSettings) -> str:
+    """Render a word with its occurrences in test, training and corpus, collapsed."""
     counts = [f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()]
     entries = f"{count(one.entries)} entries"
     if one.entries == 1:
         entries = "1 entry"
-    parts = [
-        f'<details class="ve-word"><summary><bdi>{escape(one.word)}</bdi> · {entries} ·'
-        f" {' · '.join(counts)}</summary>"
-    ]
+    summary = f"<bdi>{escape(one.word)}</bdi> · {entries} · {' · '.join(counts)}"
+    parts = [f'<details class="ve-word"><summary>{summary}</summary>']
     for where, context in one.found.items():
         about = "none"
         if context.of:
             about = escape(context.describe(lines))
-        hits = "".join(map(_render_hit, context.hits))
-        parts.append(
-            f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">{hits}</div>'
-        )
+        parts.append(f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">')
+        parts += [
+            f'<span class="ve-left"><bdi>{escape(hit.left)}</bdi></span>'
+            f"<b><bdi>{escape(hit.match)}</bdi></b>"
+            f"<span><bdi>{escape(hit.right)}</bdi></span>"
+            f'<span class="ve-name">{escape(hit.file.name)} {count(hit.line)}</span>'
+            for hit in context.hits
+        ]
+        parts.append("</div>")
     return "".join([*parts, "</details>"])
-
-
-def _render_hit(hit: Hit) -> str:
-    place = f"{escape(hit.file.name)} {count(hit.line)}"
-    return (
-        f'<span class="ve-left"><bdi>{escape(hit.left)}</bdi></span>'
-        f"<b><bdi>{escape(hit.match)}</bdi></b>"
-        f"<span><bdi>{escape(hit.right)}</bdi></span>"
-        f'<span class="ve-name">{place}</span>'
-    )
 
 
 def escape(text: str) -> str:
@@ -157,23 +146,14 @@ def _render_row(name: str, body: str) -> str:
     )
 
 
-def _render_line(line: Line) -> str:
-    body = f"<bdi>{_render_marks(line.text, line.marks)}</bdi>"
-    if line.note:
-        body += f'<span class="ve-note">{escape(line.note)}</span>'
-    return _render_row(escape(line.name), body)
-
-
 def _render_marks(text: str, marks: Sequence[Mark]) -> str:
     """Render a text with its non-overlapping marks."""
-    parts, at = [], 0
+    rendered, at = "", 0
     for mark in marks:
-        parts += [
-            escape(text[at : mark.start]),
-            f'<mark class="ve-{mark.style}">{escape(text[mark.start : mark.end])}</mark>',
-        ]
+        marked = f'<mark class="ve-{mark.style}">{escape(text[mark.start : mark.end])}</mark>'
+        rendered += escape(text[at : mark.start]) + marked
         at = mark.end
-    return "".join([*parts, escape(text[at:])])
+    return rendered + escape(text[at:])
 
 
 def _render_tokenizations(view: EntryCard) -> str:
@@ -192,14 +172,14 @@ def _render_tokenizations(view: EntryCard) -> str:
 
 
 def _render_words(words: Sequence[TokenizedWord], pieces: Sequence[tuple[str, ...]]) -> str:
+    """Render the wordpieces of each word as chips, new tokens highlighted."""
     groups = []
     for word, own in zip(words, pieces, strict=True):
-        groups.append("".join(_render_token(piece, piece in word.new) for piece in own))
+        chips = ""
+        for piece in own:
+            style, title = "ve-chip", escape(piece)
+            if piece in word.new:
+                style, title = "ve-chip ve-new", f"{title} (new token)"
+            chips += f'<span class="{style}" title="{title}">{escape(piece)}</span>'
+        groups.append(chips)
     return '<span class="ve-gap"></span>'.join(groups)
-
-
-def _render_token(piece: str, new: bool) -> str:
-    shown = escape(piece)
-    style = "ve-chip" + " ve-new" * new
-    title = shown + " (new token)" * new
-    return f'<span class="{style}" title="{title}">{shown}</span>'

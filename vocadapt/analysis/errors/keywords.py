@@ -1,17 +1,27 @@
-"""Keywords of an error report in context: their occurrences in test, training and corpus."""
+"""Keyword in context within the examples of a task, and for the words of an error report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
 
 from vocadapt.analysis.errors.entry_lines import select_words, words_of_entry
-from vocadapt.analysis.errors.example_context import find_each_in_examples
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, find_each_in_context
+from vocadapt.text.keyword_in_context import (
+    DEFAULT_CONTEXT,
+    ContextSettings,
+    Hit,
+    KeywordContext,
+    find_each_in_context,
+    normalize_single_word,
+)
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.examples import Example
 
@@ -49,8 +59,63 @@ class Keywords:
     settings: KeywordSettings
 
 
+def find_in_examples(
+    examples: Sequence[Example],
+    word: str,
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DEFAULT_CONTEXT,
+) -> KeywordContext:
+    """Find the occurrences of a word in the texts of examples, in any form with the same
+    normalization.
+
+    An occurrence's file is `name`, its line the number of the example, from 1. Raises InputError
+    for several words.
+    """
+    wanted = normalize_single_word(word, splitter)
+    return find_each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
+
+
+def find_each_in_examples(
+    examples: Sequence[Example],
+    words: Sequence[str],
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DEFAULT_CONTEXT,
+) -> dict[str, KeywordContext]:
+    """Find several normalized words at once: word → its occurrences. Each text is split at most
+    once.
+    """
+    # Where letters are compared as they are (lowercase ASCII), most texts contain none of the words
+    # and need not be split.
+    hits: dict[str, list[Hit]] = {word: [] for word in words}
+    cores = [word.lower() for word in words]
+    quick = splitter.lowercase and all(map(str.isascii, cores))
+    for number, example in enumerate(examples, start=1):
+        text = example.full_text
+        if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
+            continue
+        for word, start, end in splitter.spans(text):
+            if word in hits:
+                left = text[max(0, start - settings.width) : start]
+                right = text[end : end + settings.width]
+                hits[word].append(Hit(left, text[start:end], right, Path(name), number))
+    return {
+        word: KeywordContext(word, len(own), tuple(_select_hits(own, settings)))
+        for word, own in hits.items()
+    }
+
+
+def _select_hits(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
+    """Return the first occurrences, or a random sample in order."""
+    if len(hits) <= settings.limit or not settings.sample:
+        return hits[: settings.limit]
+    drawn = np.random.default_rng(settings.seed).choice(len(hits), settings.limit, replace=False)
+    return [hits[place] for place in np.sort(drawn)]
+
+
 def find_keywords(
-    book: Ledger,
+    ledger: Ledger,
     entries: Sequence[Entry],
     words: WordIndex,
     train: Sequence[Example] | None = None,
@@ -60,29 +125,24 @@ def find_keywords(
 ) -> Keywords:
     """Find the words of entries in context; a corpus is read only once for all words."""
     settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
-    counts = Counter(
-        word for entry in entries for word in _words_on_card(book, entry, words, splitter)
-    )
+
+    # 1. Count the entries on whose card a normalized word is, without punctuation.
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        written = (one.word for one in select_words(words_of_entry(ledger, entry, words)))
+        normalized = dict.fromkeys(chain.from_iterable(map(splitter.words, written)))
+        counts.update(word for word in normalized if any(map(str.isalnum, word)))
     chosen = [word for word, _ in counts.most_common(settings.words)]
-    found = {
-        TEST: find_each_in_examples(book.split.examples, chosen, splitter, TEST, settings.lines)
-    }
+
+    # 2. Find the most frequent ones in each text.
+    lines = settings.lines
+    found = {TEST: find_each_in_examples(ledger.split.examples, chosen, splitter, TEST, lines)}
     if train is not None:
-        found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
+        found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, lines)
     if corpus is not None:
-        found[CORPUS] = find_each_in_context(corpus, chosen, splitter, settings.lines, progress)
-    shown = (
-        Keyword(word, counts[word], {where: own[word] for where, own in found.items()})
-        for word in chosen
-    )
-    return Keywords(tuple(shown), len(counts), settings)
-
-
-def _words_on_card(book: Ledger, entry: Entry, words: WordIndex, splitter: Splitter) -> list[str]:
-    """Return the distinct normalized words on an entry's card, in order, without punctuation."""
-    written = (one.word for one in select_words(words_of_entry(book, entry, words)))
-    return list(
-        dict.fromkeys(
-            word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))
-        )
-    )
+        found[CORPUS] = find_each_in_context(corpus, chosen, splitter, lines, progress)
+    keywords = []
+    for word in chosen:
+        contexts = {where: contexts[word] for where, contexts in found.items()}
+        keywords.append(Keyword(word, counts[word], contexts))
+    return Keywords(tuple(keywords), len(counts), settings)

@@ -5,13 +5,13 @@ ledger.counts                    # {"fixed": 47, "broken": 31, …}
 ledger.with_outcome("fixed")     # its entries
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
-from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, classify_outcome
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
@@ -21,14 +21,31 @@ from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.tasks.examples import Example, Prediction, Split
 from vocadapt.training.tasks.kinds import TaskKind
-from vocadapt.training.tasks.kinds.judgment import RIGHT, SPURIOUS, Claim, Judgment, Unit
+from vocadapt.training.tasks.kinds.judgment import RIGHT as NO_ERROR
+from vocadapt.training.tasks.kinds.judgment import SPURIOUS, Claim, Judgment, Unit
 
+FIXED, BROKEN, WRONG, RIGHT = "fixed", "broken", "both wrong", "both right"
+OUTCOMES = {
+    FIXED: "only the second is right",
+    BROKEN: "only the first is right",
+    WRONG: "both are wrong",
+    RIGHT: "both are right",
+}
+# By whether the first and the second prediction are right.
+OUTCOME_OF = {
+    (False, True): FIXED,
+    (True, False): BROKEN,
+    (False, False): WRONG,
+    (True, True): RIGHT,
+}
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
     REMOVED: "predicted by the first only, where gold has nothing",
     ADDED: "predicted by the second only, where gold has nothing",
     KEPT: "predicted by both, where gold has nothing",
 }
+# By whether the first and the second side have nothing predicted there.
+ALARM_OF = {(False, True): REMOVED, (True, False): ADDED, (False, False): KEPT}
 ALL_CLASSES = Rules(negative=())  # no class means that there is nothing to find
 BETTER, WORSE = (FIXED, REMOVED), (BROKEN, ADDED)
 ID_BYTES = 8  # length of the digest in an entry's id
@@ -111,9 +128,9 @@ class Ledger:
     @cached_property
     def by_label(self) -> dict[str, dict[str, int]]:
         """The counts of each type or class."""
-        entries: dict[str, list[Entry]] = {}
+        entries = defaultdict(list)
         for entry in self.entries:
-            entries.setdefault(entry.unit.label, []).append(entry)
+            entries[entry.unit.label].append(entry)
         return {label: count_by_outcome(entries[label]) for label in sorted(entries)}
 
     @cached_property
@@ -139,8 +156,10 @@ class Ledger:
         if side.by_tokenization[BASE][place] == side.by_tokenization[ADAPTED][place]:
             return None
         logits = {name: own[place] for name, own in side.logits.items()}
+        claims = (entry.first, entry.second, *entry.by_tokenization.values())
+        units = {entry.unit, *(unit for claim in claims for unit in claim.predicted)}
         (example,) = self.kind.set_word_rule([self.split.examples[place]], side.word_rule)
-        return find_vote(side.outputs, logits, example, _claimed_units(entry))
+        return find_vote(side.outputs, logits, example, units)
 
     def title_of(self, entry: Entry) -> str:
         """Return the document of an example and its number there: "10369876 · sentence 4"."""
@@ -237,19 +256,13 @@ def count_by_outcome(entries: Iterable[Entry]) -> dict[str, int]:
     return {outcome: counts[outcome] for outcome in (*OUTCOMES, *ALARMS)}
 
 
-def _claimed_units(entry: Entry) -> set[Unit]:
-    """Return an entry's unit and all that was predicted for it."""
-    claims = (entry.first, entry.second, *entry.by_tokenization.values())
-    return {entry.unit, *(unit for claim in claims for unit in claim.predicted)}
-
-
 def _claim_on(judgment: Judgment, unit: Unit) -> Claim:
     """Return the claim on a gold unit or on a possible false alarm."""
     if unit in judgment.units:
         return judgment.units[unit]
     if unit in judgment.alarms:
         return Claim(SPURIOUS, (unit,))
-    return Claim(RIGHT)
+    return Claim(NO_ERROR)
 
 
 def _build_entries(
@@ -264,17 +277,53 @@ def _build_entries(
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
         before, after = _claim_on(first, unit), _claim_on(second, unit)
-        outcome = _classify_alarm(before, after)
+        right = (not before.error, not after.error)
         if unit in first.units:
-            outcome = classify_outcome(not before.error, not after.error)
+            outcome = OUTCOME_OF[right]
+        else:
+            outcome = ALARM_OF[right]
         claims = {name: _claim_on(judgment, unit) for name, judgment in by_tokenization.items()}
         yield Entry(f"{digest}:{unit.name}", place, outcome, unit, before, after, claims)
 
 
-def _classify_alarm(first: Claim, second: Claim) -> str:
-    """Return which side raised a false alarm."""
-    if first.error and second.error:
-        return KEPT
-    if first.error:
-        return REMOVED
-    return ADDED
+@dataclass(frozen=True)
+class OutcomeCounts:
+    """Number of units with each outcome, and the name of the unit."""
+
+    unit: str
+    counts: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"unit": self.unit, **self.counts}
+
+
+def count_outcomes(
+    kind: TaskKind,
+    gold: Sequence[Any],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    untyped: bool = False,
+) -> tuple[OutcomeCounts, ...]:
+    """Count outcomes by example (all of it right) and, if there are entities, first by gold entity.
+
+    A gold entity is right if its words and its type are predicted. `untyped`: ignore types. Raises
+    InputError if the three sequences differ in length.
+    """
+    if not len(gold) == len(first) == len(second):
+        problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
+        raise InputError(f"Only predictions for the same examples can be compared: {problem}")
+    counts = {"gold entity": Counter[str](), "example": Counter[str]()}
+    for labels, a, b in zip(gold, first, second, strict=True):
+        right = (kind.is_right(labels, a, untyped), kind.is_right(labels, b, untyped))
+        counts["example"][OUTCOME_OF[right]] += 1
+        if kind.finds_entities:
+            in_a, in_b = kind.label_items(a, untyped), kind.label_items(b, untyped)
+            for item in kind.label_items(labels, untyped):
+                counts["gold entity"][OUTCOME_OF[item in in_a, item in in_b]] += 1
+    if not kind.finds_entities:
+        del counts["gold entity"]
+    return tuple(
+        OutcomeCounts(unit, {outcome: own[outcome] for outcome in OUTCOMES})
+        for unit, own in counts.items()
+    )

@@ -5,6 +5,7 @@ Whatever a report leaves out is stated in it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import repeat
 from typing import Any
 
 from vocadapt.analysis.errors import html as error_html
@@ -16,10 +17,19 @@ from vocadapt.analysis.errors.entry_lines import (
 )
 from vocadapt.analysis.errors.html import escape
 from vocadapt.analysis.errors.keywords import find_keywords
-from vocadapt.analysis.errors.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
-from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
+from vocadapt.analysis.errors.ledger import (
+    ADDED,
+    ALARMS,
+    BROKEN,
+    FIXED,
+    KEPT,
+    OUTCOMES,
+    REMOVED,
+    RIGHT,
+    WRONG,
+    Entry,
+)
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
-from vocadapt.analysis.errors.votes import Vote
 from vocadapt.analysis.results.results import SURE
 from vocadapt.analysis.results.tables import (
     MIN_EXACT_P,
@@ -37,14 +47,8 @@ from vocadapt.training.scoring.uncertainty import Comparison
 from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds.judgment import Claim
 
-LISTED_OUTCOMES = (
-    FIXED,
-    BROKEN,
-    WRONG,
-    REMOVED,
-    ADDED,
-    KEPT,
-)  # fates whose entries a report lists; both right are counted only
+# The entries with these outcomes are listed; those that both have right are counted only.
+LISTED_OUTCOMES = (FIXED, BROKEN, WRONG, REMOVED, ADDED, KEPT)
 OUTCOME_NOTES = {
     FIXED: "wrong before, right now",
     BROKEN: "right before, wrong now",
@@ -75,18 +79,8 @@ class Report:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The listed entries, by outcome."""
-        held = self.slicing.entries(self.slice)
-        return tuple(entry for fate in LISTED_OUTCOMES for entry in held if entry.outcome == fate)
-
-    @property
-    def slices(self) -> tuple[SliceScore, ...]:
-        """Scores of all available slices, and of everything else."""
-        return self.slicing.scores()
-
-    @property
-    def by_tokenization(self) -> dict[str, Score]:
-        """Score of each tokenization over the listed slice."""
-        return self.slicing.by_tokenization(self.slice)
+        entries = [one for one in self.slicing.entries(self.slice) if one.outcome != RIGHT]
+        return tuple(sorted(entries, key=lambda entry: LISTED_OUTCOMES.index(entry.outcome)))
 
     @property
     def definition(self) -> str:
@@ -97,31 +91,40 @@ class Report:
         """As JSON values: counts, slices, scores by tokenization, all entries but those that both
         have right.
         """
-        book, held = self.slicing.ledger, self.slicing.entries(self.slice)
-        listed = self.entries
+        ledger, listed = self.slicing.ledger, self.entries
+        scores = self.slicing.by_tokenization(self.slice)
         return {
             "first": self.names[0],
             "second": self.names[1],
-            "kind": book.kind.name,
+            "kind": ledger.kind.name,
             "slice": self.slice,
             "definition": self.definition,
-            "counts": book.counts,
-            "by_label": book.by_label,
-            "kinds": book.kinds,
-            "slices": [one.to_dict() for one in self.slices],
-            "by_cut": {
-                tokenization: dict(score.values)
-                for tokenization, score in self.by_tokenization.items()
-            },
+            "counts": ledger.counts,
+            "by_label": ledger.by_label,
+            "kinds": ledger.kinds,
+            "slices": [one.to_dict() for one in self.slicing.scores()],
+            "by_cut": {name: dict(score.values) for name, score in scores.items()},
             "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
-            "entries_left_out": {RIGHT: len(held) - len(listed)},
+            "entries_left_out": {RIGHT: len(self.slicing.entries(self.slice)) - len(listed)},
         }
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
-        rows = [_flatten_entry(self._entry(entry)) for entry in self.entries]
-        return format_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
+        rows: list[Sequence[Any]] = [COLUMNS]
+        for entry in map(self._entry, self.entries):
+            row = dict(entry)
+            for side in ("first", "second"):
+                row[side], row[f"{side} error"] = entry[side]["said"], entry[side]["error"]
+            for tokenization, claim in entry["cuts"].items():
+                row[label_tokenization(tokenization)] = claim["said"]
+            words = [f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]]
+            row["outvoted"] = (entry["vote"] or {"line": ""})["line"]
+            row["words"] = " | ".join(words)
+            row["made of"] = " | ".join(entry["made_of"])
+            row["tags"] = ", ".join(entry["tags"])
+            rows.append([row.get(name, "") for name in COLUMNS])
+        return format_csv(rows)
 
     def html(self, progress: Progress = silent) -> str:
         """A self-contained HTML page; the corpus is read for it."""
@@ -145,13 +148,14 @@ class Report:
         """Render the cards of one outcome, collapsed unless they are the fixed ones."""
         ledger, words = self.slicing.ledger, self.slicing.words
         entries = [entry for entry in self.entries if entry.outcome == outcome]
-        body = "<p>None.</p>"
-        if entries:
-            cards = [build_card(ledger, entry, words) for entry in entries]
-            body = error_html.render_cards(cards, [self._format_note(entry) for entry in entries])
+        body = ""
+        for entry in entries:
+            text, tags = self.notes.get(entry.id, ("", ()))
+            note = " · ".join(filter(None, (text, ", ".join(tags))))
+            body += error_html.render_card(build_card(ledger, entry, words), note)
         is_open = " open" if outcome == FIXED else ""
         summary = f"<summary>{escape(outcome)} {len(entries):,}</summary>"
-        return f"<details{is_open}>{summary}{body}</details>"
+        return f"<details{is_open}>{summary}{body or '<p>None.</p>'}</details>"
 
     def _render_counts(self) -> str:
         counts = self.slicing.ledger.counts
@@ -170,13 +174,13 @@ class Report:
     def _render_tables(self) -> str:
         parts = [
             "<h2>Where the change comes from</h2>",
-            error_html.render_table(SLICE_HEADER, format_slices(self.slices)),
+            error_html.render_table(SLICE_HEADER, format_slices(self.slicing.scores())),
         ]
-        if self.by_tokenization:
+        if scores := self.slicing.by_tokenization(self.slice):
             title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
-            rows = format_tokenization_scores(self.by_tokenization)
+            rows = format_tokenization_scores(scores)
             parts.append(f"<h2>{escape(title)}</h2>")
-            parts.append(error_html.render_table(("", *self.by_tokenization), rows))
+            parts.append(error_html.render_table(("", *scores), rows))
         kinds = [
             (kind, f"{n['first']:,}", f"{n['second']:,}")
             for kind, n in self.slicing.ledger.kinds.items()
@@ -201,7 +205,8 @@ class Report:
         if len(found.words) < found.of:
             about += ", the most frequent ones"
         about += f".{self._describe_omissions()}"
-        return f"<h2>Words in context</h2><p>{escape(about)}</p>{error_html.render_keywords(found)}"
+        words = map(error_html.render_keyword, found.words, repeat(found.settings.lines))
+        return f"<h2>Words in context</h2><p>{escape(about)}</p>{''.join(words)}"
 
     def _describe_omissions(self) -> str:
         """Describe which texts were not searched, and why; "" if all were."""
@@ -218,16 +223,21 @@ class Report:
             text += f" Not looked up: corpus, {self.why_no_corpus}."
         return text
 
-    def _format_note(self, entry: Entry) -> str:
-        text, tags = self.notes.get(entry.id, ("", ()))
-        return " · ".join(filter(None, (text, ", ".join(tags))))
-
     def _entry(self, entry: Entry) -> dict[str, Any]:
         """An entry as JSON values."""
         ledger = self.slicing.ledger
         words = words_of_entry(ledger, entry, self.slicing.words)
         note, tags = self.notes.get(entry.id, ("", ()))
         gold = "" if entry.alarm else entry.unit.text or entry.unit.label
+        predicted = {}
+        if vote := ledger.vote(entry):
+            predicted = {
+                "at": vote.at,
+                "said": dict(vote.predicted),
+                "margins": dict(vote.margins),
+                "outvoted": list(vote.outvoted),
+                "line": vote.line,
+            }
         return {
             "id": entry.id,
             "where": ledger.title_of(entry),
@@ -239,7 +249,7 @@ class Report:
             "first": _claim_to_dict(entry.first),
             "second": _claim_to_dict(entry.second),
             "cuts": {name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()},
-            "vote": _vote_to_dict(ledger.vote(entry)),
+            "vote": predicted or None,
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
             "made_of": list(describe_new_tokens(words, self.slicing.words)),
             "note": note,
@@ -249,18 +259,6 @@ class Report:
 
 def _claim_to_dict(claim: Claim) -> dict[str, str]:
     return {"said": format_claim(claim), "error": claim.error}
-
-
-def _vote_to_dict(vote: Vote | None) -> dict[str, Any] | None:
-    if vote is None:
-        return None
-    return {
-        "at": vote.at,
-        "said": dict(vote.predicted),
-        "margins": dict(vote.margins),
-        "outvoted": list(vote.outvoted),
-        "line": vote.line,
-    }
 
 
 SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
@@ -338,19 +336,3 @@ def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tup
         fractions = [format_fraction(values[name]) for values in scores]
         rows.append((format_metric_name(name), *fractions))
     return rows
-
-
-def _flatten_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten an entry into one row."""
-    row = dict(entry)
-    for side in ("first", "second"):
-        row[side], row[f"{side} error"] = entry[side]["said"], entry[side]["error"]
-    for tokenization, claim in entry["cuts"].items():
-        row[label_tokenization(tokenization)] = claim["said"]
-    words = [f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]]
-    return row | {
-        "outvoted": (entry["vote"] or {"line": ""})["line"],
-        "words": " | ".join(words),
-        "made of": " | ".join(entry["made_of"]),
-        "tags": ", ".join(entry["tags"]),
-    }

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from vocadapt.analysis.errors.ledger import Entry, Ledger
-from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES
+from vocadapt.analysis.errors.ledger import BROKEN, FIXED, OUTCOMES, Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
@@ -181,6 +180,10 @@ class Slicing:
     scorer: Scorer
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
+    # Caches; predictions are known by the id of their sequence, which the ledger keeps alive.
+    _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
+    _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, init=False)
+    _tallies: dict[int, Tally] = field(default_factory=dict, init=False)
 
     @property
     def metric(self) -> str:
@@ -260,42 +263,31 @@ class Slicing:
         scores = {key: self._score_predictions(name, predicted) for key, predicted in predictions}
         return {key: score for key, score in scores.items() if score is not None}
 
-    def words_of(self, place: int, unit: Unit) -> tuple[TokenizedWord, ...]:
-        """Return the words that decide the slices of a unit.
-
-        Those of an entity; all words of a text; the words of a question and its answer.
-        """
-        example = self.ledger.split.examples[place]
-        words = self.ledger.kind.words_of_slice(example, unit, self.words.words_of)
-        return self.words.tokenize_all(words)
-
-    @cached_property
-    def _slice_cache(self) -> dict[tuple[int, Unit], frozenset[str]]:
-        return {}
-
     def _slices_of(self, place: int, unit: Unit) -> frozenset[str]:
-        """Return the names of the slices that contain a unit; {"rest"} if none does."""
-        key = (place, unit)
-        if key not in self._slice_cache:
-            seen = None
-            if self.ledger.kind.finds_entities:
-                seen = self.words.seen_entity(unit.text)
-            sliced = SlicedUnit(self.words_of(place, unit), seen)
-            found = frozenset(
-                name for name in self.available if SLICES[name].holds(sliced, self.settings)
-            )
-            self._slice_cache[key] = found or frozenset([REST])
-        return self._slice_cache[key]
+        """Return the names of the slices that contain a unit; {"rest"} if none does (cached).
+
+        What decides are the words of an entity, all words of a text, or the words of a question and
+        its answer.
+        """
+        if (place, unit) not in self._slices:
+            kind, example = self.ledger.kind, self.ledger.split.examples[place]
+            words = kind.words_of_slice(example, unit, self.words.words_of)
+            seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
+            sliced = SlicedUnit(self.words.tokenize_all(words), seen)
+            found = [name for name in self.available if SLICES[name].holds(sliced, self.settings)]
+            self._slices[place, unit] = frozenset(found or [REST])
+        return self._slices[place, unit]
 
     def _score_slice(self, name: str) -> SliceScore:
-        title = self.title(name)
         outcomes = [entry.outcome for entry in self.entries(name) if entry.outcome in OUTCOMES]
         values = []
         for side in (self.ledger.first, self.ledger.second):
             score = self._score_predictions(name, side.predictions)
             values.append(None if score is None else score.value)
         fixed, broken = outcomes.count(FIXED), outcomes.count(BROKEN)
-        return SliceScore(name, title, len(outcomes), values[0], values[1], fixed, broken)
+        return SliceScore(
+            name, self.title(name), len(outcomes), values[0], values[1], fixed, broken
+        )
 
     def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
         """Score predictions over a slice, None if it is empty; over everything by the task's score.
@@ -303,24 +295,24 @@ class Slicing:
         A slice of a NER task is always scored by entity (entity-strict); that of another task by
         the task's score, over the examples that contain an entry of the slice.
         """
-        if name != ALL and self.ledger.kind.finds_entities:
-            return self._score_entities(name, predictions)
+        kind = self.ledger.kind
+        if name != ALL and kind.finds_entities:
+            gold = self._select_items(name, self._gold_units)
+            predicted = self._select_items(name, self._predicted_units(predictions))
+            if not any((*gold, *predicted)):
+                return None
+            return kind.scorer().of(count_items(gold, predicted), self.rules)
         tally = self._tally(predictions)
         if name != ALL:
             places = sorted({entry.place for entry in self.entries(name)})
             tally = Tally(tally.rows[places], tally.labels)
         return self.scorer.of(tally, self.rules) if len(tally.rows) else None
 
-    def _score_entities(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
-        """Score the gold and predicted entities of a slice; each belongs to it by its own words."""
-        gold = self._select_items(name, self._gold_units)
-        predicted = self._select_items(name, self._predicted_units(predictions))
-        if not any((*gold, *predicted)):
-            return None
-        return self.ledger.kind.scorer().of(count_items(gold, predicted), self.rules)
-
     def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
-        """Return the entities of a slice, sentence by sentence, in the scorer's form."""
+        """Return the entities of a slice, sentence by sentence, in the scorer's form.
+
+        Each belongs to the slice by its own words.
+        """
         items: list[Items] = []
         for place, units in enumerate(sentences):
             held = [unit for unit in units if self.holds(name, place, unit)]
@@ -333,9 +325,9 @@ class Slicing:
 
     def _predicted_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         """Return the entities of a prediction of the ledger (cached)."""
-        if id(predictions) not in self._unit_cache:
-            self._unit_cache[id(predictions)] = self._entities(predictions)
-        return self._unit_cache[id(predictions)]
+        if id(predictions) not in self._units:
+            self._units[id(predictions)] = self._entities(predictions)
+        return self._units[id(predictions)]
 
     def _entities(self, tagged: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         kind, untyped = self.ledger.kind, self.ledger.rules.untyped
@@ -344,15 +336,7 @@ class Slicing:
 
     def _tally(self, predictions: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
-        if id(predictions) not in self._tally_cache:
+        if id(predictions) not in self._tallies:
             gold = self.ledger.split.gold
-            self._tally_cache[id(predictions)] = self.scorer.tally(gold, predictions, self.rules)
-        return self._tally_cache[id(predictions)]
-
-    @cached_property
-    def _unit_cache(self) -> dict[int, list[tuple[Unit, ...]]]:
-        return {}
-
-    @cached_property
-    def _tally_cache(self) -> dict[int, Tally]:
-        return {}
+            self._tallies[id(predictions)] = self.scorer.tally(gold, predictions, self.rules)
+        return self._tallies[id(predictions)]

@@ -1,16 +1,25 @@
-"""Votes between the two tokenizations of a run: what each predicts, what their mean predicts, and
-which one is outvoted, by how many logits.
+"""Predictions of a run under each tokenization of an example, and votes between the two: which one
+their mean outvotes, by how many logits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.outputs import Outputs
-from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, POOLED
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.finetune.tokenizations import (
+    ALL_TOKENIZATIONS,
+    POOLED,
+    choose_main_tokenization,
+)
 from vocadapt.training.labels import Logits
-from vocadapt.training.tasks.examples import Example
-from vocadapt.training.tasks.kinds.judgment import Choice, Unit
+from vocadapt.training.tasks.examples import Example, Prediction
+from vocadapt.training.tasks.kinds.judgment import Unit
 
 MAX_ANSWER = 60  # characters of an answer in `Vote.line`
 
@@ -30,9 +39,8 @@ class Vote:
     @property
     def outvoted(self) -> tuple[str, ...]:
         """The tokenizations whose prediction differs from the pooled one."""
-        return tuple(
-            name for name in (BASE, ADAPTED) if self.predicted[name] != self.predicted[POOLED]
-        )
+        pooled = self.predicted[POOLED]
+        return tuple(name for name in (BASE, ADAPTED) if self.predicted[name] != pooled)
 
     @property
     def line(self) -> str:
@@ -43,7 +51,7 @@ class Vote:
                 pooled = f"{pooled[:MAX_ANSWER]}…"
             return f"neither tokenization prevailed: their mean predicts {pooled}"
         loser = self.outvoted[0]
-        winner = ADAPTED if loser == BASE else BASE
+        winner = {BASE: ADAPTED, ADAPTED: BASE}[loser]
         return (
             f"{loser} tokenization outvoted by {winner} tokenization"
             f" ({self.margins[winner]:.1f} against {self.margins[loser]:.1f} logits)"
@@ -64,9 +72,20 @@ def find_votes(
     if any(name not in logits for name in ALL_TOKENIZATIONS):
         return
     for choice in outputs.kind.find_choices(example, outputs.names, units):
-        vote = _build_vote(choice, logits)
-        if vote is not None:
-            yield choice.row, vote
+        # 1. What each tokenization and their mean choose; there may be no choice for one of them.
+        chosen = {name: choice.pick(logits[name]) for name in ALL_TOKENIZATIONS}
+        if None in chosen.values():
+            continue
+        predicted = {name: choice.describe(option) for name, option in chosen.items()}
+        if predicted[BASE] == predicted[ADAPTED]:
+            continue
+
+        # 2. By how many logits each of the two prefers its own choice to the other's.
+        margins = {}
+        for name, other in ((BASE, ADAPTED), (ADAPTED, BASE)):
+            preferred = choice.score(logits[name], chosen[name])
+            margins[name] = preferred - choice.score(logits[name], chosen[other])
+        yield choice.row, Vote(choice.at, predicted, margins)
 
 
 def find_vote(
@@ -82,17 +101,66 @@ def find_vote(
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
 
 
-def _build_vote(choice: Choice, logits: Mapping[str, Logits]) -> Vote | None:
-    """Return the vote between what the base and the adapted tokenization choose."""
-    chosen = {name: choice.pick(logits[name]) for name in ALL_TOKENIZATIONS}
-    if None in chosen.values():
+@dataclass(frozen=True, eq=False)
+class ExamplePrediction:
+    """The logits of one example under each tokenization, and the predictions they give.
+
+    logits: tokenization → (rows, outputs) float32; ner has a row for each word, others one row.
+    """
+
+    example: Example
+    outputs: Outputs
+    logits: Mapping[str, Logits]
+
+    @property
+    def tokenization(self) -> str:
+        """The tokenization whose prediction counts."""
+        return choose_main_tokenization(self.logits)
+
+    @cached_property
+    def predictions(self) -> dict[str, Prediction]:
+        """The prediction under each tokenization."""
+        return {
+            name: self.outputs.predict(rows, self.example) for name, rows in self.logits.items()
+        }
+
+    def probabilities(self, tokenization: str) -> NDArray[np.float64]:
+        """Return the probability of each output, (rows, outputs) float64.
+
+        The outputs of a row sum to 1; for multilabel each has a probability of its own.
+        """
+        from scipy.special import expit, softmax
+
+        logits = self.logits[tokenization].astype(np.float64)
+        if self.outputs.kind.several_labels:
+            return np.asarray(expit(logits))
+        return np.asarray(softmax(logits, axis=1))
+
+    @cached_property
+    def votes(self) -> tuple[tuple[int, Vote], ...]:
+        """Each disagreement of the two tokenizations: row of the logits, and the vote."""
+        return tuple(find_votes(self.outputs, self.logits, self.example))
+
+
+def predict_example(run: SavedRun, example: Example) -> ExamplePrediction:
+    """Predict one example under each tokenization of a run.
+
+    Raises InputError if the run cannot read the example.
+    """
+    logits = {name: rows[0] for name, rows in run.logits([example]).items()}
+    return ExamplePrediction(example, run.outputs, logits)
+
+
+def find_disagreement(run: SavedRun) -> Example | None:
+    """Return the first test example that the two tokenizations of a run predict differently.
+
+    If there is none, return the first test example; None if the run was not tested.
+    """
+    if not run.tested:
         return None
-    predicted = {name: choice.describe(option) for name, option in chosen.items()}
-    if predicted[BASE] == predicted[ADAPTED]:
-        return None
-    others = {BASE: chosen[ADAPTED], ADAPTED: chosen[BASE]}
-    margins = {
-        name: choice.score(logits[name], chosen[name]) - choice.score(logits[name], other)
-        for name, other in others.items()
-    }
-    return Vote(choice.at, predicted, margins)
+    saved = run.kept
+    predicted = [own for name, own in saved.predicted.items() if name != POOLED]
+    for place, example in enumerate(saved.split.examples):
+        if len({str(own[place]) for own in predicted}) > 1:
+            return example
+    return saved.split.examples[0]

@@ -5,7 +5,6 @@ embeddings of new tokens were initialized.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -77,10 +76,7 @@ class WordIndex:
     splitter: Splitter | None = None
     added: Mapping[str, AddedToken] = field(default_factory=dict)
     trained: TrainingCounts | None = None
-
-    @cached_property
-    def _cache(self) -> dict[str, TokenizedWord]:
-        return {}
+    _cache: dict[str, TokenizedWord] = field(default_factory=dict, init=False)
 
     @property
     def has_two_tokenizations(self) -> bool:
@@ -123,10 +119,10 @@ def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
     if token not in space:
         return ""
     found = find_nearest(space[token][None], space, k, "cosine", np.array([space.index[token]]))
-    pairs = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
-    return "near " + ", ".join(
-        f"{space.words[row]} {score:.2f}".replace(" 0.", " .") for row, score in pairs
-    )
+    neighbors = []
+    for row, score in zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True):
+        neighbors.append(f"{space.words[row]} {score:.2f}".replace(" 0.", " ."))
+    return "near " + ", ".join(neighbors)
 
 
 def build_word_index(
@@ -140,23 +136,15 @@ def build_word_index(
     are the tokenizations before and after that model was adapted.
     """
     last = second or first
-    counts, splitter = None, None
-    if last is not None:
-        splitter = last.splitter
-    if train is not None:
-        counts = count_training_words(train, splitter)
+    splitter = last.splitter if last is not None else None
+    counts = count_training_words(train, splitter) if train is not None else None
     if last is None:
         return WordIndex(trained=counts)
-    begin = _model_before(first, last)
+    begin = first
+    if begin is None or begin.vocabulary.tokens == last.vocabulary.tokens:
+        begin = open_base_model(last) or last
     added = read_added_tokens(begin) | read_added_tokens(last)
     return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, counts)
-
-
-def _model_before(first: LanguageModel | None, last: LanguageModel) -> LanguageModel:
-    """Return the first model if its vocabulary differs, else the last one before its adaptation."""
-    if first is not None and first.vocabulary.tokens != last.vocabulary.tokens:
-        return first
-    return open_base_model(last) or last
 
 
 def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
@@ -180,15 +168,11 @@ def count_training_words(examples: Iterable[Example], splitter: Splitter | None)
     """Count the normalized words and entities of training examples."""
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
-    split = splitter.words if splitter else _split_lowercased
+    split = splitter.words if splitter else str.split  # case is normalized below
     for example in examples:
         words.update(example.list_words(split))
         entities.update(example.entities)
     return TrainingCounts(_normalize_counts(words, splitter), _normalize_counts(entities, splitter))
-
-
-def _split_lowercased(text: str) -> list[str]:
-    return text.lower().split()
 
 
 def normalize_word(text: str, splitter: Splitter | None) -> str:

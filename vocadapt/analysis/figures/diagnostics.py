@@ -1,17 +1,22 @@
 """Figures of the page Diagnostics: embedding norms against frequency, and relations."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from vocadapt.analysis.figures.figures import NEUTRAL, SYMBOLS, build_layout
+from vocadapt.analysis.figures.figures import (
+    NEUTRAL,
+    SYMBOLS,
+    build_figure,
+    build_layout,
+    build_name_axis,
+    escape_name,
+)
 
 MAX_LABEL_LENGTH = 34  # characters of a label
 
@@ -55,7 +60,10 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     """
     many = max(len(panels), 1)
     figure = make_subplots(
-        1, many, subplot_titles=[label(panel.title) for panel in panels], horizontal_spacing=0.07
+        1,
+        many,
+        subplot_titles=[escape_name(panel.title, MAX_LABEL_LENGTH) for panel in panels],
+        horizontal_spacing=0.07,
     )
     figure.update_layout(**build_layout(340))
     figure.update_annotations(font_size=12)
@@ -98,11 +106,18 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
     """Plot the mean cosine of each relation's pairs in each space (± sd), and of words paired
     at random in gray.
     """
-    figure, many = go.Figure(), max(len(spaces), 1)
+    many = max(len(spaces), 1)
+    figure = build_figure(
+        "mean cosine of the pairs, minus the space's own",
+        "",
+        90 + (18 + 11 * many) * len(names),
+        y_axis=build_name_axis([escape_name(name, MAX_LABEL_LENGTH) for name in names], 0.6),
+    )
     for place, (space, symbol) in enumerate(zip(spaces, cycle(SYMBOLS), strict=False)):
+        label = escape_name(space.name, MAX_LABEL_LENGTH)
         y = np.arange(len(names)) + (place - (many - 1) / 2) * 0.7 / many
         figure.add_scatter(
-            x=_floats(space.random),
+            x=np.array(space.random, dtype=float),
             y=y,
             mode="markers",
             name="paired at random",
@@ -112,50 +127,17 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
             hovertemplate="paired at random: %{x:.3f}<extra></extra>",
         )
         figure.add_scatter(
-            x=_floats(space.corrected),
+            x=np.array(space.corrected, dtype=float),
             y=y,
             mode="markers",
-            name=label(space.name),
+            name=label,
             marker={"color": space.color, "symbol": symbol, "size": 9},
             error_x={
-                "array": _floats(space.sd),
+                "array": np.array(space.sd, dtype=float),
                 "thickness": 1.2,
                 "width": 0,
                 "color": space.color,
             },
-            hovertemplate="%{x:.3f}<extra>" + label(space.name) + "</extra>",
+            hovertemplate=f"%{{x:.3f}}<extra>{label}</extra>",
         )
-    figure.add_vline(0, line={"color": NEUTRAL, "dash": "dot", "width": 1})
-    figure.update_layout(**build_layout(90 + (18 + 11 * many) * len(names)))
-    figure.update_xaxes(
-        title="mean cosine of the pairs, minus the space's own", showline=False, zeroline=False
-    )
-    figure.update_yaxes(
-        **_ticks(names),
-        range=[len(names) - 0.4, -0.6],
-        showline=False,
-        zeroline=False,
-        automargin=True,
-        showgrid=False,
-    )
-    return figure
-
-
-def label(text: str) -> str:
-    """Escape and shorten a name for plotly."""
-    return html.escape(
-        text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1]}…"
-    )
-
-
-def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    """Return ticks with the names at 0, 1, 2 …, so that equal names remain separate."""
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
-    }
-
-
-def _floats(values: Sequence[float | None]) -> list[float]:
-    return [np.nan if value is None else value for value in values]
+    return figure.add_vline(0, line={"color": NEUTRAL, "dash": "dot", "width": 1})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 SOURCE = "#0B6FB3"  # the model's wordpieces
@@ -25,8 +25,13 @@ NEUTRAL = "#7A8793"  # removed, random, noise baseline
 SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NEUTRAL)  # several models side by side
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
+# Each model has a color, and a symbol (lines) or pattern (bars) that tells it apart without color.
+LINE_STYLES = tuple(zip(SERIES, SYMBOLS, strict=True))
+BAR_STYLES = tuple(zip(SERIES, PATTERNS, strict=True))
 
+LOGARITHMIC = {"type": "log", "dtick": 1, "exponentformat": "power"}  # axis, a tick per power of 10
 MAX_POINTS = 800
+MAX_NAME_LENGTH = 40  # characters of a name
 NOISE = "noise baseline"  # name of its line
 
 
@@ -41,10 +46,13 @@ def plot_frequency_ranks(
 
     counts: occurrences, in any order. minimum: drawn as a line; 0 draws none.
     """
+    # Ranks are drawn at equal distances on the logarithmic axis: all of them would be too many.
     ordered = np.sort(np.asarray(counts))[::-1]
     ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MAX_POINTS).astype(int))
     ranks = ranks[: len(ordered)]
-    figure = build_empty_figure(f"rank of the {unit}", "occurrences", height=300)
+    figure = build_figure(
+        f"rank of the {unit}", "occurrences", 300, LOGARITHMIC, LOGARITHMIC, showlegend=False
+    )
     figure.add_scatter(
         x=ranks,
         y=ordered[ranks - 1],
@@ -65,9 +73,6 @@ def plot_frequency_ranks(
             yanchor="bottom",
             font={"color": NEUTRAL},
         )
-    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_yaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_layout(showlegend=False)
     return figure
 
 
@@ -75,7 +80,9 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
     """Plot two histograms of cosines: words with their own wordpiece (held out), and with a random
     one.
     """
-    figure = build_empty_figure("alignment cosine", "fraction of pairs", height=340)
+    figure = build_figure(
+        "alignment cosine", "fraction of pairs", 340, barmode="overlay", bargap=0.02
+    )
     for values, name, color in (
         (random, "random pairs", NEUTRAL),
         (true, "held-out anchors", GOOD),
@@ -89,13 +96,14 @@ def plot_pair_similarities(true: ArrayLike, random: ArrayLike) -> go.Figure:
             xbins={"start": -1, "end": 1, "size": 0.02},
             hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
         )
-    figure.update_layout(barmode="overlay", bargap=0.02)
     return figure
 
 
 def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     """Plot the progress of a job over time: one (seconds, fractions) pair per run."""
-    figure = build_empty_figure("seconds", "done", height=210)
+    figure = build_figure(
+        "seconds", "done", 210, y_axis={"range": [0, 1.02]}, showlegend=len(runs) > 1
+    )
     for number, (seconds, fractions) in enumerate(runs, start=1):
         line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
         if number == len(runs):
@@ -108,8 +116,6 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
             name=f"run {number}",
             hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
         )
-    figure.update_yaxes(range=[0, 1.02])
-    figure.update_layout(showlegend=len(runs) > 1)
     return figure
 
 
@@ -118,19 +124,39 @@ def plot_wordpieces_per_word(fractions: Mapping[str, Mapping[str, float]]) -> go
 
     fractions: model → number of wordpieces, as on the axis → fraction of the running words.
     """
-    figure = build_empty_figure("wordpieces of a word", "fraction of the words", height=300)
-    styles = zip(cycle(SERIES), cycle(PATTERNS), strict=False)
-    for (model, bars), (color, pattern) in zip(fractions.items(), styles, strict=False):
-        name = html.escape(model)  # plotly interprets a few tags in a legend
+    figure = build_figure(
+        "wordpieces of a word",
+        "fraction of the words",
+        300,
+        {"type": "category"},
+        barmode="group",
+        bargap=0.25,
+    )
+    return _add_bars(figure, fractions, "%{x} wordpieces: %{y:.3f} of the words")
+
+
+def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
+    """Plot how many tokens of each length vocabularies have, each and in common.
+
+    lengths: vocabulary → characters of a token, without marks → tokens.
+    """
+    figure = build_figure(
+        "characters of a token, without marks", "tokens", 300, barmode="group", bargap=0.2
+    )
+    return _add_bars(figure, lengths, "%{y:,} tokens of %{x} characters")
+
+
+def _add_bars(figure: go.Figure, groups: Mapping[str, Mapping[Any, Any]], hover: str) -> go.Figure:
+    """Add the bars of each group, name → position → height, in its own style; return the figure."""
+    for (group, bars), (color, pattern) in zip(groups.items(), cycle(BAR_STYLES), strict=False):
+        name = html.escape(group)  # plotly interprets a few tags in a legend
         figure.add_bar(
             x=list(bars),
             y=list(bars.values()),
             name=name,
             marker={"color": color, "pattern": {"shape": pattern}},
-            hovertemplate=f"%{{x}} wordpieces: %{{y:.3f}} of the words<extra>{name}</extra>",
+            hovertemplate=f"{hover}<extra>{name}</extra>",
         )
-    figure.update_xaxes(type="category")
-    figure.update_layout(barmode="group", bargap=0.25)
     return figure
 
 
@@ -140,105 +166,89 @@ def plot_leaderboard(
     """Plot one bar per initializer, best on top: its centered cosine to the true embeddings,
     ± errors; baselines hatched and gray.
     """
-    height = 60 + 26 * len(names)
-    figure = build_empty_figure("centered cosine to the true embedding", "", height)
-    looks = [(NEUTRAL, "/") if baseline else (GOOD, "") for baseline in baselines]
-    figure.add_bar(
+    figure = build_figure(
+        "centered cosine to the true embedding",
+        "",
+        60 + 26 * len(names),
+        y_axis={"autorange": "reversed", "type": "category"},
+        showlegend=False,
+        bargap=0.3,
+    )
+    return figure.add_bar(
         x=np.asarray(values),
         y=list(names),
         orientation="h",
         error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NEUTRAL},
         marker={
-            "color": [color for color, _ in looks],
-            "pattern": {"shape": [pattern for _, pattern in looks]},
+            "color": np.where(baselines, NEUTRAL, GOOD).tolist(),
+            "pattern": {"shape": np.where(baselines, "/", "").tolist()},
         },
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
     )
-    figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_layout(showlegend=False, bargap=0.3)
-    return figure
-
-
-def plot_length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
-    """Plot how many tokens of each length vocabularies have, each and in common.
-
-    lengths: vocabulary → characters of a token, without marks → tokens.
-    """
-    figure = build_empty_figure("characters of a token, without marks", "tokens", height=300)
-    styles = zip(cycle(SERIES), cycle(PATTERNS), strict=False)
-    for (name, counts), (color, pattern) in zip(lengths.items(), styles, strict=False):
-        label = html.escape(name)
-        figure.add_bar(
-            x=list(counts),
-            y=list(counts.values()),
-            name=label,
-            marker={"color": color, "pattern": {"shape": pattern}},
-            hovertemplate=f"%{{y:,}} tokens of %{{x}} characters<extra>{label}</extra>",
-        )
-    figure.update_layout(barmode="group", bargap=0.2)
-    return figure
 
 
 @dataclass(frozen=True, eq=False)
 class Dots:
     """One panel with a dot per token: a title of one line or more, a value for each id (V,), which
-    tokens are removed (V,) bool.
+    tokens are removed (V,) bool, and the ids of dotted lines.
     """
 
     title: str
     values: ArrayLike
     removed: ArrayLike
+    lines: Sequence[int] = ()
 
 
 def plot_against_id(
-    panels: Sequence[Dots],
-    value: str,
-    logarithmic: bool = False,
-    across: int = 0,
-    lines: Sequence[Sequence[int]] = (),
+    panels: Sequence[Dots], value: str, logarithmic: bool = False, across: int = 0
 ) -> go.Figure:
     """Plot a value of each token against its id, one panel per space; removed tokens as gray
     crosses.
 
     On a logarithmic axis tokens of value 0 are not drawn; the panel's title counts them. `across`:
-    panels per row (0: all in one). `lines`: for each panel the ids of dotted lines.
+    panels per row (0: all in one).
     """
+    # 1. Empty panels in rows. Of the layout only what differs from the default is given: plotly
+    # takes .2 s to check a whole one.
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
     titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
-    some_removed = any(np.any(panel.removed) for panel in panels)
-    spacing = {"vertical_spacing": 0.5 / down} if down > 1 else {}
+    spacing = {}
+    if down > 1:
+        spacing["vertical_spacing"] = 0.5 / down
     figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spacing)
-    # Only what differs from the default: plotly takes .2 s to check a whole layout.
     figure.update_layout(**build_layout(max(320, 260 * down)))
     figure.update_annotations(font_size=12)
+
+    # 2. Dots and lines of each panel; those of the first one stand in the legend for all.
+    some_removed = any(np.any(panel.removed) for panel in panels)
     for place, panel in enumerate(panels):
         cell = {"row": place // across + 1, "col": place % across + 1}
         for trace in _build_dots(panel, logarithmic):
-            trace["showlegend"] = some_removed and place == 0
-            figure.add_scattergl(**trace, **cell)
-    for place, ids in enumerate(lines):
-        cell = {"row": place // across + 1, "col": place % across + 1}
-        for id in ids:
+            figure.add_scattergl(showlegend=some_removed and place == 0, **trace, **cell)
+        for id in panel.lines:
             figure.add_vline(id, line={"color": NEUTRAL, "dash": "dot", "width": 1}, **cell)
+
+    # 3. Titles on the outer axes alone; the legend above the titles of the panels.
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
     scale = "log" if logarithmic else "linear"
     figure.update_yaxes(showline=False, zeroline=False, title="", type=scale)
     figure.update_yaxes(title=value, col=1)
-    titles_height = 34 if any(titles) else 4  # pixels; the legend is above the titles
+    titles_height = 34 if any(titles) else 4  # pixels
     legend_height = 26 if some_removed else 10
-    figure.update_layout(
+    return figure.update_layout(
         legend={"y": 1 + titles_height / 220, "itemsizing": "constant"},
         margin={"t": titles_height + legend_height},
     )
-    return figure
 
 
 def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
     """Build the traces of a panel: kept tokens, and removed ones."""
     values, removed = np.asarray(panel.values), np.asarray(panel.removed, dtype=bool)
-    drawn = values > 0 if logarithmic else np.ones(len(values), dtype=bool)
+    drawn = np.full(len(values), True)
+    if logarithmic:
+        drawn = values > 0
     for mask, name, color, symbol in (
         (~removed, "kept", SOURCE, "circle"),
         (removed, "removed", NEUTRAL, "x-thin-open"),
@@ -264,9 +274,14 @@ def plot_vocabulary_growth(
     curves: heuristic → fraction kept → growth. here: a heuristic, fraction and growth, drawn as a
     ring.
     """
-    figure = build_empty_figure("fraction of the vocabulary kept", "more wordpieces", height=320)
-    styles = zip(cycle(SERIES), cycle(SYMBOLS), strict=False)
-    for (name, curve), (color, symbol) in zip(curves.items(), styles, strict=False):
+    figure = build_figure(
+        "fraction of the vocabulary kept",
+        "more wordpieces",
+        320,
+        {"tickformat": ".0%"},
+        {"tickformat": ".0%", "rangemode": "tozero"},
+    )
+    for (name, curve), (color, symbol) in zip(curves.items(), cycle(LINE_STYLES), strict=False):
         figure.add_scatter(
             x=list(curve),
             y=list(curve.values()),
@@ -287,8 +302,6 @@ def plot_vocabulary_growth(
             hoverinfo="skip",
             marker={"symbol": "circle-open", "size": 16, "color": color, "line": {"width": 3}},
         )
-    figure.update_xaxes(tickformat=".0%")
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     return figure
 
 
@@ -301,10 +314,17 @@ def plot_overlap_histogram(
     words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
     """
     counts = np.asarray(words, dtype=float)
-    figure = build_empty_figure("neighbors kept", "fraction of the words", height=200)
     first, last = selected or (0, len(counts) - 1)
     opacity = np.full(len(counts), 0.3)
     opacity[first : last + 1] = 1.0
+    figure = build_figure(
+        "neighbors kept",
+        "fraction of the words",
+        200,
+        showlegend=noise is not None,
+        bargap=0.12,
+        margin={"t": 4},
+    )
     figure.add_bar(
         x=np.arange(len(counts)),
         y=counts / counts.sum(),
@@ -319,14 +339,14 @@ def plot_overlap_histogram(
             x=np.arange(len(expected)),
             y=expected / expected.sum(),
             mode="lines+markers",
-            name="noise baseline",
+            name=NOISE,
             line={"color": NEUTRAL, "width": 2.5, "dash": "dot"},
             marker={"symbol": "diamond", "size": 7},
-            hovertemplate="%{x} kept: %{y:.3f} of the words<extra>noise baseline</extra>",
+            hovertemplate=f"%{{x}} kept: %{{y:.3f}} of the words<extra>{NOISE}</extra>",
         )
-    figure.update_xaxes(dtick=1 if len(counts) <= 21 else None)
-    margin = 4 if noise is None else 24
-    figure.update_layout(showlegend=noise is not None, bargap=0.12, margin={"t": margin})
+        figure.update_layout(margin={"t": 24})  # for the legend
+    if len(counts) <= 21:
+        figure.update_xaxes(dtick=1)
     return figure
 
 
@@ -341,9 +361,15 @@ def plot_overlap_by_frequency(
 
     lines: name → (occurrences, mean overlap); the line NOISE is gray and dotted.
     """
-    figure = build_empty_figure("occurrences of the word", "fraction of neighbors kept", height=300)
     times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
+    figure = build_figure(
+        "occurrences of the word",
+        "fraction of neighbors kept",
+        300,
+        LOGARITHMIC,
+        {"range": [-0.04, 1.04]},
+    )
     groups = [
         (~marked, "not changed" if marked.any() else "words", SOURCE, "circle"),
         (marked, "changed", CHANGED, "diamond"),
@@ -370,18 +396,23 @@ def plot_overlap_by_frequency(
             marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
         )
-    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_yaxes(range=[-0.04, 1.04])
     return figure
 
 
-def build_empty_figure(x: str, y: str, height: int) -> go.Figure:
-    """Return a figure with its layout and the titles of both axes, without traces."""
-    figure = go.Figure()
-    figure.update_layout(**build_layout(height))
-    figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
-    figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
-    return figure
+def build_figure(
+    x: str,
+    y: str,
+    height: int,
+    x_axis: Mapping[str, Any] | None = None,
+    y_axis: Mapping[str, Any] | None = None,
+    **layout: Any,
+) -> go.Figure:
+    """Return a figure without traces: titles and further settings of its axes, and of its layout."""
+    axis = {"showline": False, "zeroline": False, "automargin": True}
+    figure = go.Figure(layout=build_layout(height))
+    figure.update_xaxes(title=x, **axis, **(x_axis or {}))
+    figure.update_yaxes(title=y, **axis, **(y_axis or {}))
+    return figure.update_layout(layout)
 
 
 def build_layout(height: int) -> dict[str, Any]:
@@ -392,3 +423,32 @@ def build_layout(height: int) -> dict[str, Any]:
         "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     }
+
+
+def build_name_axis(names: Sequence[str], margin: float) -> dict[str, Any]:
+    """Return an axis with escaped names at 0, 1, 2 … from the top, so that equal names stay apart.
+
+    margin: distance of the last row from the edge.
+    """
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "range": [len(names) - 1 + margin, -margin],
+        "showgrid": False,
+    }
+
+
+def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
+    """Escape tokens for plotly, (n,) object; done once per projection, since it takes longer than
+    drawing.
+    """
+    return np.array([escape_name(token) for token in tokens], dtype=object)
+
+
+def escape_name(token: str, longest: int = MAX_NAME_LENGTH) -> str:
+    """Shorten a token and escape it for plotly, which interprets some tags."""
+    if len(token) > longest:
+        token = token[: longest - 1] + "…"
+    printable = "".join(letter if letter.isprintable() else "�" for letter in token)
+    return html.escape(printable).replace("$", "&#36;")

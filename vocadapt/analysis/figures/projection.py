@@ -10,7 +10,15 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NEUTRAL, SOURCE, TARGET
+from vocadapt.analysis.figures.figures import (
+    CHANGED,
+    DOMAIN,
+    GOOD,
+    NEUTRAL,
+    SOURCE,
+    TARGET,
+    escape_name,
+)
 from vocadapt.analysis.token_columns import Column
 from vocadapt.progress import count
 
@@ -39,7 +47,6 @@ FIXED = {  # categories that have the same color on every page
     "the others": (NEUTRAL, "circle"),
 }
 NAMED = 60  # rings that get a name
-MAX_NAME_LENGTH = 40  # characters of a name on the projection and in the tooltip
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +59,12 @@ class Points:
     ids: NDArray[np.int64]
     names: NDArray[np.object_]
 
-    def of(self, ids: Sequence[int]) -> NDArray[np.int64]:
+    def find_rows(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Return the indices of the given ids that are on the projection, in the given order."""
-        place = {int(id): i for i, id in enumerate(self.ids)} if len(ids) else {}
-        return np.array([place[id] for id in ids if id in place], dtype=np.int64)
+        if not len(ids):
+            return np.empty(0, dtype=np.int64)
+        row_of = dict(zip(self.ids.tolist(), range(len(self.ids)), strict=True))
+        return np.array([row_of[id] for id in ids if id in row_of], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,20 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
         _build_trace(points, mask, trace, opacity, drawing.still)
         for mask, trace in _color_points(points, drawing, size)
     ]
-    labels = select_labels(_candidate_labels(points, drawing, size), points, drawing)
-    notes = [_build_annotation(label, drawing) for label in labels]
+    notes = []
+    for label in select_labels(_candidate_labels(points, drawing, size), points, drawing):
+        notes.append(
+            {
+                "x": label.x,
+                "y": label.y,
+                "text": label.text,
+                "showarrow": False,
+                "bgcolor": drawing.paper,  # so that it can be read over points
+                "borderpad": 1,
+                "font": {"color": drawing.ink, "size": 12},
+                "yshift": label.above,
+            }
+        )
     rings = _build_rings(points, drawing, size)
     # All at once: adding them one by one takes ten times as long.
     return go.Figure([*traces, *rings], _build_layout(drawing) | {"annotations": notes})
@@ -127,13 +148,21 @@ def _build_trace(
     """Build a trace of some points; selection does not change their look, since rings show it."""
     dimmed = {"marker": {"opacity": opacity}}
     looks["marker"] |= {"opacity": opacity}
-    kind = {
+    ids = points.ids[rows].astype(np.int32)
+    if points.ids.max(initial=0) < 2**16:
+        ids = ids.astype(np.uint16)  # keeps the page light
+    return {
         "type": "scatter" if vectors else "scattergl",
         "mode": "markers",
         "selected": dimmed,
         "unselected": dimmed,
+        "x": points.xy[rows, 0],
+        "y": points.xy[rows, 1],
+        "customdata": ids,
+        "text": points.names[rows],
+        "hovertemplate": "%{text}<extra></extra>",
+        **looks,
     }
-    return {**kind, **_point_data(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
 
 
 @dataclass(frozen=True)
@@ -148,8 +177,8 @@ class Label:
 
 def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Label]:
     """Return candidate labels, most important first: the word, its neighbors, the regions."""
-    word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
-    near = points.of(drawing.rings.near)[:NAMED]
+    word = points.find_rows(() if drawing.rings.word is None else (drawing.rings.word,))
+    near = points.find_rows(drawing.rings.near)[:NAMED]
     names = [(row, f"<b>{points.names[row]}</b>") for row in word]
     names += [(row, str(points.names[row])) for row in near]
     tokens = [
@@ -159,81 +188,35 @@ def _candidate_labels(points: Points, drawing: Drawing, size: float) -> list[Lab
     return tokens + [Label(x, y, escape_name(text)) for x, y, text in drawing.labels]
 
 
-def _build_annotation(name: Label, drawing: Drawing) -> dict[str, Any]:
-    """Build the annotation of a label, with a background so that it is readable over points."""
-    return {
-        "x": name.x,
-        "y": name.y,
-        "text": name.text,
-        "showarrow": False,
-        "bgcolor": drawing.paper,
-        "borderpad": 1,
-        "font": {"color": drawing.ink, "size": 12},
-        "yshift": name.above,
-    }
-
-
-def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
-    """Escape tokens for plotly, (n,) object; done once per projection, since it takes longer than
-    drawing.
-    """
-    return np.array([escape_name(token) for token in tokens], dtype=object)
-
-
-def escape_name(token: str, longest: int = MAX_NAME_LENGTH) -> str:
-    """Shorten a token and escape it for plotly, which interprets some tags."""
-    if len(token) > longest:
-        token = token[: longest - 1] + "…"
-    printable = "".join(letter if letter.isprintable() else "�" for letter in token)
-    return html.escape(printable).replace("$", "&#36;")
-
-
 def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> list[Label]:
     """Select the labels that fit, first ones first: no overlap, none outside the window."""
-    left, right, bottom, top = drawing.window or _data_window(points.xy)
+    # 1. The scale of the drawing, the same in both directions.
+    (left, bottom), (right, top) = points.xy.min(axis=0), points.xy.max(axis=0)
+    if drawing.window:
+        left, right, bottom, top = drawing.window
     horizontal = drawing.width / max(right - left, 1e-9)
     vertical = drawing.height / max(top - bottom, 1e-9)
-    pixels_per_unit = min(horizontal, vertical)
-    kept: dict[Label, Box] = {}
+    scale = min(horizontal, vertical)  # pixels per unit
+
+    # 2. Estimate the box of each label in pixels; select it if none before overlaps it.
+    selected: dict[Label, Box] = {}
     for name in names:
-        box = _label_box(name, pixels_per_unit)
+        half = 3.4 * len(html.unescape(name.text)) + 3
+        x, y = name.x * scale, name.y * scale + name.above
+        box = (x - half, x + half, y - 9, y + 9)
         inside = left <= name.x <= right and bottom <= name.y <= top
-        if inside and not any(_boxes_overlap(box, other) for other in kept.values()):
-            kept[name] = box
-    return list(kept)
-
-
-def _label_box(name: Label, scale: float) -> Box:
-    """Estimate the box of a label in pixels: left, right, bottom, top."""
-    half = 3.4 * len(html.unescape(name.text)) + 3
-    x, y = name.x * scale, name.y * scale + name.above
-    return x - half, x + half, y - 9, y + 9
+        if inside and not any(_boxes_overlap(box, other) for other in selected.values()):
+            selected[name] = box
+    return list(selected)
 
 
 def _boxes_overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
-def _data_window(xy: Matrix) -> Window:
-    (left, bottom), (right, top) = xy.min(axis=0), xy.max(axis=0)
-    return float(left), float(right), float(bottom), float(top)
-
-
 def dot_size(n: int) -> float:
     """Return the marker size for n points."""
     return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
-
-
-def _point_data(points: Points, rows: Any) -> dict[str, Any]:
-    """Return coordinates, ids and names of points, in small types to keep the page light."""
-    ids = points.ids[rows]
-    small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
-    return {
-        "x": points.xy[rows, 0],
-        "y": points.xy[rows, 1],
-        "customdata": ids.astype(small),
-        "text": points.names[rows],
-    }
 
 
 def _color_points(
@@ -299,7 +282,7 @@ def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str
         (rings.near, "near in the space", "circle-open", 5),
         (word, "the word", "star", 9),
     ):
-        rows = points.of(ids)
+        rows = points.find_rows(ids)
         if not len(rows):
             continue
         marker = ring | {"symbol": symbol, "size": size + wider}

@@ -82,12 +82,14 @@ class TrueEmbeddings:
 
         The rank is the number of old embeddings that are nearer; ties count half.
         """
+        # In blocks, for the similarities of all to all would take too much memory.
         queries = self._centered(rows)
         cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
         ranks = np.empty(len(rows))
         for span in iterate_blocks(len(rows), len(self.candidates)):
             similar = queries[span] @ self.candidates.T
             own = similar[np.arange(len(similar)), self.own[span]][:, None]
+            # The true embedding is equal to itself: one less, and half of the rest.
             ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
         return cosines, ranks
 
@@ -115,11 +117,8 @@ class NewTokenJudge:
         self.names = self.donors + self.new
         self.places = np.arange(len(self.donors), len(self.names))
         self.k = min(k, len(self.names) - 1)
-        self.wanted = (
-            self._nearest(space.matrix[space.rows(self.names)])
-            if self.new
-            else np.empty((0, self.k), np.int64)
-        )
+        if self.new:
+            self.wanted = self._nearest(space.matrix[space.rows(self.names)])
 
     def norm_ratio(self, made: NewEmbeddings) -> float:
         """Return the mean norm of the new embeddings divided by that of the old ones."""
@@ -134,10 +133,8 @@ class NewTokenJudge:
             return None
         old = self.model.matrix[self.model.rows(self.donors)]
         found = self._nearest(np.vstack([old, _select_rows(made, self.new)]))
-        shared = [
-            len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)
-        ]
-        return float(np.mean(shared)) / self.k
+        pairs = zip(self.wanted.tolist(), found.tolist(), strict=True)
+        return float(np.mean([len(set(a) & set(b)) for a, b in pairs])) / self.k
 
     def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
         return find_nearest(

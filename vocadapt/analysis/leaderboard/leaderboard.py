@@ -243,23 +243,29 @@ def compare_initializers(
             "There is nothing to initialize: the model has all tokens of the target.",
             "Give another target.",
         )
+
+    # 1. Expected duration of each initializer; the baselines are always compared.
     judges = _InitializerJudge(materials, settings, loss)
     standings: dict[str, InitializerStanding] = {}
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
-    chosen = _select_initializers(settings)
-    costs = dict.fromkeys((rows.method for rows in chosen), 1.0)
+    costs = dict.fromkeys([*settings.named, *BASELINES], 1.0)
     for method in costs:
         if INITIALIZERS[method].needs == "text":
             costs[method] = TRAINED_COST
     shares = parts(progress, costs)
-    for rows in chosen:
-        share = part(shares[rows.method], 0.0, 1.0, rows.method)
+
+    # 2. Judge each one; one that fails does not stop the others.
+    for method in costs:
+        rows = replace(settings.rows, method=method, norm_matched=False)
+        share = part(shares[method], 0.0, 1.0, method)
         try:
             for standing, own in judges.judged(rows, share):
                 standings[standing.initializer], cosines[standing.initializer] = standing, own
         except InputError as error:
-            skipped[rows.method] = str(error)
+            skipped[method] = str(error)
+
+    # 3. Best first.
     order = sorted(standings, key=lambda name: -standings[name].centered_cosine)
     progress(1.0, "judged")
     return Leaderboard(
@@ -291,6 +297,7 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
         settings.held_out or HELD_OUT
     )
     width = materials.model.dim + materials.similarity_space.dim
+    # A product of all vectors each; matching pursuit also the products of all donors.
     product = 2.0 * rows * len(materials.model) * width / FLOPS
     chosen = settings.named
     pursuit = (
@@ -323,16 +330,22 @@ class _InitializerJudge:
         """Yield the standing of an initializer with its centered cosines, also norm-matched if
         requested.
         """
+        # 1. Initialize the hidden tokens, then the new ones, a sample of them where no loss needs all.
         progress(0.0, "giving the hidden tokens back")
         without = replace(self.without, progress=part(progress, 0.0, 0.5))
         given_back = _initialize(without, rows, self.settings)
         start, few = time.perf_counter(), self.few if self.loss is None else self.materials
         made = _initialize(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
         seconds = time.perf_counter() - start
+
+        # 2. Judge them as they are, and norm-matched if requested.
         progress(0.9, "judging")
-        for name, back, new in _variants(
-            rows.method, (self.without, given_back), (self.materials, made), self.settings
-        ):
+        variants = [(rows.method, given_back, made)]
+        if self.settings.norm_matched and rows.method not in BASELINES:
+            back = match_norms(given_back, self.without.plan, self.without.model)
+            new = match_norms(made, self.materials.plan, self.materials.model)
+            variants.append((rows.method + MATCHED, back, new))
+        for name, back, new in variants:
             cosines, ranks = self.truth.judge(back.matrix)
             yield (
                 InitializerStanding(
@@ -350,28 +363,6 @@ class _InitializerJudge:
                 ),
                 cosines,
             )
-
-
-def _select_initializers(settings: LeaderboardSettings) -> list[InitializerSettings]:
-    """Return the settings of the initializers to judge, baselines included."""
-    names = dict.fromkeys([*settings.named, *BASELINES])
-    return [replace(settings.rows, method=name, norm_matched=False) for name in names]
-
-
-def _variants(
-    method: str,
-    back: tuple[Materials, NewEmbeddings],
-    new: tuple[Materials, NewEmbeddings],
-    settings: LeaderboardSettings,
-) -> list[tuple[str, NewEmbeddings, NewEmbeddings]]:
-    """Return restored and new embeddings as they are, and norm-matched if requested."""
-    plain = (method, back[1], new[1])
-    if not settings.norm_matched or method in BASELINES:
-        return [plain]
-    matched = (
-        match_norms(rows, materials.plan, materials.model) for materials, rows in (back, new)
-    )
-    return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
 
 
 def _initialize(

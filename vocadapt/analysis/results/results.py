@@ -80,9 +80,9 @@ class RunStanding:
     figures: Mapping[str, SeedSummary]
     metric: str
     interval: Interval
-    delta: float | None
-    test: Comparison | None
-    verdict: str
+    delta: float | None = None
+    test: Comparison | None = None
+    verdict: str = ""
 
     @property
     def headline(self) -> SeedSummary:
@@ -98,9 +98,10 @@ class RunStanding:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        figures: dict[str, object] = {}
-        for name, one in self.figures.items():
-            figures[name] = {"mean": one.mean, "sd": one.sd, "values": one.values}
+        figures = {
+            name: {"mean": one.mean, "sd": one.sd, "values": one.values}
+            for name, one in self.figures.items()
+        }
         return {
             "run": self.name,
             "model": self.model,
@@ -181,7 +182,7 @@ def rank_runs(
     # 1. Summarize each entry under each tokenization, and compare it with the baseline.
     standings, findings = [], list[str]()
     for entry in entries:
-        comparable = base is None or _has_same_examples(entry, base.entry)
+        comparable = base is None or list(entry.examples) == list(base.entry.examples)
         if base is not None and not comparable:
             findings.append(
                 f"{entry.name} and {base.entry.name} were not tested on the same examples: no"
@@ -294,9 +295,6 @@ def _summarize_run(
         _summarize_seeds(tallies, entry.collapsed, scorer, rules),
         scorer.headline,
         bootstrap(scorer, _average_seeds(tallies), rules, draws),
-        delta=None,
-        test=None,
-        verdict="",
     )
 
 
@@ -360,7 +358,3 @@ def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> Co
         )
     tokenization = tokenization or found.main_tokenization
     return ComparedBaseline(found, tokenization, _average_seeds(found.tallies[tokenization]))
-
-
-def _has_same_examples(a: RunEntry, b: RunEntry) -> bool:
-    return a.examples is b.examples or list(a.examples) == list(b.examples)

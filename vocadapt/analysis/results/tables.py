@@ -11,7 +11,7 @@ from vocadapt.text.spreadsheet import format_csv
 
 FORMATS = ("csv", "markdown", "latex")
 MIN_EXACT_P = 0.001  # smallest p-value that is given as a number
-LATEX = {
+LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
@@ -35,7 +35,7 @@ LATEX = {
     "–": "--",
     "·": r"$\cdot$",
 }
-MARKDOWN = "\\`*_{}[]()<>#+!|~$&^"
+MARKDOWN = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]()<>#+!|~$&^"})
 COLUMNS = ("Run", "Tokenization", "Seeds", "Mean ± sd", "95 % interval", "Δ points", "p", "Verdict")
 MEAN = COLUMNS.index("Mean ± sd")
 
@@ -70,12 +70,12 @@ def flatten_text(text: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """Escape text for Markdown, also within a table cell."""
-    return flatten_text(text).translate({ord(letter): f"\\{letter}" for letter in MARKDOWN})
+    return flatten_text(text).translate(MARKDOWN)
 
 
 def escape_latex(text: str) -> str:
     """Escape text for LaTeX."""
-    return "".join(LATEX.get(letter, letter) for letter in flatten_text(text))
+    return flatten_text(text).translate(str.maketrans(LATEX))
 
 
 def format_fraction(value: float | None) -> str:

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vocadapt.analysis.errors.ledger import ALARMS, Ledger
-from vocadapt.analysis.errors.outcomes import OutcomeCounts, count_outcomes
+from vocadapt.analysis.errors.ledger import ALARMS, Ledger, OutcomeCounts, count_outcomes
 from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
 from vocadapt.analysis.results.tables import format_points
@@ -164,9 +163,9 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
         _render_outcomes(counted),
         _describe_alarms(book),
         _render_kinds(book),
-        _render_slices(report.slices),
+        _render_slices(report.slicing.scores()),
     ]
-    if by_tokenization := report.by_tokenization:
+    if by_tokenization := report.slicing.by_tokenization(report.slice):
         title = f"which tokenization was right: {report.slicing.title(report.slice)}"
         parts.append(
             format_table((title, *by_tokenization), format_tokenization_scores(by_tokenization))

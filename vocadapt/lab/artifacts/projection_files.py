@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vocadapt.analysis.figures.figures import SOURCE, TARGET
-from vocadapt.analysis.figures.projection import (
-    Drawing,
-    Points,
-    escape_names,
-    plot_projection,
-    plot_side_by_side,
-)
+from vocadapt.analysis.figures.figures import SOURCE, TARGET, escape_names
+from vocadapt.analysis.figures.projection import Drawing, Points, plot_projection, plot_side_by_side
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.projection import ProjectionArtifact
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft

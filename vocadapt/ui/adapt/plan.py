@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from vocadapt.analysis.figures.extension import plot_token_frequency, plot_wordpieces_by_size
+from vocadapt.analysis.figures.training import plot_token_frequency, plot_wordpieces_by_size
 from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.word_vectors import count_layers

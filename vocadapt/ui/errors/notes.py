@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import words_of_entry
-from vocadapt.analysis.errors.example_context import find_in_examples
-from vocadapt.analysis.errors.outcomes import OUTCOMES
+from vocadapt.analysis.errors.keywords import find_in_examples
+from vocadapt.analysis.errors.ledger import OUTCOMES
 from vocadapt.analysis.errors.report import Report
 from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError

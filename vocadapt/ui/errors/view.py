@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
-from vocadapt.analysis.errors.ledger import ALARMS, Entry, count_by_outcome
-from vocadapt.analysis.errors.outcomes import BROKEN, FIXED, OUTCOMES, RIGHT, WRONG
+from vocadapt.analysis.errors.ledger import (
+    ALARMS,
+    BROKEN,
+    FIXED,
+    OUTCOMES,
+    RIGHT,
+    WRONG,
+    Entry,
+    count_by_outcome,
+)
 from vocadapt.analysis.errors.report import (
     OUTCOME_NOTES,
     SLICE_HEADER,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis.figures import results
+from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
@@ -54,11 +54,11 @@ def draw_running_job(job: Job, status: Status) -> None:
     }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
-            draw_figure(results.plot_losses(curves), f"loss_{job.id}")
+            draw_figure(training.plot_losses(curves), f"loss_{job.id}")
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
-            drawn = results.plot_dev_scores(scores, "score", among=list(seeds))
+            drawn = training.plot_dev_scores(scores, "score", among=list(seeds))
             draw_figure(drawn, f"dev_{job.id}")
 
 
@@ -92,10 +92,10 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
         if scores:
-            figure = results.plot_dev_scores(scores, format_metric_name(newest.metric))
+            figure = training.plot_dev_scores(scores, format_metric_name(newest.metric))
             draw_figure(figure, "last_curve")
         elif curves:
-            draw_figure(results.plot_losses(curves), "last_curve")
+            draw_figure(training.plot_losses(curves), "last_curve")
     if newest.artifact:
         draw_artifact_details(newest.artifact)
 

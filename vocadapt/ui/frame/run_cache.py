@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.analysis.errors.single_example import ExamplePrediction, predict_example
+from vocadapt.analysis.errors.votes import ExamplePrediction, predict_example
 from vocadapt.lab.artifacts import runs
 from vocadapt.lab.artifacts.run_sources import find_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis.figures import pretraining
-from vocadapt.analysis.figures.pretraining import AGAINST
+from vocadapt.analysis.figures.training import AGAINST, plot_gates, plot_held_out_losses
 from vocadapt.analysis.gates import KINDS
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.jobs.queue import Job
@@ -65,7 +64,7 @@ def draw_running_job(job: Job, status: Status) -> None:
         f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
     )
     if len(curve.points) > 1:
-        figure = pretraining.plot_held_out_losses({job.target.name: curve}, height=220)
+        figure = plot_held_out_losses({job.target.name: curve}, height=220)
         draw_figure(figure, f"held_out_{job.id}")
     kept = list_intermediate_models(job.folder / CHECKPOINT)
     if kept:
@@ -161,7 +160,7 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:
             lines = {name: one.curve for name, one in shown.items()}
-            figure = pretraining.plot_held_out_losses(lines, str(against), among=names)
+            figure = plot_held_out_losses(lines, str(against), among=names)
             draw_figure(figure, "held_out_losses")
             describe_windows(list(shown.values()))
     draw_models(made)
@@ -258,7 +257,7 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
 def draw_gates(found: GateReport) -> None:
     """Draw the gates by layer and kind of token, and compare added tokens with all tokens."""
     gates = found.shares
-    draw_figure(pretraining.plot_gates(gates), "gate_heat")
+    draw_figure(plot_gates(gates), "gate_heat")
     read = f"{count(found.lines)} of {count(found.of)} lines"
     if gates.too_long:
         read += f"; {count(gates.too_long)} windows were too long for the model"

@@ -15,15 +15,19 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
-from vocadapt.analysis.figures.figures import DOMAIN, SOURCE, TARGET
-from vocadapt.analysis.figures.projection import (
+from vocadapt.analysis.figures.figures import (
+    DOMAIN,
     MAX_NAME_LENGTH,
+    SOURCE,
+    TARGET,
+    escape_names,
+)
+from vocadapt.analysis.figures.projection import (
     NAMED,
     Drawing,
     Points,
     Rings,
     Window,
-    escape_names,
     plot_projection,
     plot_side_by_side,
 )

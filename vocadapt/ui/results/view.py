@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from vocadapt.analysis.figures import results as result_figures
+from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.results import BASELINE, TaskLeaderboard
 from vocadapt.analysis.results.tables import (
     MIN_EXACT_P,
@@ -139,7 +139,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
 def draw_leaderboard(board: TaskLeaderboard) -> None:
     """Draw the scores as a figure and a table, the definition of the score, and the findings."""
     marks = [
-        result_figures.ScoreMark(
+        training.ScoreMark(
             escape_invisible(one.name),
             one.tokenization,
             one.headline.values,
@@ -150,7 +150,7 @@ def draw_leaderboard(board: TaskLeaderboard) -> None:
         )
         for one in board.standings
     ]
-    figure = result_figures.plot_scores(marks, format_metric_name(board.metric))
+    figure = training.plot_scores(marks, format_metric_name(board.metric))
     draw_figure(figure, "beside")
     _table(board)
     draw_note(plain(describe_leaderboard(board)))
@@ -211,10 +211,10 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            draw_figure(result_figures.plot_losses(losses, 320, chosen), "losses")
+            draw_figure(training.plot_losses(losses, 320, chosen), "losses")
     with right:
         if dev:
-            figure = result_figures.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
+            figure = training.plot_dev_scores(dev, format_metric_name(metric), 320, chosen)
             draw_figure(figure, "devs")
             if len(dev) < len(chosen):
                 draw_note(f"{len(dev)} of {len(chosen)} chosen runs have a dev score.")

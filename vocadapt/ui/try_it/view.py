@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from vocadapt.analysis.errors.single_example import ExamplePrediction, find_disagreement
+from vocadapt.analysis.errors.votes import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN

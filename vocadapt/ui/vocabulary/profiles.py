@@ -147,14 +147,14 @@ def _draw_frequencies(
     }
     if all(found.values()):
         marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
-        panels, lines = [], []
+        panels = []
         for (name, label), reducer in found.items():
             assert reducer is not None
             title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
-            panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
-            lines.append([round(kept * len(reducer.vocabulary)) for kept in KEPT])
+            limits = [round(kept * len(reducer.vocabulary)) for kept in KEPT]
+            panels.append(figures.Dots(title, reducer.token_counts, marks[label], limits))
         figure = figures.plot_against_id(
-            panels, "occurrences", logarithmic=True, across=len(models), lines=lines
+            panels, "occurrences", logarithmic=True, across=len(models)
         )
         draw_figure(figure, "frequencies_by_id")
         draw_note(
