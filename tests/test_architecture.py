@@ -58,7 +58,7 @@ KNOW_FLAGS = (  # the command line and pages, steps (their inputs), and what bui
     "vocadapt/lab/steps/",
     "vocadapt/lab/demo.py",
     "vocadapt/lab/reports/advice.py",
-    "vocadapt/lab/artifacts/benchmarks.py",
+    "vocadapt/lab/artifacts/tasks.py",
     "vocadapt/settings.py",
     "vocadapt/extensions.py",
     "pages/",

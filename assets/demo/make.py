@@ -20,8 +20,9 @@ from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import record_input
-from vocadapt.lab.workspace.workspace import open_artifact, open_draft
+from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space, save_space
 

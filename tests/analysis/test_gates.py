@@ -15,7 +15,7 @@ from vocadapt.analysis.figures.training import plot_gates
 from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.gates import GateSettings, measure_gates_on_text, sample_lines
+from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text, sample_lines
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.test_walk import JOB, drawn
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
-from vocadapt.lab.workspace.slices import slices_of
+from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.browser
@@ -109,7 +109,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     name.press("Enter")
     page.get_by_role("button", name="Save slice").click()
     page.wait_for_url(re.compile("slice=all-of-them"))
-    (saved,) = slices_of(Workspace(root))
+    (saved,) = list_slices(Workspace(root))
     assert saved.name == "All of <them>" and clicked in saved.tokens and len(saved.tokens) > 20
 
     with page.expect_download() as download:

@@ -89,12 +89,11 @@ def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
 
 def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
     """What a walk left is taken away or written over: every artifact of the second one is new."""
-    monkeypatch.setattr(demo, "_align_biomedical", ridge_map)
-    monkeypatch.setattr(
-        demo,
-        "STEPS",
-        tuple((name, ridge_map if name == "alignment" else step) for name, step in demo.STEPS),
-    )
+    # Least squares needs more anchors than the few words of the small demo give.
+    steps = dict(demo.STEPS)
+    ridge = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
+    steps["alignment"] = replace(steps["alignment"], settings=ridge)
+    monkeypatch.setattr(demo, "STEPS", tuple(steps.items()))
     workspace = Workspace(tmp_path / "w")
     first = list(run_demo(workspace))
     assert [walked.step for walked in first] == ["open", *(name for name, _ in demo.STEPS)]
@@ -125,16 +124,6 @@ def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, cap
     assert [step["step"] for step in answer["steps"]] == [walked.step for walked in first]
     for place, stamp in stamps.items():
         assert workspace.artifact(*place).stamp != stamp
-
-
-def ridge_map(workspace, progress):
-    """The step `alignment` for vectors of few words: least squares needs more anchors than the
-    small demo has.
-    """
-    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
-    spec = Spec("alignment", chosen, demo._inputs(workspace, vectors=VECTORS))
-    numbers = demo._run_step(spec, workspace, REFITTED, progress).manifest.numbers
-    return demo._build_result(spec, workspace, REFITTED, demo._describe_scores(numbers), numbers)
 
 
 def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_path, monkeypatch):

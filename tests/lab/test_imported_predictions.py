@@ -8,16 +8,19 @@ import pytest
 
 from tests.conftest import edit_json
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.imported_predictions import (
+from vocadapt.lab.artifacts.tasks import (
     import_prediction_files,
-    import_predictions,
     list_imported_predictions,
 )
-from vocadapt.lab.workspace.uploads import as_uploaded
+from vocadapt.lab.workspace.uploads import hide_upload_paths
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
+
+
+def import_predictions(kind, gold, predicted, folder, scorer=""):
+    return import_prediction_files(kind, gold, [(predicted, folder)], scorer)[0]
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
         left.pop()
         return copy(source, target)
 
-    monkeypatch.setattr("vocadapt.lab.artifacts.imported_predictions.shutil.copyfile", copyfile)
+    monkeypatch.setattr("vocadapt.lab.artifacts.tasks.shutil.copyfile", copyfile)
     with pytest.raises(InputError, match="disk is full"):
         import_prediction_files(
             TASK_KINDS["ner"],
@@ -143,4 +146,6 @@ def test_an_upload_is_called_by_its_name(workspace):
     said = (
         f"{root}/uploads/train.txt:3: ragged; {root}/uploads/tables/t.csv; {root}/runs/a/uploads/b"
     )
-    assert as_uploaded(said, workspace) == f"train.txt:3: ragged; t.csv; {root}/runs/a/uploads/b"
+    assert (
+        hide_upload_paths(said, workspace) == f"train.txt:3: ragged; t.csv; {root}/runs/a/uploads/b"
+    )

@@ -19,7 +19,7 @@ from tests.material import counting_step
 from tests.material.counting_step import CountStep
 from tests.material.lab import LONG, wait_for, write_text
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
+from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
 from vocadapt.lab.jobs.queue import find_job, list_jobs, list_promised_names, resume, start
@@ -658,7 +658,7 @@ def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, ki
     if kind == "corpora":
         assert list(read_corpus([made.folder])) == list(read_corpus([text]))
         assert f"words count {made.folder}" in made.manifest.command
-        assert counts_path(
+        assert build_counts_path(
             workspace.root, read_corpus([made.folder]), open_model(tiny_bert).splitter
         ).is_file()
     else:

@@ -9,7 +9,7 @@ import pytest
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.material.runs import write_run
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.run_sources import find_corpus, load_training_examples
+from vocadapt.lab.artifacts.runs import find_corpus, load_training_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step

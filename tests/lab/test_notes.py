@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.notes import FILE, MAX_NOTE_LENGTH, notes_of, save_note, tags_in
+from vocadapt.lab.workspace.notes import FILE, MAX_NOTE_LENGTH, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -18,7 +18,7 @@ def workspace(tmp_path):
 
 
 def test_a_note_is_kept_changed_and_removed(workspace):
-    assert notes_of(workspace) == {}
+    assert load_notes(workspace) == {}
     save_note(
         workspace,
         "a",
@@ -26,7 +26,7 @@ def test_a_note_is_kept_changed_and_removed(workspace):
         ["boundary", "boundary", "  two   words "],
         "10369876 · sentence 4",
     )
-    note = notes_of(workspace)["a"]
+    note = load_notes(workspace)["a"]
     assert (note.text, note.tags, note.about) == (
         "gold is wrong",
         ("boundary", "two words"),
@@ -34,17 +34,17 @@ def test_a_note_is_kept_changed_and_removed(workspace):
     )
     save_note(workspace, "b", "", ["rare"])
     save_note(workspace, "a", "no, it is right")
-    assert notes_of(workspace)["a"].text == "no, it is right" and tags_in(notes_of(workspace)) == [
-        "rare"
-    ]
-    assert save_note(workspace, "a", "  ") is None and list(notes_of(workspace)) == ["b"]
+    assert load_notes(workspace)["a"].text == "no, it is right" and list_tags(
+        load_notes(workspace)
+    ) == ["rare"]
+    assert save_note(workspace, "a", "  ") is None and list(load_notes(workspace)) == ["b"]
     assert [path.name for path in workspace.root.iterdir()] == [FILE]  # no draft is left
 
 
 def test_hostile_text_comes_back_as_it_was(workspace):
     text = "<script>alert(1)</script> \u202e [link](x) \x00 $x$"
     save_note(workspace, text, text, ["<b>"])
-    assert notes_of(workspace)[text].text == text and tags_in(notes_of(workspace)) == ["<b>"]
+    assert load_notes(workspace)[text].text == text and list_tags(load_notes(workspace)) == ["<b>"]
 
 
 def test_each_note_is_a_line_whatever_is_in_it(workspace):
@@ -52,7 +52,7 @@ def test_each_note_is_a_line_whatever_is_in_it(workspace):
         save_note(workspace, id, f"[{text}]")
     lines = (workspace.root / FILE).read_bytes().decode("utf-8").split("\n")
     assert [json.loads(line)["id"] for line in lines[:-1]] == ["a", "b"] and lines[-1] == ""
-    assert [note.text for note in notes_of(workspace).values()] == [
+    assert [note.text for note in load_notes(workspace).values()] == [
         "[two\nlines]",
         "[\u2028 \x85 \r]",
     ]
@@ -61,7 +61,7 @@ def test_each_note_is_a_line_whatever_is_in_it(workspace):
 def test_many_writers_lose_nothing(workspace):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: save_note(workspace, str(n), f"note {n}"), range(40)))
-    assert {key: note.text for key, note in notes_of(workspace).items()} == {
+    assert {key: note.text for key, note in load_notes(workspace).items()} == {
         str(n): f"note {n}" for n in range(40)
     }
 
@@ -94,7 +94,7 @@ def test_a_file_that_holds_something_else_is_a_message(workspace, content):
     workspace.root.mkdir(parents=True)
     (workspace.root / FILE).write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=FILE):
-        notes_of(workspace)
+        load_notes(workspace)
 
 
 def test_a_note_of_an_older_form_lacks_nothing(workspace):
@@ -102,4 +102,4 @@ def test_a_note_of_an_older_form_lacks_nothing(workspace):
     (workspace.root / FILE).write_text(
         '{"id": "b"}\n\n' + json.dumps({"id": "a", "text": "x"}), encoding="utf-8"
     )
-    assert notes_of(workspace)["a"].tags == () and list(notes_of(workspace)) == ["b", "a"]
+    assert load_notes(workspace)["a"].tags == () and list(load_notes(workspace)) == ["b", "a"]

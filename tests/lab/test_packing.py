@@ -10,7 +10,11 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import packing
-from vocadapt.lab.workspace.packing import pack_artifact, packed, packed_size
+from vocadapt.lab.workspace.packing import (
+    compute_packed_size,
+    pack_artifact,
+    pack_to_temporary_file,
+)
 
 
 def a_folder(place: Path) -> Path:
@@ -24,9 +28,9 @@ def a_folder(place: Path) -> Path:
 
 def test_a_zip_holds_the_whole_folder_and_is_as_large_as_said(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
-    with packed(folder, tmp_path) as file:
+    with pack_to_temporary_file(folder, tmp_path) as file:
         content = file.read()
-    assert len(content) == packed_size(folder)
+    assert len(content) == compute_packed_size(folder)
     with ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
         files = {
@@ -55,5 +59,5 @@ def test_a_full_disk_is_a_message_and_leaves_nothing(
 
     monkeypatch.setattr(packing, "pack_artifact", full)
     with pytest.raises(InputError, match="disk is full"):
-        packed(a_folder(tmp_path), tmp_path)
+        pack_to_temporary_file(a_folder(tmp_path), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

@@ -22,8 +22,8 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import save_note
-from vocadapt.lab.workspace.packing import packed
-from vocadapt.lab.workspace.slices import Slice, delete_slice, save_slice, slices_of
+from vocadapt.lab.workspace.packing import pack_to_temporary_file
+from vocadapt.lab.workspace.slices import Slice, delete_slice, list_slices, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter
@@ -69,7 +69,7 @@ def check_as_visitor(root: Path) -> None:
     check_every_write(workspace)
     with pytest.raises(InputError, match="cannot write there"):
         delete_slice(workspace, "kept")
-    assert [one.id for one in slices_of(workspace)] == ["kept"]
+    assert [one.id for one in list_slices(workspace)] == ["kept"]
     queue.remove_remains(workspace)
     text = open_corpus([root / "text.txt"])
     assert (
@@ -77,7 +77,7 @@ def check_as_visitor(root: Path) -> None:
         and not (root / "counts").exists()
     )
     tempfile.tempdir = str(root.parent / "temporary")
-    with packed(workspace.root / "slices", workspace.root) as archive:
+    with pack_to_temporary_file(workspace.root / "slices", workspace.root) as archive:
         assert archive.read(2) == b"PK"
 
 
@@ -128,7 +128,7 @@ def test_a_workspace_that_may_only_be_read(tmp_path, monkeypatch):
         temporary.mkdir()
         temporary.chmod(0o777)
         make_read_only(root)
-        with packed(root / "slices", root):  # imports the rest
+        with pack_to_temporary_file(root / "slices", root):  # imports the rest
             load_or_count_words(None, open_corpus([root / "text.txt"]), Splitter.bert())
         try:
             said = (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.slices import FOLDER, delete_slice, load_slice, save_slice, slices_of
+from vocadapt.lab.workspace.slices import FOLDER, delete_slice, list_slices, load_slice, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 
 HOSTILE = (
@@ -36,7 +36,7 @@ def test_a_slice_comes_back_as_it_was_saved(workspace):
     )
     assert saved.id == "cancer-words" and saved.tokens == ("tumor", "cancer")
     assert load_slice(workspace, "cancer-words") == saved
-    assert slices_of(workspace) == [saved]
+    assert list_slices(workspace) == [saved]
 
 
 def test_hostile_tokens_and_names_stay_what_they_are(workspace):
@@ -61,9 +61,9 @@ def test_any_name_lies_in_the_folder_of_slices(workspace, name):
 def test_the_same_name_twice_overwrites_nothing(workspace):
     first, second = save_slice(workspace, "mine", ["a"]), save_slice(workspace, "mine", ["b"])
     assert (first.id, second.id) == ("mine", "mine-2")
-    assert [one.tokens for one in slices_of(workspace)] == [("b",), ("a",)]  # the newest first
+    assert [one.tokens for one in list_slices(workspace)] == [("b",), ("a",)]  # the newest first
     delete_slice(workspace, "mine")
-    assert slices_of(workspace) == [second]
+    assert list_slices(workspace) == [second]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_file_that_is_none_is_passed_over(workspace, content):
     (workspace.root / FOLDER / "bad.json").write_bytes(content)
     with pytest.raises(InputError):
         load_slice(workspace, "bad")
-    assert slices_of(workspace) == [good]
+    assert list_slices(workspace) == [good]
 
 
 def test_a_link_may_not_lead_out_of_the_workspace(workspace, tmp_path):

@@ -13,10 +13,9 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find, load_command
 from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.alignments import load_evaluation
-from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
@@ -324,13 +323,13 @@ def test_a_name_that_is_too_long_and_a_negative_seed_are_said(text, tiny_bert, t
 def test_counts_are_kept_by_content(text, tmp_path):
     corpus, splitter = read_corpus([text]), Splitter.bert()
     counts = load_or_count_words(tmp_path, corpus, splitter)
-    kept = counts_path(tmp_path, corpus, splitter)
+    kept = build_counts_path(tmp_path, corpus, splitter)
     kept.write_text(kept.read_text().replace("aspirin", "aspirim"))
     assert "aspirim" in load_or_count_words(tmp_path, corpus, splitter).counts  # read, not counted
     assert "aspirin" in counts.counts
     other = write_text(tmp_path / "other.txt", seed=2)
-    assert counts_path(tmp_path, read_corpus([other]), splitter) != kept
-    assert counts_path(tmp_path, corpus, Splitter.bert(lowercase=False)) != kept
+    assert build_counts_path(tmp_path, read_corpus([other]), splitter) != kept
+    assert build_counts_path(tmp_path, corpus, Splitter.bert(lowercase=False)) != kept
     assert [path.suffix for path in (tmp_path / "counts").iterdir()] == [".tsv"]
 
 

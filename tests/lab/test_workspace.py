@@ -11,8 +11,13 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.files import open_file
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft, remove_abandoned_drafts
-from vocadapt.lab.workspace.locks import held, hold, take
+from vocadapt.lab.workspace.drafts import (
+    check_free_file,
+    open_draft,
+    open_file_draft,
+    remove_abandoned_drafts,
+)
+from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked
 from vocadapt.lab.workspace.manifest import (
     Manifest,
     compute_content_stamp,
@@ -25,7 +30,6 @@ from vocadapt.lab.workspace.workspace import (
     list_adapted_models,
     list_kinds,
     open_artifact,
-    open_draft,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -357,7 +361,7 @@ def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
 KILLED_WRITER = """
 import sys, time
 from pathlib import Path
-from vocadapt.lab.workspace.workspace import open_draft
+from vocadapt.lab.workspace.drafts import open_draft
 with open_draft(Path(sys.argv[1])) as draft:
     (draft / "half").write_text("half")
     print("writing", flush=True)
@@ -372,7 +376,7 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     )
     assert writer.stdout.readline() == "writing\n"
     [draft] = (tmp_path / "vectors").iterdir()
-    assert held(draft)
+    assert is_locked(draft)
     remove_abandoned_drafts(tmp_path / "vectors")
     assert draft.exists()  # its writer lives
     writer.send_signal(signal.SIGKILL)
@@ -391,9 +395,9 @@ def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch
         if not swept:  # a sweeper comes between making the draft and locking it
             swept.append(folder)
             remove_abandoned_drafts(folder.parent)
-        return take(folder)
+        return acquire_lock(folder)
 
-    monkeypatch.setattr(module, "take", late)
+    monkeypatch.setattr(module, "acquire_lock", late)
     with open_draft(tmp_path / "x") as draft:
         assert swept and draft != swept[0] and not swept[0].exists()
         manifest().save(draft)
@@ -417,14 +421,14 @@ def test_an_artifact_whose_replacement_was_killed_is_put_back(tmp_path):
 
 
 def test_a_lock_is_held_until_it_is_let_go(tmp_path):
-    assert not held(tmp_path)
-    with hold(tmp_path):
-        assert held(tmp_path)
-        assert take(tmp_path) is None
-        with pytest.raises(BlockingIOError), hold(tmp_path):
+    assert not is_locked(tmp_path)
+    with hold_lock(tmp_path):
+        assert is_locked(tmp_path)
+        assert acquire_lock(tmp_path) is None
+        with pytest.raises(BlockingIOError), hold_lock(tmp_path):
             pass
-    assert not held(tmp_path)
-    assert not held(tmp_path / "gone")
+    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "gone")
 
 
 def test_a_changed_input_makes_an_artifact_stale(tmp_path):

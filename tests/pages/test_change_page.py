@@ -9,9 +9,9 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.reports.noise_baselines import rebuild_spec, with_next_seed, with_resampled_lines
+from vocadapt.lab.reports.noise_baselines import rebuild_spec, resample_lines, use_next_seed
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.workspace.slices import slices_of
+from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings, measure_neighborhood_change
 from vocadapt.ui.change import view
@@ -52,9 +52,9 @@ def with_nulls(seeded, tmp_path_factory):
     workspace = Workspace(root)
     spec = rebuild_spec(workspace.artifact("vectors", "trials-vectors"))
     again = {
-        "seed": with_next_seed(spec),
-        "lines": with_resampled_lines(spec, 1),
-        "lines-2": with_resampled_lines(spec, 2),
+        "seed": use_next_seed(spec),
+        "lines": resample_lines(spec, 1),
+        "lines-2": resample_lines(spec, 2),
     }
     for name, one in again.items():
         run_step(one, workspace.folder("vectors", name))
@@ -159,7 +159,7 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
     app.text_input(key="slice_name").set_value("moved <b>").run()
     app.button(key="save_slice").click().run()
     assert not app.exception and not app.error
-    [kept] = slices_of(workspace)
+    [kept] = list_slices(workspace)
     assert kept.name == "moved <b>" and len(kept.tokens) == int(figures(app)["Words compared"])
     assert kept.source["neighbors kept"] == "0 to 10"
 

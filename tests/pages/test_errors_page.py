@@ -11,7 +11,7 @@ from tests.material.finetuning import tiny_adapted
 from tests.material.runs import write_runs
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
-from vocadapt.lab.workspace.notes import notes_of
+from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.examples import Sentence, Text
@@ -156,7 +156,7 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     app = open_page(PAGE, workspace)
     app.text_area[0].set_value("<b>gold is odd</b>").run()
     assert not app.exception
-    (note,) = notes_of(workspace).values()
+    (note,) = load_notes(workspace).values()
     assert (
         note.text == "<b>gold is odd</b>"
         and note.about == "tachycardia · 10369876 · sentence 1 · D · missed mended"

@@ -90,7 +90,7 @@ def test_every_estimate_says_what_it_is_of(monkeypatch):
         == "3 min (this machine is busy: 3 × longer than when idle)"
     )
     assert number_formats.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
-    assert estimating.scale_to_current_load(60) == 180
+    assert 60 * estimating.estimate_slowdown() == 180
 
 
 class Step:

@@ -9,7 +9,7 @@ import pytest
 
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.corpus import CorpusStep

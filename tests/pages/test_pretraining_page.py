@@ -109,7 +109,7 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
     file.write_text(json.dumps(manifest), encoding="utf-8")
     before = {one.name: one for one in list_pretrained_models(pretrained)}
     found = {one.name: one for one in list_pretrained_models(Workspace(root))}
-    assert list(found) == list(before) and found["x-ext"].asked == before["x-ext"].asked
+    assert list(found) == list(before) and found["x-ext"].masking_key == before["x-ext"].masking_key
     assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
     app = open_page(PRETRAINING, root, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
@@ -146,7 +146,7 @@ def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_
     app = open_page(PRETRAINING, workspace)
     assert not app.exception and not app.error
     assert [one.model for one in list_pretrained_models(workspace)] == ["", ""]
-    assert len({one.asked for one in list_pretrained_models(workspace)}) == 2
+    assert len({one.masking_key for one in list_pretrained_models(workspace)}) == 2
 
 
 def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained, tmp_path):
@@ -166,7 +166,7 @@ def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained
     models = {one.name: one for one in list_pretrained_models(Workspace(root))}
     assert (
         have_same_masked_tokens([models["x-ext"], models["x-cont"]])
-        and models["x-ext"].asked != models["x-cont"].asked
+        and models["x-ext"].masking_key != models["x-cont"].masking_key
     )
     told["numbers"]["held_out_asked"] = ""  # made before it was kept
     manifest.write_text(json.dumps(told), encoding="utf-8")

@@ -13,7 +13,7 @@ from tests.pages.test_pages import markup, texts
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
+from vocadapt.lab.workspace.slices import list_slices, load_slice, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -236,7 +236,7 @@ def test_a_slice_is_a_link(open_page, own):
         "<b>" in text for text in texts(app)
     )
     app.button(key="remove_slice").click().run()
-    assert not app.exception and slices_of(own) == []
+    assert not app.exception and list_slices(own) == []
 
 
 def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):

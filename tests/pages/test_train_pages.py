@@ -12,8 +12,8 @@ from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from vocadapt.analysis.figures.training import plot_dev_scores, plot_losses
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.benchmarks import import_task
 from vocadapt.lab.artifacts.runs import list_runs
+from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve

@@ -8,7 +8,7 @@ biomedical vectors the rest.
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Numbers
 from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_draft
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS
 from vocadapt.progress import Progress, part, silent
@@ -35,7 +37,11 @@ from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.vocabulary.overlap import measure_overlap
 
+Place = tuple[str, str]  # kind and name of an artifact
+Outcome = tuple[str, Numbers, str]  # sentence, figures and command line of a step
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
+
+# Artifacts by kind and name: those that ship with the demo, and those that its steps make.
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
 VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
 SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
@@ -49,11 +55,9 @@ REFITTED, ADAPTED, MOVED = (
     ("models", "demo-adapted"),
     ("models", "demo-transferred"),
 )
-WORDS = (
-    "disorders",
-    "asthma",
-    "tachycardia",
-)  # words that general text can place, and one that it cannot
+
+# Words that general text can place, and one that it cannot.
+WORDS = ("disorders", "asthma", "tachycardia")
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,38 @@ class DemoStepResult:
 
     step: str
     did: str
-    numbers: dict[str, Any]
     seconds: float
-    command: str = ""
+    command: str
+    numbers: Numbers
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "step": self.step,
-            "did": self.did,
-            "seconds": self.seconds,
-            "command": self.command,
-            "numbers": self.numbers,
-        }
+
+@dataclass(frozen=True)
+class ArtifactStep:
+    """A step of the demo that makes the artifact `place` of others.
+
+    sentence: what it did, with the names of figures in braces, and `{note}` where it has a note.
+    """
+
+    place: Place
+    step: str
+    settings: Any
+    inputs: Mapping[str, Place]
+    sentence: str
+    note: Callable[[Workspace, Numbers], str] | None = None
+
+    def __call__(self, workspace: Workspace, progress: Progress) -> Outcome:
+        """Run the step."""
+        inputs = {}
+        if self.place == NEWS:
+            inputs["text"] = (str(find_news_text()),)
+        for role, place in {**self.inputs, "model": MODEL}.items():
+            inputs[role] = (str(workspace.folder(*place)),)
+        spec, folder = Spec(self.step, self.settings, inputs), workspace.folder(*self.place)
+        numbers = dict(run_step(spec, folder, progress, overwrite=True).manifest.numbers)
+        filled = dict(numbers)
+        if self.note is not None:
+            filled["note"] = self.note(workspace, numbers)
+        return self.sentence.format_map(filled), numbers, build_command(spec, folder)
 
 
 def is_demo_installed() -> bool:
@@ -111,69 +134,19 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
     """Run every step of the demo in a workspace, replacing earlier results; yield each result."""
     start = time.perf_counter()
     open_demo(workspace)
-    yield DemoStepResult(
-        "open",
-        "copied the two small models, the biomedical vectors and their alignment",
-        {},
-        time.perf_counter() - start,
-    )
+    did = "copied the two small models, the biomedical vectors and their alignment"
+    yield DemoStepResult("open", did, time.perf_counter() - start, "", {})
     for number, (name, step) in enumerate(STEPS):
-        yield _time_step(
-            name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS))
-        )
+        step_progress = part(progress, number / len(STEPS), (number + 1) / len(STEPS))
+        step_progress(0.0, name)
+        start = time.perf_counter()
+        did, numbers, command = step(workspace, step_progress)
+        yield DemoStepResult(name, did, time.perf_counter() - start, command, numbers)
 
 
-def _time_step(
-    name: str,
-    step: Callable[[Workspace, Progress], DemoStepResult],
-    workspace: Workspace,
-    progress: Progress,
-) -> DemoStepResult:
-    progress(0.0, name)
-    start = time.perf_counter()
-    walked = step(workspace, progress)
-    return DemoStepResult(
-        name, walked.did, walked.numbers, time.perf_counter() - start, walked.command
-    )
-
-
-def _import_news(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    inputs = {"text": (str(find_news_text()),), "model": (_path_of(workspace, MODEL),)}
-    spec = Spec("corpus", CorpusStep(copy=True), inputs)
-    numbers = _run_step(spec, workspace, NEWS, progress).manifest.numbers
-    return _build_result(
-        spec, workspace, NEWS, f"took in and counted {numbers['words']:,} words of news", numbers
-    )
-
-
-def _train_news_vectors(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    spec = Spec(
-        "vectors", VectorsStep(word2vec=Word2VecSettings(workers=1)), _inputs(workspace, text=NEWS)
-    )
-    numbers = _run_step(spec, workspace, NEWS_VECTORS, progress).manifest.numbers
-    did = (
-        f"trained vectors for {numbers['words']:,} words, {numbers['new_words']:,} of them new to"
-        " the model"
-    )
-    return _build_result(spec, workspace, NEWS_VECTORS, did, numbers)
-
-
-def _align_news(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    # Ridge: the news holds fewer common words than least squares needs.
-    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
-    spec = Spec("alignment", chosen, _inputs(workspace, vectors=NEWS_VECTORS))
-    numbers = _run_step(spec, workspace, NEWS_MAP, progress).manifest.numbers
-    verdict = (
-        _explain_small_text(workspace)
-        if numbers["verdict"] == "chance"
-        else "better than chance, but far from useful"
-    )
-    return _build_result(
-        spec, workspace, NEWS_MAP, f"{_describe_scores(numbers)}: {verdict}", numbers
-    )
-
-
-def _explain_small_text(workspace: Workspace) -> str:
+def _judge_news_alignment(workspace: Workspace, numbers: Numbers) -> str:
+    if numbers["verdict"] != "chance":
+        return "better than chance, but far from useful"
     words = workspace.artifact(*NEWS).manifest.numbers["words"]
     return (
         f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
@@ -182,62 +155,38 @@ def _explain_small_text(workspace: Workspace) -> str:
     )
 
 
-def _align_biomedical(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    spec = Spec("alignment", AlignmentStep(folds=10), _inputs(workspace, vectors=VECTORS))
-    numbers = _run_step(spec, workspace, REFITTED, progress).manifest.numbers
-    return _build_result(
-        spec,
-        workspace,
-        REFITTED,
-        f"fitted the biomedical alignment again: {_describe_scores(numbers)}",
-        numbers,
-    )
-
-
-def _find_neighbors(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    model, space = (
-        open_model(_path_of(workspace, MODEL)),
-        load_space(Path(_path_of(workspace, VECTORS))),
-    )
-    alignment = Alignment.load(Path(_path_of(workspace, REFITTED)))
+def _find_neighbors(workspace: Workspace, progress: Progress) -> Outcome:
+    """Find the wordpieces nearest to a few words in the model, by the fitted alignment."""
+    vectors, model_folder = workspace.folder(*VECTORS), workspace.folder(*MODEL)
+    model, space = open_model(model_folder), load_space(vectors)
+    alignment = Alignment.load(workspace.folder(*REFITTED))
     words = [word for word in WORDS if word in space] or list(space.words[:3])
     spaces = CrossSpace(space, model.word_space, alignment)
-    found = {word: spaces.lists(word, ListSettings(3))["to_pieces"] for word in words}
-    nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
+    nearest = {}
+    for word in words:
+        listed = spaces.lists(word, ListSettings(3))["to_pieces"] or []
+        nearest[word] = [name for name, _ in listed]
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
-    arguments = (
-        f"neighbors {' '.join(words)} --vectors {_path_of(workspace, VECTORS)} --model"
-        f" {_path_of(workspace, MODEL)}"
-    )
-    return DemoStepResult("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
+    arguments = f"neighbors {' '.join(words)} --vectors {vectors} --model {model_folder}"
+    return did, {"nearest": nearest}, f"python -m vocadapt {arguments}"
 
 
-def _adapt_model(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    spec = Spec("model", ModelStep(), _inputs(workspace, vectors=VECTORS))
-    made = _run_step(spec, workspace, ADAPTED, progress)
-    numbers, model = made.manifest.numbers, open_model(made.folder)
-    before = open_model(_path_of(workspace, MODEL)).vocabulary
-    longest = sorted(WORDS, key=lambda word: -len(before.tokenize(word)))
-    word = next(
-        (
-            word
-            for word in longest
-            if len(before.tokenize(word)) > 1 and len(model.vocabulary.tokenize(word)) == 1
-        ),
-        "",
-    )
-    example = f"; {word} was {' '.join(before.tokenize(word))} and is one token now" if word else ""
-    return _build_result(
-        spec,
-        workspace,
-        ADAPTED,
-        f"gave the model {numbers['added']:,} words, {_describe_certificate(numbers)}{example}",
-        numbers,
-    )
+def _check_adapted(workspace: Workspace, numbers: Numbers) -> str:
+    """Return the certificate's result, and one word that is a single token only now."""
+    before = open_model(workspace.folder(*MODEL)).vocabulary
+    after = open_model(workspace.folder(*ADAPTED)).vocabulary
+    example = ""
+    for word in sorted(WORDS, key=lambda word: -len(before.tokenize(word))):
+        tokens = before.tokenize(word)
+        if len(tokens) > 1 and len(after.tokenize(word)) == 1:
+            example = f"; {word} was {' '.join(tokens)} and is one token now"
+            break
+    return _check_certificate(workspace, numbers) + example
 
 
-def _compare_models(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    places = [_path_of(workspace, place) for place in (MODEL, BIOMEDICAL)]
+def _compare_models(workspace: Workspace, progress: Progress) -> Outcome:
+    """Compare the vocabularies and embeddings of the two models."""
+    places = [str(workspace.folder(*place)) for place in (MODEL, BIOMEDICAL)]
     models = [open_model(place) for place in places]
     shared = measure_overlap([model.vocabulary for model in models])
     tables = build_cosine_tables([model.space for model in models])
@@ -252,68 +201,82 @@ def _compare_models(workspace: Workspace, progress: Progress) -> DemoStepResult:
         f" {tables.mean_cosine[1][1]:.3f} in the other, a common token's two rows"
         f" {tables.mean_cosine_common[0][1]:.3f}"
     )
-    return DemoStepResult("", did, numbers, 0.0, f"python -m vocadapt diagnose {' '.join(places)}")
+    return did, numbers, f"python -m vocadapt diagnose {' '.join(places)}"
 
 
-def _transfer_vocabulary(workspace: Workspace, progress: Progress) -> DemoStepResult:
-    spec = Spec(
-        "model", ModelStep(PRESETS["transfer-semantic"]), _inputs(workspace, target=BIOMEDICAL)
-    )
-    numbers = _run_step(spec, workspace, MOVED, progress).manifest.numbers
-    did = (
-        f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new,"
-        " by their neighbors there"
-    )
-    return _build_result(
-        spec, workspace, MOVED, f"{did}; {_describe_certificate(numbers)}", numbers
-    )
+def _check_certificate(workspace: Workspace, numbers: Numbers) -> str:
+    if numbers["certificate"]:
+        return "every check of the certificate passed"
+    return "THE CERTIFICATE FAILED"
 
 
-STEPS: tuple[tuple[str, Callable[[Workspace, Progress], DemoStepResult]], ...] = (
-    ("text", _import_news),
-    ("word vectors", _train_news_vectors),
-    ("alignment of the news", _align_news),
-    ("alignment", _align_biomedical),
+SCORES = "held-out P@5 {p@5:.3f} on {anchors:,} anchors, chance {chance@5:.5f}"
+STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Outcome]], ...] = (
+    (
+        "text",
+        ArtifactStep(
+            NEWS,
+            "corpus",
+            CorpusStep(copy=True),
+            {},
+            "took in and counted {words:,} words of news",
+        ),
+    ),
+    (
+        "word vectors",
+        ArtifactStep(
+            NEWS_VECTORS,
+            "vectors",
+            VectorsStep(word2vec=Word2VecSettings(workers=1)),
+            {"text": NEWS},
+            "trained vectors for {words:,} words, {new_words:,} of them new to the model",
+        ),
+    ),
+    (
+        "alignment of the news",
+        ArtifactStep(
+            NEWS_MAP,
+            "alignment",
+            # Ridge: the news holds fewer common words than least squares needs.
+            AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3),
+            {"vectors": NEWS_VECTORS},
+            f"{SCORES}: {{note}}",
+            _judge_news_alignment,
+        ),
+    ),
+    (
+        "alignment",
+        ArtifactStep(
+            REFITTED,
+            "alignment",
+            AlignmentStep(folds=10),
+            {"vectors": VECTORS},
+            f"fitted the biomedical alignment again: {SCORES}",
+        ),
+    ),
     ("neighbors", _find_neighbors),
-    ("adapted model", _adapt_model),
+    (
+        "adapted model",
+        ArtifactStep(
+            ADAPTED,
+            "model",
+            ModelStep(),
+            {"vectors": VECTORS},
+            "gave the model {added:,} words, {note}",
+            _check_adapted,
+        ),
+    ),
     ("two vocabularies", _compare_models),
-    ("transfer", _transfer_vocabulary),
+    (
+        "transfer",
+        ArtifactStep(
+            MOVED,
+            "model",
+            ModelStep(PRESETS["transfer-semantic"]),
+            {"target": BIOMEDICAL},
+            "gave the general model the biomedical vocabulary, {added:,} tokens of it new, by their"
+            " neighbors there; {note}",
+            _check_certificate,
+        ),
+    ),
 )
-
-
-def _run_step(
-    spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress
-) -> Artifact:
-    return run_step(spec, workspace.folder(*place), progress, overwrite=True)
-
-
-def _build_result(
-    spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any
-) -> DemoStepResult:
-    return DemoStepResult(
-        "", did, dict(numbers), 0.0, build_command(spec, workspace.folder(*place))
-    )
-
-
-def _describe_certificate(numbers: Any) -> str:
-    return (
-        "every check of the certificate passed"
-        if numbers["certificate"]
-        else "THE CERTIFICATE FAILED"
-    )
-
-
-def _describe_scores(numbers: Any) -> str:
-    return (
-        f"held-out P@5 {numbers['p@5']:.3f} on {numbers['anchors']:,} anchors, chance"
-        f" {numbers['chance@5']:.5f}"
-    )
-
-
-def _inputs(workspace: Workspace, **others: tuple[str, str]) -> dict[str, tuple[str, ...]]:
-    places = {**others, "model": MODEL}
-    return {role: (_path_of(workspace, place),) for role, place in places.items()}
-
-
-def _path_of(workspace: Workspace, place: tuple[str, str]) -> str:
-    return str(workspace.folder(*place))

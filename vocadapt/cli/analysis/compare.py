@@ -23,7 +23,7 @@ from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
-from vocadapt.lab.workspace.notes import notes_of
+from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.training.finetune.tokenizations import CHOICES
@@ -82,7 +82,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     counted = count_outcomes(
         found.kind, found.split.gold, first.predictions, second.predictions, found.rules.untyped
     )
-    notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
+    notes = load_notes(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
     names = (first.name, second.name)

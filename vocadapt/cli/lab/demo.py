@@ -4,6 +4,7 @@ import shlex
 import time
 from argparse import Namespace
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,7 +36,7 @@ def _demo(options: Namespace, progress: Progress) -> Answer:
     answer = {
         "out": options.out and str(root),
         "seconds": seconds,
-        "steps": [step.to_dict() for step in steps],
+        "steps": [asdict(step) for step in steps],
     }
     look = f"Look at it: python -m vocadapt app --workspace {shlex.quote(str(root))}"
     kept = look if options.out else "Nothing was kept: --out DIR keeps it."

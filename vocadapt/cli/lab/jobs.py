@@ -12,7 +12,7 @@ from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress

@@ -11,7 +11,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.setting_options import add_settings, read_given, read_settings
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.benchmarks import find_task
+from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.spec import Spec

@@ -11,7 +11,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
+from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress

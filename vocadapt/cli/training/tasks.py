@@ -9,7 +9,7 @@ from vocadapt.cli.options import add_out, choose_destination
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.benchmarks import fetch_benchmark
+from vocadapt.lab.artifacts.tasks import fetch_benchmark
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.progress import Progress
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards

@@ -11,8 +11,12 @@ from vocadapt.cli.options import add_model, add_out, choose_destination, write
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
-from vocadapt.lab.artifacts.alignments import load_evaluation, tabulate_alignments
-from vocadapt.lab.steps.alignment import AlignmentStep, cross_validate_alignments
+from vocadapt.lab.steps.alignment import (
+    AlignmentStep,
+    cross_validate_alignments,
+    load_evaluation,
+    tabulate_alignments,
+)
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress

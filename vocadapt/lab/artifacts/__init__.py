@@ -1,5 +1,5 @@
 """Artifacts: what the folders of a workspace hold, one module per kind.
 
-Read `corpora` and `open_space` first; then `alignments`, `projection_files`, `benchmarks`,
-`imported_predictions`, `runs`, and `run_sources` (what a run was trained on).
+Read `corpora` and `open_space` first; then `projection_files`, `tasks`
+(with imported predictions) and `runs` (with what a run was trained on).
 """

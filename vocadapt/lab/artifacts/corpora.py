@@ -16,7 +16,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import check_file
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.locks import alone, hold
+from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import settings_from
@@ -51,7 +51,13 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
 
 def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
     """Write the record of a corpus into a draft, with copies of its files if requested."""
-    files = _copy_files(corpus, draft) if copy else [str(file.resolve()) for file in corpus.files]
+    files = [str(file.resolve()) for file in corpus.files]
+    if copy:
+        (draft / COPIES).mkdir()
+        # Numbered, so that equal names do not collide.
+        files = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
+        for source, name in zip(corpus.files, files, strict=True):
+            shutil.copyfile(check_file(source), draft / name)
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
 
 
@@ -61,26 +67,27 @@ def load_or_count_words(
     """Return the word counts of a corpus, cached in the workspace at `root`."""
     if root is None:
         return count_words(corpus, splitter, progress)
-    path = counts_path(root, corpus, splitter)
+
+    # 1. Counts of this content with this splitter may be there.
+    path = build_counts_path(root, corpus, splitter)
     if path.is_file():
         return WordCounts.read(path)
+
+    # 2. Count, and save. The shared lock says that a draft is being written: `remove_stale_counts`
+    #    removes drafts only when nobody holds it. Without space the counts are returned unsaved.
     counts = count_words(corpus, splitter, progress)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        _save_counts(counts, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with wait_for_lock(path.parent, shared=True):
+            try:
+                counts.write(draft)
+                os.replace(draft, path)
+            finally:
+                draft.unlink(missing_ok=True)
     except OSError as error:  # the words will be counted again
         logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
-
-
-def _save_counts(counts: WordCounts, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with alone(path.parent, together=True):
-        try:
-            counts.write(draft)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
 
 
 def find_training_text(vectors: Path) -> Corpus | None:
@@ -102,21 +109,12 @@ def find_training_text(vectors: Path) -> Corpus | None:
 
 def remove_stale_counts(root: Path) -> None:
     """Remove drafts of killed processes; does nothing while counts are being written."""
-    with suppress(BlockingIOError, FileNotFoundError), hold(root / COUNTS):
+    with suppress(BlockingIOError, FileNotFoundError), hold_lock(root / COUNTS):
         for draft in (root / COUNTS).glob(".*.tsv.*"):
             draft.unlink()
 
 
-def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
+def build_counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
     """Return the path of the cached counts of this content with this splitter."""
     key = "\0".join((corpus.digest(), splitter.normalizer, splitter.pre_tokenizer))
     return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"
-
-
-def _copy_files(corpus: Corpus, draft: Path) -> list[str]:
-    """Copy the files with a number each, so that equal names do not collide."""
-    (draft / COPIES).mkdir()
-    names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
-    for file, name in zip(corpus.files, names, strict=True):
-        shutil.copyfile(check_file(file), draft / name)
-    return names

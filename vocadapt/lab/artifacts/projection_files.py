@@ -1,7 +1,6 @@
 """Export a projection as one file: an offline page, a table or an image, by the file's extension."""
 
 import html
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,8 +102,17 @@ def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = F
     and for an image if there is no browser.
     """
     check_export_path(path, overwrite)
+    ending = path.suffix.lower()
     with open_file_draft(path) as draft:
-        FORMATS[path.suffix.lower()](drawn, draft)
+        if ending == ".html":
+            draft.write_text(render_page(drawn), encoding="utf-8")
+        elif ending == ".csv":
+            table = format_frame_as_csv(build_table(drawn))
+            draft.write_text(table, encoding="utf-8", newline="\n")
+        elif ending == ".parquet":
+            build_table(drawn).to_parquet(draft, index=False)
+        else:
+            draft.write_bytes(render_image(_build_figure(drawn, 1000, still=True), ending))
 
 
 def check_export_path(path: Path, overwrite: bool = False) -> None:
@@ -134,29 +142,7 @@ def _build_figure(drawn: ProjectionArtifact, height: int, still: bool = False) -
     )
 
 
-def _write_html(drawn: ProjectionArtifact, path: Path) -> None:
-    path.write_text(render_page(drawn), encoding="utf-8")
-
-
-def _write_csv(drawn: ProjectionArtifact, path: Path) -> None:
-    path.write_text(format_frame_as_csv(build_table(drawn)), encoding="utf-8", newline="\n")
-
-
-def _write_parquet(drawn: ProjectionArtifact, path: Path) -> None:
-    build_table(drawn).to_parquet(path, index=False)
-
-
-def _write_image(drawn: ProjectionArtifact, path: Path) -> None:
-    path.write_bytes(render_image(_build_figure(drawn, 1000, still=True), path.suffix))
-
-
-FORMATS: dict[str, Callable[[ProjectionArtifact, Path], None]] = {
-    ".html": _write_html,
-    ".csv": _write_csv,
-    ".parquet": _write_parquet,
-    ".png": _write_image,
-    ".svg": _write_image,
-}
+FORMATS = (".html", ".csv", ".parquet", ".png", ".svg")
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font: 15px system-ui, sans-serif; color: #1B2733; margin: 1rem 1.5rem; }} p {{ margin: .2rem 0; }}</style></head>

@@ -1,20 +1,36 @@
 """The runs of a workspace: each artifact holds the run of every seed (and fold) of one model on one
-task.
+task. And the sources of a run: its training examples, and the text behind its model's new words.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
+from vocadapt.lab.steps.context import StepContext
+from vocadapt.lab.steps.finetune import (
+    FinetuneStep,
+    average_folds,
+    find_collapsed_seeds,
+    limit_task,
+    load_task,
+    measure_training_speed,
+)
+from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST, Input
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of
+from vocadapt.progress import silent
+from vocadapt.settings import settings_from
+from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
+from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 
 # What the record of a run must contain.
@@ -82,12 +98,6 @@ class RunSet:
         return str(self.record.get("tokenization", ""))
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings of the training."""
-        settings: Mapping[str, Any] = self.record["settings"]
-        return settings
-
-    @property
     def scorer(self) -> Scorer:
         """The score of the task."""
         return self.runs[0].scorer()
@@ -134,8 +144,7 @@ class RunSet:
         """For each seed, whether its run (or that of one of its folds) collapsed to the majority
         baseline.
         """
-        seeds = {run.seed for run in self.runs if run.record.get("collapsed")}
-        return tuple(seed in seeds for seed in self.seeds)
+        return find_collapsed_seeds(self.runs)
 
     def values(self, tokenization: str = "", figure: str = "") -> tuple[float, ...]:
         """Return a figure of every seed under a tokenization, by default the headline under the
@@ -144,11 +153,8 @@ class RunSet:
         The figure of a seed with several folds is the mean over them.
         """
         tokenization, figure = tokenization or self.main_tokenization, figure or self.metric
-        by_seed: dict[int, list[float]] = {}
-        for run in self.runs:
-            value = float(run.record["scores"][tokenization][figure])
-            by_seed.setdefault(run.seed, []).append(value)
-        return tuple(sum(own) / len(own) for own in by_seed.values())
+        scores = [run.record["scores"][tokenization] for run in self.runs]
+        return average_folds(self.runs, [float(score[figure]) for score in scores])
 
     def summary(self, tokenization: str = "", figure: str = "") -> SeedSummary:
         """Summarize a figure over seeds: mean and standard deviation, with and without collapsed
@@ -159,10 +165,7 @@ class RunSet:
     @property
     def examples_per_second(self) -> float:
         """Training examples per second, over all seeds; 0 if not known."""
-        seconds = sum(run.record.get("seconds", 0) for run in self.runs)
-        if not seconds:
-            return 0.0
-        return float(sum(run.record.get("examples", 0) for run in self.runs) / seconds)
+        return measure_training_speed(self.runs)
 
 
 def open_runs(folder: Path) -> RunSet:
@@ -207,9 +210,15 @@ def list_runs_and_errors(
     """Return all runs of a workspace, newest first, and the names of unreadable ones with the
     reason.
     """
-    found = list(_open_each(workspace, opening))
-    broken = {artifact.name: one for artifact, one in found if isinstance(one, str)}
-    return disambiguate_tasks([one for _, one in found if isinstance(one, RunSet)]), broken
+    found, unreadable = [], {}
+    for artifact in workspace.artifacts("runs"):
+        try:
+            found.append(opening(artifact))
+        except InputError as error:
+            unreadable[artifact.name] = error.problem
+        except OSError as error:
+            unreadable[artifact.name] = str(error)
+    return disambiguate_tasks(found), unreadable
 
 
 def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
@@ -223,17 +232,6 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
     return f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and {verb} skipped: {reasons}."
 
 
-def _open_each(workspace: Workspace, opening: OpenRuns) -> Iterator[tuple[Artifact, RunSet | str]]:
-    """Yield every runs artifact, newest first, with its runs or the reason why they cannot be read."""
-    for artifact in workspace.artifacts("runs"):
-        try:
-            yield artifact, opening(artifact)
-        except InputError as error:
-            yield artifact, error.problem
-        except OSError as error:
-            yield artifact, str(error)
-
-
 def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
     """Return the runs with a unique label for each task that shares its name with another.
 
@@ -241,10 +239,13 @@ def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
     shortest unique one of: name and kind ("data · ner"), then also the test file, then also the
     labels.
     """
+    # 1. Task name → tasks that share it → their labels, from short to long.
     tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
         same_name = tasks.setdefault(str(one.record["task"]), {})
         same_name.setdefault(_identify(one), _list_labels(one))
+
+    # 2. Label each run set of a task whose name is shared.
     labeled = []
     for one in runs:
         label = _choose_label(_identify(one), tasks[str(one.record["task"])])
@@ -292,3 +293,75 @@ def _list_labels(one: RunSet) -> list[str]:
 def list_tasks(runs: Sequence[RunSet]) -> list[str]:
     """Return the task names of runs, newest first."""
     return list(dict.fromkeys(one.task for one in runs))
+
+
+def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
+    """Load the examples that a run was trained on; None if unknown, or if its files were changed
+    since.
+
+    Of a k-fold task each run has a fold of its own.
+    """
+    artifact = _find_artifact(run.folder)
+    if artifact is None:
+        return None
+    root, inputs = artifact.folder.parent.parent, artifact.manifest.inputs
+    try:
+        # 1. The files must be unchanged; the model has no part in the examples.
+        for role, given in inputs.items():
+            if role != "model" and explain_change(given, Workspace(root)):
+                return None
+
+        # 2. Rebuild the spec of the run, with its own fold; the test file is not needed, and
+        #    reading a large one takes seconds.
+        settings = settings_from(FinetuneStep, artifact.manifest.settings, str(run.folder))
+        settings = replace(settings, fold=run.record.get("fold") or settings.fold)
+        paths = {
+            role: (str(root / given.paths[0]),) for role, given in inputs.items() if role != "test"
+        }
+
+        # 3. Load the task as the step does.
+        step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
+        task, _ = limit_task(load_task(step, settings), settings.limit)
+        examples = tuple(task.splits["train"].examples)
+        if settings.finetune.with_dev and "dev" in task.splits:
+            examples += tuple(task.splits["dev"].examples)
+        return examples
+    except (InputError, OSError, KeyError):
+        return None
+
+
+def find_corpus(folder: Path) -> Corpus | None:
+    """Return the text of a run's adapted model; None if unknown, or if it was changed since."""
+    # 1. From the run to the artifact of its model.
+    artifact = _find_artifact(folder)
+    if artifact is None or "model" not in artifact.manifest.inputs:
+        return None
+    path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
+    model = _find_artifact(path.resolve())
+    if model is None:
+        return None
+
+    # 2. The text that its word vectors were trained on, or the one it was adapted with.
+    around, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
+    try:
+        if "vectors" in inputs:
+            return find_training_text(around.root / inputs["vectors"].paths[0])
+        if "text" not in inputs or explain_change(inputs["text"], around):
+            return None
+        paths = [around.root / path for path in inputs["text"].paths]
+        stored = model.manifest.settings["corpus"]
+        return read_corpus(paths, settings_from(CorpusSettings, stored, str(model.folder)))
+    except (InputError, OSError, KeyError):
+        return None
+
+
+def _find_artifact(folder: Path) -> Artifact | None:
+    """Return the artifact of a folder, or of its parent if the folder is one seed; None if neither
+    is one.
+    """
+    for place in (folder, folder.parent):
+        if (place / MANIFEST).is_file():
+            with suppress(InputError):
+                return open_artifact(place)
+            return None
+    return None

@@ -1,7 +1,7 @@
 """Estimates of a job's duration: start-up and speed of the latest jobs and results of its step;
 constants of one machine (2.5 GHz, two cores) only where there are none.
 
-Estimates assume an idle machine; `scale_to_current_load` adapts them to the current load.
+Estimates assume an idle machine; `estimate_slowdown` adapts them to the current load.
 """
 
 import os
@@ -38,11 +38,6 @@ def estimate_slowdown(load: float | None = None, cores: int | None = None) -> fl
     return max(1.5, round(2 * factor) / 2)
 
 
-def scale_to_current_load(seconds: float) -> float:
-    """Scale an estimate in seconds for an idle machine to the current load of this one."""
-    return seconds * estimate_slowdown()
-
-
 def _read_load_average() -> float:
     """Return the load average of the last minute; 0 if the system does not report it."""
     try:
@@ -65,12 +60,11 @@ def measure_start_up(workspace: Workspace, step: str) -> float:
 
     The median of the latest jobs; the measured time that the step declares if there is none.
     """
-    stands = (job.status() for job in iterate_jobs(workspace) if job.spec.step == step)
-    begun = (status.paced - status.started for status in stands if status.paced and not status.past)
-    found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]
-    if not found:
-        return STEPS[step].start_up
-    return median(found)
+    # Resumed jobs are left out: they load a checkpoint, too.
+    statuses = (job.status() for job in iterate_jobs(workspace) if job.spec.step == step)
+    start_ups = (one.paced - one.started for one in statuses if one.paced and not one.past)
+    latest = [max(0.0, seconds) for seconds in islice(start_ups, LATEST)]
+    return median(latest or [STEPS[step].start_up])
 
 
 def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> float:
@@ -78,6 +72,7 @@ def measure_slowness(workspace: Workspace, step: str, begin: float = 0.0) -> flo
 
     1 if there is none to learn from. begin: start-up time that is not work.
     """
+    # The sums, not the mean of the quotients: long results say more about the speed than short ones.
     taken, expected, count = 0.0, 0.0, 0
     for artifact in workspace.artifacts(STEPS[step].makes):
         seconds = artifact.manifest.seconds - begin

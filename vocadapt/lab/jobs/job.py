@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
-from vocadapt.lab.steps.checkpoints import CHECKPOINT, MADE_FROM
 from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.run import CHECKPOINT, MADE_FROM
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors, remove_abandoned_drafts
 from vocadapt.lab.workspace.file_cache import CachedReader
-from vocadapt.lab.workspace.locks import held
+from vocadapt.lab.workspace.locks import is_locked
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -90,7 +90,7 @@ class Job:
         The lock is checked before the status is read: a process writes its last status before it
         releases the lock.
         """
-        lives = held(self.folder)
+        lives = is_locked(self.folder)
         status = read_status(self.folder)
         if lives or not status.alive:
             return status
@@ -132,9 +132,11 @@ class Job:
 
     def waits_for(self) -> "Job | None":
         """Return the job before this one in the queue, or the running one; None if there is none."""
+        # Jobs are ordered by the time at which they were queued, then by id. Of the others only
+        # those count whose process lives: it holds the lock of its folder.
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
         for folder in self.folder.parent.iterdir():
-            if folder == self.folder or not (folder / STATUS).is_file() or not held(folder):
+            if folder == self.folder or not (folder / STATUS).is_file() or not is_locked(folder):
                 continue
             status = read_status(folder)
             if status.state == "running":
@@ -151,17 +153,22 @@ class Job:
         With `grace` 0 only the request is made; signals are sent when called again. Does nothing if
         the job has ended.
         """
-        if not held(self.folder):
+        if not is_locked(self.folder):
             return self.status()
+        # 1. Request it, in a file that the job looks at.
         insist = self.cancel_requested or grace > 0
         with convert_write_errors(self.folder):
             (self.folder / FLAG).touch()
+
+        # 2. Insist: a step inside a library may not look at the file for long.
         for sign in (signal.SIGTERM, signal.SIGKILL):
             if not insist or self._wait_for_end(grace):
                 break
             self._send(sign)
         self._wait_for_end(grace)
-        if not held(self.folder):
+
+        # 3. A killed job leaves the draft of its artifact behind.
+        if not is_locked(self.folder):
             remove_abandoned_drafts(self.target.parent)
         return self.status()
 
@@ -176,6 +183,7 @@ class Job:
         """
         try:
             with (self.folder / LOG).open("rb") as file:
+                # Read the end only: lines of a log have fewer than 400 characters on average.
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
                 text = file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
@@ -194,7 +202,7 @@ class Job:
     def _wait_for_end(self, seconds: float) -> bool:
         """Wait until the process has ended, at most `seconds`; return whether it has."""
         end = time.monotonic() + seconds
-        while held(self.folder):
+        while is_locked(self.folder):
             if time.monotonic() >= end:
                 return False
             time.sleep(0.05)
@@ -217,11 +225,7 @@ class Job:
             return
 
 
-def _parse_order(path: Path) -> dict[str, Any]:
-    return strict_json.read(path)
-
-
-_ORDERS = CachedReader(_parse_order)  # spec.json of each job, as plain values and as a spec
+_ORDERS = CachedReader(strict_json.read)  # spec.json of each job, as plain values and as a spec
 _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
 
 

@@ -21,14 +21,14 @@ import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
-from vocadapt.lab.jobs.job import Job as Job  # others take it from here
+from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
-from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import check_free, convert_write_errors, remove_abandoned_drafts
-from vocadapt.lab.workspace.locks import alone, held, take
+from vocadapt.lab.workspace.locks import acquire_lock, is_locked, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 
@@ -109,11 +109,15 @@ def remove_remains(workspace: Workspace) -> None:
     """Remove the remains of killed processes: drafts, jobs that never started, checkpoints of
     finished jobs.
     """
+    # 1. Drafts of artifacts and of word counts.
     for kind in ARTIFACTS:
         remove_abandoned_drafts(workspace.root / kind)
     remove_stale_counts(workspace.root)
+
+    # 2. Of each job whose process has ended: its folder if it never started, drafts of its files,
+    #    and the checkpoints if it is done.
     for folder in (workspace.root / "jobs").glob("*/"):
-        if not ID.fullmatch(folder.name) or held(folder):
+        if not ID.fullmatch(folder.name) or is_locked(folder):
             continue
         if not (folder / SPEC).exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -131,7 +135,7 @@ def _lock_jobs(workspace: Workspace) -> Iterator[None]:
     folder = workspace.root / "jobs"
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with convert_write_errors(folder), alone(workspace.root):
+    with convert_write_errors(folder), wait_for_lock(workspace.root):
         remove_remains(workspace)
         yield
 
@@ -160,29 +164,25 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
 
 def _launch(folder: Path, status: Status) -> None:
     """Start the worker in a session of its own; of the open files it inherits the lock only."""
-    lock = take(folder, patience=2.0)
+    lock = acquire_lock(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
     try:
         write_status(folder, status)
-        _spawn(folder, lock)
+        package = str(Path(vocadapt.__file__).parents[1])
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        with (folder / LOG).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, *WORKER, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
+                pass_fds=(lock,),
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+            )
     finally:
         os.close(lock)  # the process keeps the lock by its own copy
-
-
-def _spawn(folder: Path, lock: int) -> None:
-    package = str(Path(vocadapt.__file__).parents[1])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    with (folder / LOG).open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, *WORKER, str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            start_new_session=True,
-            pass_fds=(lock,),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
-        )
     # Wait for its end, so that it does not remain as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()

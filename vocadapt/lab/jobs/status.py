@@ -14,7 +14,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")
 STATUS, METRICS = "status.json", "metrics.jsonl"
-SOON = 3.0  # seconds of progress before a pace can be told
+SOON = 3.0  # seconds of progress before a pace can be estimated
 MAX_LINES = 2000  # of metrics.jsonl: a job of days keeps a coarser record, not a larger one
 MAX_MESSAGE_LENGTH = 300  # of a message
 
@@ -117,6 +117,7 @@ class Metrics:
         self._last = time.monotonic()
         self._lines.append(strict_json.dumps(values) + "\n")
         if len(self._lines) > MAX_LINES:
+            # Halve the record, and the pace of what follows, so that it covers any length evenly.
             self._lines, self.every = self._lines[::2], 2 * self.every
             draft = self.path.with_name(f".{METRICS}.{os.getpid()}")
             draft.write_text("".join(self._lines), encoding="utf-8")

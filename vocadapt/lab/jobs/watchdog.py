@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import vocadapt
-from vocadapt.lab.jobs.status import Status, read_status, write_status
+from vocadapt.lab.jobs.status import read_status, write_status
 
 BLOCK_SECONDS = 60.0  # time limit of a block of lines
 PROGRAM = ("-m", "vocadapt.lab.jobs.watchdog")
@@ -72,7 +72,7 @@ class Watchdog:
         )
 
 
-def watch(blocks: int, worker: int, seconds: float) -> str | None:
+def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
     """Return the first block that takes longer than `seconds`, or None once the worker has ended.
 
     blocks: file descriptor that the worker writes to. worker: its process id.
@@ -80,14 +80,18 @@ def watch(blocks: int, worker: int, seconds: float) -> str | None:
     block: str | None = None
     begun, rest = 0.0, b""
     while True:
+        # 1. Wait for the worker's next line, without limit while no block is open.
         left = None
         if block is not None:
             left = max(0.0, begun + seconds - time.monotonic())
         if not select.select([blocks], [], [], left)[0]:
+            # 2. The time limit has passed.
             if not _is_stopped(worker):
                 return block
             begun = time.monotonic()  # the worker is suspended: restart the clock
             continue
+
+        # 3. Of the lines that have arrived the last one counts.
         read = os.read(blocks, 1 << 16)
         if not read:
             return None
@@ -96,7 +100,7 @@ def watch(blocks: int, worker: int, seconds: float) -> str | None:
             block, begun = json.loads(whole[-1]), time.monotonic()
 
 
-def end(folder: Path, worker: int, block: str, seconds: float) -> None:
+def kill_worker(folder: Path, worker: int, block: str, seconds: float) -> None:
     """Kill the worker and mark its job as failed.
 
     The status is written twice: before, in case this process is killed, and after, because the
@@ -116,7 +120,7 @@ def end(folder: Path, worker: int, block: str, seconds: float) -> None:
 
 def _write_failure(folder: Path, block: str, seconds: float) -> None:
     problem = f"Tokenizing took longer than {seconds:g} s for one block: {block}."
-    status: Status = replace(
+    status = replace(
         read_status(folder), state="failed", error=problem, remedy=REMEDY, updated=time.time()
     )
     write_status(folder, status)
@@ -137,9 +141,9 @@ def main() -> None:
     stdin.
     """
     folder, worker, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    block = watch(sys.stdin.fileno(), worker, seconds)
+    block = find_slow_block(sys.stdin.fileno(), worker, seconds)
     if block is not None and os.getppid() == worker:
-        end(folder, worker, block, seconds)
+        kill_worker(folder, worker, block, seconds)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,17 @@ from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
-from vocadapt.lab.steps.checkpoints import CHECKPOINT
-from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
-from vocadapt.lab.workspace.locks import take
-from vocadapt.lab.workspace.uploads import remove_taken_in
+from vocadapt.lab.workspace.locks import acquire_lock
+from vocadapt.lab.workspace.uploads import remove_copied_uploads
 from vocadapt.progress import watch_blocks
 
-WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
-MAX_LOG_BYTES, KEPT_LOG_BYTES = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
+# Seconds between writing the progress, looking at the cancel flag, trying to get the turn.
+WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2
+# Of a log that grew longer than the first, bytes as in the second are kept: removing the beginning
+# means copying the rest, so it is done rarely.
+MAX_LOG_BYTES, KEPT_LOG_BYTES = 16_000_000, 8_000_000
 PATIENCE = 3.0  # seconds from the flag to the signal
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
@@ -106,13 +108,14 @@ class Reporter:
 
 def run_job(folder: Path) -> int:
     """Run the job of a folder to its end; return the exit code: 0 done, 1 failed, 130 stopped."""
+    # 1. From now on the job can be canceled: by flag, by signal, and in a step that hangs.
     job = Job(folder)
     reporter = Reporter(job, install_signal_handler())
     threading.Thread(target=_watch_for_cancel, args=(job,), daemon=True).start()
-    what = "waiting"
-    if reporter.status.past:
-        what = f"run {len(reporter.status.past) + 1}"
-    log.info("%s: %s", job.id, what)
+    past = len(reporter.status.past)
+    log.info("%s: %s", job.id, f"run {past + 1}" if past else "waiting")
+
+    # 2. Run, and record the end; a late signal must not disturb that.
     ending = _run_job(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
@@ -145,7 +148,7 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             log.info("running: %s", job.command or job.spec.step)
             with _watchdog(job):
                 run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
-        remove_taken_in(job.spec, job.workspace)
+        remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE
     except (Canceled, KeyboardInterrupt):
@@ -193,7 +196,7 @@ def _try_lock(job: Job) -> int | None:
     """Take the lock if it is free and no other job is ahead; None otherwise."""
     if job.waits_for():
         return None
-    return take(job.folder.parent)
+    return acquire_lock(job.folder.parent)
 
 
 def _watch_for_cancel(job: Job) -> None:
@@ -217,6 +220,7 @@ def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_B
         return
     size = log.stat().st_size
     with log.open("r+b") as file:
+        # The end of the file, from the next whole line on, moves to its beginning.
         file.seek(size - kept)
         end = file.read()
         end = end[end.find(b"\n") + 1 :]

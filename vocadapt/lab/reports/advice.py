@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path
-from vocadapt.lab.artifacts.corpora import counts_path, load_or_count_words
+from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel
@@ -143,7 +143,7 @@ def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> 
 def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
     """List the paths at which the word counts of a text, and of its sample, are saved."""
     parts = dict.fromkeys((corpus, limit_corpus(corpus)))
-    return tuple(counts_path(root, part, splitter) for part in parts)
+    return tuple(build_counts_path(root, part, splitter) for part in parts)
 
 
 def limit_corpus(corpus: Corpus) -> Corpus:

@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.finetune import describe_sample, sample_split, summarize_runs
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.training.finetune.run_files import SavedRun, runs_in
 from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
 from vocadapt.training.tasks.context_windows import WORD_RULES
@@ -20,7 +20,7 @@ from vocadapt.training.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class EvaluateSettings:
+class EvaluateSettings(CheckedSettings):
     """Settings of scoring a run again.
 
     `test`: examples to score (None: the saved predictions of the run's test split).
@@ -45,9 +45,6 @@ class EvaluateSettings:
         empty="the run's",
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
     """Score a run, or all seeds of one; also count the test examples that it was trained on
@@ -59,31 +56,33 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
     fit.
     """
     _check_settings_apply(how)
-    runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
-    kind, given = runs[0].kind, None
+    runs, given = runs_in(folder), None
+    kind = runs[0].kind
     if how.test:
         given = kind.read_split(how.test, unit=runs[0].unit)
+    scores, seen, findings = [], list[int | None](), dict[str, None]()
     for place, run in enumerate(runs):
         # 1. The examples: the given ones, or the run's own test split.
         whole = given or run.kept.split
         split = sample_split(whole, how.limit)
-        if given:
-            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
         if not split.labeled:
             raise InputError(
                 f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
             )
         seen.append(_count_seen(run, whole, how.unseen))
-        for finding in _collect_findings(run, whole, split):
-            if finding not in findings:
-                findings.append(finding)
+        findings |= dict.fromkeys(_collect_findings(run, whole, split))
 
-        # 2. Their predictions, and the scores of these.
+        # 2. Their predictions: those of given examples are computed, the run's own are saved.
+        predicted: Mapping[str, Sequence[Prediction]] = run.kept.predicted
         if given:
+            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
             step = part(progress, place / len(runs), (place + 1) / len(runs))
-            predicted = _predict_split(run, split, step)
-        else:
-            predicted = run.kept.predicted
+            predicted = {
+                tokenization: list(map(run.outputs.predict, logits, split.examples))
+                for tokenization, logits in run.logits(split.examples, step).items()
+            }
+
+        # 3. Their scores.
         scores.append(_score_predictions(run, split, predicted, how))
 
     about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": None}
@@ -92,7 +91,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         about["seen"] = max(known)
     if kind.has_word_rule:
         about["word_rule"] = how.word_rule or runs[0].word_rule
-    return {**summarize_runs(runs, scores), **about, "findings": findings}
+    return {**summarize_runs(runs, scores), **about, "findings": list(findings)}
 
 
 def _check_settings_apply(how: EvaluateSettings) -> None:
@@ -154,13 +153,3 @@ def _collect_findings(run: SavedRun, whole: Split, split: Split) -> list[str]:
     if len(split) == len(whole):
         return list(found)
     return [*found, describe_sample("test", split, whole)]
-
-
-def _predict_split(
-    run: SavedRun, split: Split, progress: Progress
-) -> Mapping[str, list[Prediction]]:
-    logits = run.logits(split.examples, progress)
-    return {
-        tokenization: list(map(run.outputs.predict, own, split.examples))
-        for tokenization, own in logits.items()
-    }

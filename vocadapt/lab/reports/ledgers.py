@@ -6,9 +6,9 @@ are those of the run it is compared with, or of a gold file.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -20,12 +20,12 @@ from vocadapt.analysis.errors.word_tokenizations import (
     describe_neighbors,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.run_sources import load_training_examples
+from vocadapt.lab.artifacts.runs import load_training_examples
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.finetune.encoding import BASE
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.finetune.tokenizations import select_tokenization
-from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Score, Scorer
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
     Comparison,
@@ -121,40 +121,30 @@ class RunPair:
     def _sliced(self) -> dict[SliceSettings, Slicing]:
         return {}
 
-    def ending(self, suffix: str) -> SuffixSlice | None:
-        """Count how many training words with this ending are inside entities; None without tagged
-        sentences.
+    @cached_property
+    def ending(self) -> Callable[[str], SuffixSlice | None]:
+        """Count how many training words with an ending are inside entities (cached); None without
+        tagged sentences.
         """
-        if suffix not in self._endings:
-            self._endings[suffix] = None
-            if self.train is not None and all(one.tagged_words for one in self.train):
-                self._endings[suffix] = suffix_slice(self.train, suffix)
-        return self._endings[suffix]
+        return cache(self._count_ending)
+
+    def _count_ending(self, suffix: str) -> SuffixSlice | None:
+        if self.train is None or not all(one.tagged_words for one in self.train):
+            return None
+        return suffix_slice(self.train, suffix)
 
     @cached_property
-    def _endings(self) -> dict[str, SuffixSlice | None]:
-        return {}
-
-    def near(self, token: str) -> str:
-        """Describe the nearest neighbors of a token in the fine-tuned model; "" if there are no
-        weights.
+    def near(self) -> Callable[[str], str]:
+        """Describe the nearest neighbors of a token in the fine-tuned model (cached); "" if there
+        are no weights.
         """
-        if token not in self._near:
-            self._near[token] = ""
-            for run in filter(None, reversed(self.runs)):
-                if (run.folder / WEIGHTS).is_file() and token in run.model.vocabulary:
-                    self._near[token] = describe_neighbors(run.model.space, token)
-                    break
-        return self._near[token]
+        return cache(self._describe_neighbors)
 
-    @cached_property
-    def _near(self) -> dict[str, str]:
-        return {}
-
-    @property
-    def by_tokenization(self) -> dict[str, Score]:
-        """Score of each tokenization of the run that has two; empty if no run has two."""
-        return self.slicing().by_tokenization()
+    def _describe_neighbors(self, token: str) -> str:
+        for run in filter(None, reversed(self.runs)):
+            if (run.folder / WEIGHTS).is_file() and token in run.model.vocabulary:
+                return describe_neighbors(run.model.space, token)
+        return ""
 
 
 def open_pair(spec: PairSpec) -> RunPair:
@@ -227,6 +217,7 @@ def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
 
 def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:
     """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
+    # 1. The kind of task: all runs have the same one.
     named_runs = zip(runs, (spec.first, spec.second), strict=True)
     given = [(run, name) for run, name in named_runs if run is not None]
     kinds = {run.kind for run, _ in given}
@@ -243,6 +234,8 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
             "Two prediction files need the kind of their task.", "Give it, such as ner."
         )
     kind = kinds.pop()
+
+    # 2. The examples: those of the gold file come first, and those of every run must equal them.
     splits = [(run.kept.split, name) for run, name in given]
     if spec.gold:
         unit, *_ = *(run.unit for run, _ in given), UNITS[0]
@@ -261,6 +254,7 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
 
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:
     """Raise InputError, with the first example that differs, if two splits are not the same."""
+    # The first difference says more than the lengths: a sorted file differs in its first example.
     (ours, a), (theirs, b) = first, second
     problem = f"{a} and {b} were not tested on the same examples"
     remedy = "Fine-tune both with the same task, test file and limit of examples."

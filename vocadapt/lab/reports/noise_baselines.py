@@ -6,6 +6,7 @@ Imported vectors and embeddings of a model cannot: then two spaces that differ o
 be given.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,6 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, settings_from
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
-from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import CorpusSettings
 
 SEED, BOOTSTRAP = "seed", "bootstrap"
@@ -29,6 +29,7 @@ SEED, BOOTSTRAP = "seed", "bootstrap"
 
 def rebuild_spec(artifact: Artifact) -> Spec:
     """Rebuild the spec that made these vectors; raises InputError if it cannot be run again."""
+    # 1. The step and its settings, from the manifest.
     manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
     found = _read_step(artifact)
     if found is None:
@@ -36,6 +37,8 @@ def rebuild_spec(artifact: Artifact) -> Spec:
             f"{artifact.name} was not trained in this workspace, so it cannot be trained with another seed.",
             "Give two spaces that differ only in the seed, or compare without a noise baseline.",
         )
+
+    # 2. The inputs, which must be unchanged: otherwise more than the seed would differ.
     for role, given in manifest.inputs.items():
         if why := explain_change(given, around):
             raise InputError(
@@ -49,13 +52,13 @@ def rebuild_spec(artifact: Artifact) -> Spec:
     return Spec(*found, inputs, offline=True, casing=manifest.casing)
 
 
-def with_next_seed(spec: Spec) -> Spec:
+def use_next_seed(spec: Spec) -> Spec:
     """Return the step with the next seed; the seed after the largest is 0."""
     seed = ((spec.seed or 0) + 1) % (MAX_SEED + 1)
     return replace(spec, settings=_with_seed(spec.settings, seed))
 
 
-def with_resampled_lines(spec: Spec, seed: int) -> Spec:
+def resample_lines(spec: Spec, seed: int) -> Spec:
     """Return the spec with its lines resampled; raises InputError if it does not train word
     vectors.
     """
@@ -76,26 +79,21 @@ def train_noise_baseline(
     Returns the pair; nothing is saved. Raises InputError if the vectors cannot be trained again.
     """
     spec = rebuild_spec(artifact)
-    specs = [with_next_seed(spec)]
+    specs = [use_next_seed(spec)]
     if how == BOOTSTRAP:
-        specs = [with_resampled_lines(spec, seed) for seed in (1, 2)]
+        specs = [resample_lines(spec, seed) for seed in (1, 2)]
     n, spaces = len(specs), []
     with TemporaryDirectory(prefix="vocadapt-") as scratch:
         for number, again in enumerate(specs, start=1):
             folder = Path(scratch) / f"baseline-{number}"
-            share = part(progress, (number - 1) / n, number / n, f"noise baseline {number} of {n}")
-            run_step(again, folder, share)
+            title = f"noise baseline {number} of {n}"
+            run_step(again, folder, part(progress, (number - 1) / n, number / n, title))
             space = load_space(folder, f"{artifact.name} again ({_describe_seed(again)})")
             # A copy in memory: the file is removed with the folder.
             spaces.append(space.take(range(len(space))))
     if how == SEED:
-        return pair_with_retrained(artifact, spaces[0])
+        return BaselinePair(f"two seeds of {artifact.name}", load_space(artifact.folder), *spaces)
     return BaselinePair(f"two bootstrap resamples of {artifact.name}", *spaces)
-
-
-def pair_with_retrained(artifact: Artifact, again: EmbeddingSpace) -> BaselinePair:
-    """Return the pair of vectors and the same trained with another seed."""
-    return BaselinePair(f"two seeds of {artifact.name}", load_space(artifact.folder), again)
 
 
 def list_noise_baselines(
@@ -106,10 +104,12 @@ def list_noise_baselines(
         f"two seeds · {artifact.name}, {twin.name}": (artifact, twin)
         for twin in find_other_seeds(artifact, workspace)
     }
-    once = {
-        draw.manifest.settings["resample"]: draw for draw in find_resampled(artifact, workspace)
-    }  # equal draws are the same vectors
-    first, *others = list(once.values()) or [artifact]
+    # One of each resampling seed: those of the same seed are the same vectors.
+    by_seed = {
+        resampled.manifest.settings["resample"]: resampled
+        for resampled in find_resampled(artifact, workspace)
+    }
+    first, *others = list(by_seed.values()) or [artifact]
     return found | {
         f"bootstrap resamples · {first.name}, {other.name}": (first, other) for other in others
     }
@@ -117,22 +117,24 @@ def list_noise_baselines(
 
 def find_resampled(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """Return the vectors trained like these, seed included, but on resampled lines; newest first."""
-    mine = _key_without_resampling(artifact)
-    if mine is None:
-        return []
-    vectors = workspace.artifacts("vectors")
-    drawn = [other for other in vectors if other.manifest.settings.get("resample")]
-    return [other for other in drawn if _key_without_resampling(other) == mine]
+    alike = _find_alike(artifact, workspace, _key_without_resampling)
+    return [other for other in alike if other.manifest.settings.get("resample")]
 
 
 def find_other_seeds(artifact: Artifact, workspace: Workspace) -> list[Artifact]:
     """Return the vectors trained like these but for the seed, newest first."""
-    mine = _key_without_seed(artifact)
-    if mine is None:
+    alike = _find_alike(artifact, workspace, _key_without_seed)
+    return [other for other in alike if other.manifest.seed != artifact.manifest.seed]
+
+
+def _find_alike(
+    artifact: Artifact, workspace: Workspace, key: Callable[[Artifact], object]
+) -> list[Artifact]:
+    """Return the vectors of a workspace with the key of these, newest first; none without a key."""
+    own = key(artifact)
+    if own is None:
         return []
-    seed, vectors = artifact.manifest.seed, workspace.artifacts("vectors")
-    found = [other for other in vectors if other.manifest.seed != seed]
-    return [other for other in found if _key_without_seed(other) == mine]
+    return [other for other in workspace.artifacts("vectors") if key(other) == own]
 
 
 def open_vectors_artifact(folder: str | Path) -> Artifact | None:
@@ -182,6 +184,7 @@ def _key_without_seed(
         return None
     if found is None:
         return None
+    # Two results are alike if their settings are once the seeds that they may differ in are equal.
     settings = _with_seed(found[1], 0)
     if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
         settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))

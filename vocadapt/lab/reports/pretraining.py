@@ -1,5 +1,5 @@
-"""Reports on continued pretraining: the trained models, their loss curves, and the stages of a
-model.
+"""Reports on continued pretraining: the trained models, their loss curves, the stages of a model,
+and the gates of an exBERT on a sample of lines.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
+from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.text.corpus import Corpus
 from vocadapt.training.masked.stages import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
+LINES = 40  # lines that gates are measured on, by default
 # Architectures whose masked-language-model head is where pretraining looks for it.
 FAMILIES = ("Bert", "ExBert", "MegatronBert", "MobileBert")
 HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM", "PreTraining"))
@@ -56,22 +63,20 @@ class PretrainedModel:
             return HeldOutCurve()
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def masking_key(self) -> tuple[str, ...]:
         """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
         settings = manifest.settings
-        training = (
-            settings["further"] if "further" in settings else settings["recipe"]["further"]
-        )["training"]
+        further = settings.get("further") or settings["recipe"]["further"]
+        seed, length = further["training"]["seed"], further["training"]["length"]
+        # The text of a demo model is not known: it is comparable with itself only.
         text = self.artifact.stamp
         if "text" in manifest.inputs:
             text = manifest.inputs["text"].stamp
-        return text, *(
-            str(value) for value in (settings["corpus"], training["seed"], training["length"])
-        )
+        return text, str(settings["corpus"]), str(seed), str(length)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def checkpoints(self) -> tuple[str, ...]:
         """Folders of the intermediate models, which can be fine-tuned."""
         return tuple(
             str(self.artifact.folder / folder) for folder in self.numbers.get("checkpoints", ())
@@ -89,10 +94,10 @@ def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
 
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
-    """Whether the held-out losses of models are comparable: the same tokens were masked."""
+    """Return whether the held-out losses of models are comparable: the same tokens were masked."""
     digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
     if "" in digests:
-        return len({one.asked for one in models}) <= 1
+        return len({one.masking_key for one in models}) <= 1
     return len(digests) <= 1
 
 
@@ -123,3 +128,66 @@ def list_stages(model: LanguageModel) -> dict[str, str]:
 def has_mlm_head(model: LanguageModel) -> bool:
     """Return whether a model's config.json names a class with a masked-language-model head."""
     return model.architecture in HEADS
+
+
+@dataclass(frozen=True)
+class GateSettings(CheckedSettings):
+    """Which lines of a text the gates are measured on."""
+
+    lines: int = setting(
+        LINES, "number of lines to read, drawn at random", high=10_000_000, empty="all"
+    )
+    seed: int = setting(1, "random seed of the sampled lines", high=MAX_SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class GateReport:
+    """Gate statistics on `lines` sampled of the `of` lines of a text; `start`: the initial
+    fraction.
+    """
+
+    shares: GateStatistics
+    lines: int
+    of: int
+    start: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**self.shares.to_dict(), "lines": self.lines, "of": self.of, "start": self.start}
+
+
+def measure_gates_on_text(
+    model: LanguageModel,
+    corpus: Corpus,
+    settings: GateSettings | None = None,
+    progress: Progress = silent,
+) -> GateReport:
+    """Sample lines of a text and measure the gates on them.
+
+    Raises InputError if the model has no gates, or if there is no text.
+    """
+    from vocadapt.models.exbert.config import ExBertConfig
+
+    lines, of = sample_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
+    shares = measure_gates(model, lines, part(progress, 0.2, 1.0))
+    return GateReport(
+        shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start
+    )
+
+
+def sample_lines(
+    corpus: Corpus, settings: GateSettings, progress: Progress = silent
+) -> tuple[list[str], int]:
+    """Sample non-empty lines uniformly, in their order; also return how many there are.
+
+    Reservoir sampling: the text is read once, and only the sample is kept in memory.
+    """
+    rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
+    for passage in corpus.passages():
+        for line in filter(None, map(str.strip, passage.text.splitlines())):
+            place = of if not settings.lines or of < settings.lines else int(rng.integers(of + 1))
+            if not settings.lines or place < settings.lines:
+                kept[place] = (of, line)
+            of += 1
+        progress(passage.fraction, f"{of:,} lines")
+    return [line for _, line in sorted(kept.values())], of

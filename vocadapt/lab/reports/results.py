@@ -1,10 +1,10 @@
 """Leaderboards of runs, one per task, and means over groups of tasks; for page and command line."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vocadapt.analysis.results.results import (
     RunEntry,
@@ -15,14 +15,12 @@ from vocadapt.analysis.results.results import (
 )
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, list_tasks
-from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.scoring.counts import Scorer, Tally
+from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.benchmark_card import groups
 from vocadapt.training.tasks.examples import without_fold
 from vocadapt.training.tasks.predictions import build_tally
 
-N = TypeVar("N", int, float)
 GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
 
 
@@ -51,14 +49,17 @@ def build_results(
     baseline: name or folder of a run, and a tokenization or "". Raises InputError if no run is
     scored, if the baseline is unknown, or if the score does not fit a task.
     """
+    # 1. The scored runs, under unique names; the baseline is one of them.
     scored = disambiguate_tasks([one for one in runs if one.tokenizations])
     if not scored:
         raise InputError(
             "There is no scored run.", "Fine-tune with a test split that holds labels."
         )
-    names = unique_names(scored)
+    names = make_unique_names(scored)
     if baseline:
         baseline = (_find_baseline_name(baseline[0], names), baseline[1])
+
+    # 2. A leaderboard per task, with the baseline where it has a run.
     boards = []
     for task in list_tasks(scored):
         own = {name: one for name, one in zip(names, scored, strict=True) if one.task == task}
@@ -104,7 +105,10 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
         )
     tallies = {
         tokenization: tuple(
-            tuple(_tally_run(run, tokenization, scorer) for run in runs.of_seed(seed))
+            tuple(
+                build_tally(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
+                for run in runs.of_seed(seed)
+            )
             for seed in runs.seeds
         )
         for tokenization in runs.tokenizations
@@ -115,7 +119,7 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
     )
 
 
-def unique_names(runs: Sequence[RunSet]) -> list[str]:
+def make_unique_names(runs: Sequence[RunSet]) -> list[str]:
     """Return a unique name for each run set: its folder's name, with the parent folder if needed."""
     often = Counter(one.name for one in runs)
     return [one.name if often[one.name] == 1 else _name_with_parent(one.folder) for one in runs]
@@ -136,28 +140,26 @@ def _name_with_parent(folder: Path) -> str:
     return "/".join(folder.absolute().parts[-2:])
 
 
-def _tally_run(run: SavedRun, tokenization: str, scorer: Scorer) -> Tally:
-    return build_tally(run.kept.split, run.kept.predicted[tokenization], scorer, run.rules)
-
-
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:
     """Average over groups of tasks for each model and tokenization; several runs on a task are
     averaged first.
     """
+    # 1. Model and tokenization → task → its runs; the folds of a task count as one task.
     found: dict[str, dict[str, list[RunStanding]]] = {}
     for board in boards:
         for one in board.standings:
             if one.counts:
-                own = found.setdefault(f"{one.model} · {one.tokenization}", {})
-                own.setdefault(without_fold(board.task), []).append(one)
+                tasks = found.setdefault(f"{one.model} · {one.tokenization}", {})
+                tasks.setdefault(without_fold(board.task), []).append(one)
 
-    def of_tasks(figure: Callable[[Sequence[RunStanding]], N]) -> dict[str, dict[str, N]]:
-        return {
-            model: {task: figure(each) for task, each in own.items()}
-            for model, own in found.items()
+    # 2. The mean score on each task, and the number of collapsed runs.
+    scores, collapsed = {}, {}
+    for model, tasks in found.items():
+        scores[model] = {
+            task: sum(one.headline.mean for one in standings) / len(standings)
+            for task, standings in tasks.items()
         }
-
-    scores = of_tasks(lambda each: sum(one.headline.mean for one in each) / len(each))
-    return average_groups(
-        scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each))
-    )
+        collapsed[model] = {
+            task: sum(one.collapsed for one in standings) for task, standings in tasks.items()
+        }
+    return average_groups(scores, groups(), collapsed)

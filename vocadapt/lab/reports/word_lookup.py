@@ -38,11 +38,14 @@ def look_up(
     `root`. Raises InputError for several words, for an unknown wordpiece, and for a wordpiece
     without a vocabulary.
     """
+    # 1. A word, unless the query is marked as a wordpiece.
     query = query.strip()
     speller = vocabulary or find_word_kinds([query])
     body = speller.body(query)
     if not piece and body == query:
         return find_in_context(text, query, splitter, settings, progress)
+
+    # 2. A wordpiece: it occurs in the words whose tokenization contains it.
     if vocabulary is None:
         raise InputError(
             f"{query[:100]!r} is a wordpiece, and without a model its words are not known.",

@@ -19,7 +19,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.formats.squad import read_questions
 from vocadapt.training.tasks.kinds.qa import QuestionAnswering
@@ -29,7 +29,7 @@ GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
 
 @dataclass(frozen=True)
-class ZeroShotSettings:
+class ZeroShotSettings(CheckedSettings):
     """Inputs and settings of the three steps; `limit`: number of test questions (0: all)."""
 
     model: str
@@ -45,9 +45,6 @@ class ZeroShotSettings:
     )
     offline: bool = False
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
     """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; return
@@ -56,10 +53,13 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
     Raises InputError, before anything is trained, if a test question or its context is among the
     training questions, if the recipe lacks a source, or if an output folder exists.
     """
+    # 1. Check everything before the first training.
     _check_questions(settings)
     _check_adapting(settings)
     for place in (GENERAL, ADAPTED):
         check_free(folder / place)
+
+    # 2. Fine-tune on general questions, and adapt the vocabulary of the result to the domain.
     learn = Spec(
         "finetune",
         FinetuneStep(settings.finetune, seeds=(settings.seed,), kind=QuestionAnswering.name),
@@ -69,15 +69,15 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
     teach = _build_adapt_spec(settings, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
+
+    # 3. Answer the questions of the domain. An adapted model has no record of the seed.
     how = EvaluateSettings(
         settings.test, settings.limit, unseen=True, word_rule=settings.finetune.word_rule
     )
     numbers = evaluate_runs(
         folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain")
     )
-    numbers["seeds"] = [
-        {**one, "seed": settings.seed} for one in numbers["seeds"]
-    ]  # an adapted folder itself knows of none
+    numbers["seeds"] = [{**one, "seed": settings.seed} for one in numbers["seeds"]]
     strict_json.write(folder / SCORES, numbers)
     return numbers
 

@@ -1,10 +1,11 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words
 from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.spec import measure_model
 from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
@@ -26,12 +27,19 @@ from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.plan.tokenizer import count_departures
 
-FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
-LOSSES = (
-    "curve",
-    "next_curve",
-)  # of the training, step by step: in no manifest of an adapted model
+FOLDS = 3  # a quick look; the step `alignment` uses ten, which leave more anchors to fit on
+LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
 NAMES = {"vectors": "word vectors", "text": "text", "target": "target model"}
+USABLE = {  # need of a recipe: the inputs that can meet it
+    "vectors": {"vectors", "text"},
+    "counts": {"text"},
+    "text": {"text"},
+    "target": {"target"},
+}
+CARD_FIGURES = {  # group of figures on the model card: which figures
+    "quality": ("verdict", "p@5", "chance@5"),
+    "departures": ("departures", "added_occurrences", NOT_COUNTED),
+}
 
 
 @dataclass(frozen=True)
@@ -50,126 +58,117 @@ def adapt_model(context: StepContext, settings: ModelStep) -> Numbers:
 
     If the recipe has continued pretraining, the trained model is the result.
     """
-    recipe = settings.recipe
+    # 1. Find the sources; the domain text may be the one that the given vectors were trained on.
     check_model_step(context, settings)
-
-    # 1. Find the sources; the words of a text are often counted already.
-    text = _find_text(context, settings)
-    vectors = context.space if "vectors" in context.spec.inputs else None
+    recipe, given = settings.recipe, context.spec.inputs
+    text = vectors = None
+    if "vectors" in given:
+        vectors = context.space
+    if "text" in given:
+        text = context.text
+    elif "vectors" in given:
+        text = find_training_text(Path(given["vectors"][0]))
     sources = Sources(text, vectors, context.target)
-    stages = parts(context.progress, _weigh_stages(recipe, sources))
+
+    # 2. Divide the progress, and count the words of the text; they are often counted already.
+    adapting = weigh_stages(recipe, vectors is not None, sources.has_bare_target)
+    weights = {"counts": 0.0, "adapting": sum(adapting.values())}
+    if "counts" in recipe.needs:
+        weights["counts"] = 10.0
+    weights |= {"departures": 5.0, "quality": 2.0, "certificate": 8.0}
+    stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
         words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
         sources = replace(sources, counts=words.counts)
 
-    # 2. Adapt and save.
+    # 3. Adapt and save.
     adapted = adapt(recipe, context.model, sources, stages["adapting"], context.checkpoint)
     adapted.save(context.draft, recipe.to_dict())
     write_recipe(recipe, context.draft / "recipe.toml")
 
-    # 3. Measure the result, for the manifest and the model card.
-    numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
-    if adapted.module is not None:
-        numbers["module"] = adapted.module.to_dict(count_layers(context.model))
-    if adapted.rows.fallbacks:
-        numbers["rows_made_otherwise"] = adapted.rows.fallbacks
-    if adapted.domain is not None and vectors is None:
-        numbers["workers"] = recipe.vectors.threads
-    if adapted.mode == "exact-word":
-        numbers |= _count_departures(context, text, adapted, stages["departures"])
-    if recipe.needs_alignment and adapted.domain is not None:
-        numbers |= _evaluate_alignment(context, adapted.domain, recipe.alignment, stages["quality"])
-    add_to_record(context.draft, data=_describe_source(context), **_select_card_figures(numbers))
-    if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
-        figures = adapted.training.to_dict()
-        numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
+    # 4. Measure the result, for the manifest and the model card.
+    numbers = _measure_result(context, recipe, text, adapted, stages)
+    card = {}
+    for group, names in CARD_FIGURES.items():
+        if found := {name: numbers[name] for name in names if name in numbers}:
+            card[group] = found
+    add_to_record(context.draft, data=_describe_source(context), **card)
     if settings.certify:
         numbers |= _certify(context, adapted, stages["certificate"])
     return numbers
 
 
-def _weigh_stages(recipe: Recipe, sources: Sources) -> dict[str, float]:
-    """Return the relative cost of each stage, for the progress bar."""
-    adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
-    return {
-        "counts": 10.0 if "counts" in recipe.needs else 0.0,
-        "adapting": sum(adapting.values()),
-        "departures": 5.0,
-        "quality": 2.0,
-        "certificate": 8.0,
-    }
-
-
 def check_model_step(context: StepContext, settings: ModelStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and unsuitable models."""
-    recipe = settings.recipe
-    _check_sources(context, recipe)
-    check_adaptable(context.model, recipe.module, recipe.further)
+    recipe, needs = settings.recipe, settings.recipe.needs
+    given = set(NAMES) & set(context.spec.inputs)
+    both = {"vectors", "text"}
 
-
-def _check_sources(context: StepContext, recipe: Recipe) -> None:
-    """Raise InputError if the recipe lacks a source, or does not use one that is given."""
-    given, needs = {role for role in NAMES if role in context.spec.inputs}, recipe.needs
-    if "vectors" in needs and not given & {"vectors", "text"}:
-        raise InputError(
-            f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
-            "Give one of them.",
-        )
-    if "vectors" in needs and {"vectors", "text"} <= given and not needs & {"counts", "text"}:
-        raise InputError(
-            "Adapting needs word vectors or a text, and got both.",
-            "Give one of them.",
-        )
+    # 1. Sources that are missing, or given twice: word vectors are trained on a text, or given.
+    if "vectors" in needs:
+        if not given & both:
+            raise InputError(
+                f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
+                "Give one of them.",
+            )
+        if both <= given and not needs & {"counts", "text"}:
+            raise InputError(
+                "Adapting needs word vectors or a text, and got both.", "Give one of them."
+            )
     for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
         if need in needs and role not in given:
             raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", "Give one.")
-    unused = given - _usable_roles(context, needs)
-    if unused:
-        role = sorted(unused)[0]
+
+    # 2. Sources that the recipe does not use.
+    for role in sorted(given - _find_usable_roles(context, needs)):
         raise InputError(
             f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
         )
+    check_adaptable(context.model, recipe.module, recipe.further)
 
 
-def _usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
+def _find_usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
     """Return the inputs that a recipe with these needs may use."""
-    roles = {
-        "vectors": {"vectors", "text"},
-        "counts": {"text"},
-        "text": {"text"},
-        "target": {"target"},
-    }
-    usable = set[str]().union(*(roles[need] for need in needs))
-    bare = "target" in needs and Path(context.spec.inputs["target"][0]).is_file()
-    return (
-        usable | {"text"} if bare else usable
-    )  # vectors of a bare vocabulary's tokens are trained on a text
+    usable = set[str]().union(*(USABLE[need] for need in needs))
+    if "target" in needs and Path(context.spec.inputs["target"][0]).is_file():
+        usable.add("text")  # a bare vocabulary: vectors of its tokens are trained on a text
+    return usable
+
+
+def _measure_result(
+    context: StepContext,
+    recipe: Recipe,
+    text: Corpus | None,
+    adapted: AdaptedModel,
+    stages: Mapping[str, Progress],
+) -> Numbers:
+    """Return the figures of an adapted model for its manifest."""
+    numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
+    if adapted.module is not None:
+        numbers["module"] = adapted.module.to_dict(count_layers(context.model))
+    if adapted.rows.fallbacks:
+        numbers["rows_made_otherwise"] = adapted.rows.fallbacks
+    if adapted.domain is not None and "vectors" not in context.spec.inputs:
+        numbers["workers"] = recipe.vectors.threads
+    if adapted.mode == "exact-word":
+        numbers |= _count_departures(context, text, adapted, stages["departures"])
+    if recipe.needs_alignment and adapted.domain is not None:
+        numbers |= _evaluate_alignment(context, adapted.domain, recipe.alignment, stages["quality"])
+    if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
+        figures = adapted.training.to_dict()
+        numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
+    return numbers
 
 
 def _describe_source(context: StepContext) -> Numbers:
     """Return what the new tokens came from, for the model card."""
-    role = next(
-        (role for role in ("vectors", "target", "text") if role in context.spec.inputs), None
-    )
-    if role is None:
-        return {}
-    source = {
-        "role": NAMES[role],
-        "name": Input(context.spec.inputs[role], "").name,
-    }
-    return source | (summarize_space(context.space) if role == "vectors" else {})
-
-
-def _select_card_figures(numbers: Numbers) -> dict[str, Numbers]:
-    """Select the figures for the model card: quality of the alignment, departures of the tokenizer."""
-    groups = {
-        "quality": ("verdict", "p@5", "chance@5"),
-        "departures": ("departures", "added_occurrences", NOT_COUNTED),
-    }
-    found = {
-        name: {key: numbers[key] for key in keys if key in numbers} for name, keys in groups.items()
-    }
-    return {name: facts for name, facts in found.items() if facts}
+    for role in ("vectors", "target", "text"):
+        if role in context.spec.inputs:
+            source = {"role": NAMES[role], "name": Input(context.spec.inputs[role], "").name}
+            if role == "vectors":
+                source |= summarize_space(context.space)
+            return source
+    return {}
 
 
 def _evaluate_alignment(
@@ -177,26 +176,11 @@ def _evaluate_alignment(
 ) -> Numbers:
     """Cross-validate the alignment with FOLDS folds; only a verdict if there are too few anchors."""
     try:
-        judged = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
+        held_out = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
-    return {
-        "verdict": judged.verdict,
-        "p@5": judged.precision(5),
-        "chance@5": judged.chance(5),
-        "folds": FOLDS,
-    }
-
-
-def _find_text(context: StepContext, settings: ModelStep) -> Corpus | None:
-    """Return the domain text: the given one, or the unchanged training text of the vectors."""
-    if "text" in context.spec.inputs:
-        return read_corpus(context.spec.inputs["text"], settings.corpus)
-    return (
-        find_training_text(Path(context.spec.inputs["vectors"][0]))
-        if "vectors" in context.spec.inputs
-        else None
-    )
+    figures = {"p@5": held_out.precision(5), "chance@5": held_out.chance(5), "folds": FOLDS}
+    return {"verdict": held_out.verdict, **figures}
 
 
 def _count_departures(

@@ -21,7 +21,13 @@ def build_command(spec: Spec, folder: Path) -> str:
     expressed = spec.declaration.express(spec, folder)
     if expressed is None or not spec.declaration.command:
         return ""
-    return shlex.join(build_arguments(_name_uploads(expressed, folder), folder))
+    # Uploads are removed when the job is done: they are called by the names of the files.
+    uploads = folder.parent.parent / UPLOADS
+    named = {
+        role: tuple(Path(path).name if Path(path).parent == uploads else path for path in paths)
+        for role, paths in expressed.inputs.items()
+    }
+    return shlex.join(build_arguments(replace(expressed, inputs=named), folder))
 
 
 def build_artifact_command(artifact: Artifact) -> str:
@@ -44,6 +50,7 @@ def build_context_command(
 
 def build_arguments(spec: Spec, folder: Path) -> list[str]:
     """Return the command line of a spec as a list of arguments."""
+    # The order of a person: what to do, with which inputs, how, where to.
     step = spec.declaration
     arguments = [*PROGRAM, *step.command, *_input_arguments(spec)]
     arguments += step.own_arguments(spec.settings, folder)
@@ -55,16 +62,6 @@ def build_arguments(spec: Spec, folder: Path) -> list[str]:
     if step.out:
         arguments += [step.out, str(folder)]
     return arguments
-
-
-def _name_uploads(spec: Spec, folder: Path) -> Spec:
-    """Replace the paths of uploads, which are removed, by the names of the uploaded files."""
-    uploads = folder.parent.parent / UPLOADS
-    named = {
-        role: tuple(Path(path).name if Path(path).parent == uploads else path for path in paths)
-        for role, paths in spec.inputs.items()
-    }
-    return replace(spec, inputs=named)
 
 
 def _input_arguments(spec: Spec) -> Iterator[str]:
@@ -91,6 +88,8 @@ def setting_arguments(
         if field.name in unused or (names is not None and field.name not in names):
             continue
         value, default = getattr(settings, field.name), getattr(defaults, field.name)
+        # A setting itself; a group, which may show only some of its settings; or a mapping from
+        # names to settings, such as those of each initializer.
         if field.name in declared:
             yield from _arguments_of(declared[field.name], value, default, prefix)
         elif field.name in groups:

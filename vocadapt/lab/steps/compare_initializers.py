@@ -27,7 +27,7 @@ from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role,
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.masked.training_text import write_training_text
@@ -35,7 +35,7 @@ from vocadapt.training.word_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 
 BOARD = "leaderboard.json"
-MAX_HELD_OUT_LINES = 200  # held-out lines that are asked, at most
+MAX_HELD_OUT_LINES = 200  # held-out lines that are masked and predicted, at most
 
 
 @dataclass(frozen=True)
@@ -83,24 +83,39 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
     """Compare the initializers; raises InputError unless there is one target, or for an unused
     text.
     """
+    # 1. Check the held-out text, and divide the progress by what has to be trained.
     _check_held_out(context, settings)
-    stages = parts(context.progress, _stage_weights(context, settings))
+    weights = {"materials": 0.0, "text": 0.0, "evaluating": 60.0}
+    if context.target is not None and context.target.path.is_file():
+        weights["materials"] = 40.0
+    if _needs_distillation(settings):
+        weights |= {"text": 10.0, "evaluating": 300.0}
+    stages = parts(context.progress, weights)
+
+    # 2. Load what the initializers draw on; lines that are held out of it serve for the loss,
+    #    unless there is a held-out text.
     materials, lines = load_materials(context, settings, stages["materials"])
     with _with_distiller(context, settings, materials, bool(lines), stages["text"]) as ready:
-        return _run_comparison(context, settings, ready, lines, stages["judging"])
+        if "held_out" in context.spec.inputs:
+            lines = []
+            for passage in read_corpus(context.spec.inputs["held_out"], settings.corpus).passages():
+                lines.extend(passage.text.splitlines())
 
-
-def _stage_weights(context: StepContext, settings: LeaderboardStep) -> dict[str, float]:
-    """Return the relative cost of each stage, for the progress bar."""
-    trained, fitted = (
-        context.target is not None and context.target.path.is_file(),
-        _needs_distillation(settings),
-    )
-    return {
-        "materials": 40.0 if trained else 0.0,
-        "text": 10.0 if fitted else 0.0,
-        "judging": 300.0 if fitted else 60.0,
+        # 3. Compare the initializers.
+        held_out, why_not = _build_held_out_loss(context, settings, ready, lines)
+        loss = held_out.loss if held_out else None
+        board = compare_initializers(ready, settings.leaderboard, loss, stages["evaluating"])
+        if held_out is None:
+            return InitializerComparison(board, None, why_not)
+        before = held_out.before
+    masked: dict[str, float] = {
+        "before": before.per_character,
+        "words": before.words,
+        "characters": before.characters,
+        "lines": len(held_out.lines),
+        "of": len(lines),
     }
+    return InitializerComparison(board, masked)
 
 
 @contextmanager
@@ -121,13 +136,16 @@ def _with_distiller(
         return
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        corpus = read_corpus(context.spec.inputs["text"], settings.corpus)
         if held_out:
             sentences = write_training_text(
-                corpus, context.model.splitter, Path(folder), settings.leaderboard.seed, progress
+                context.text,
+                context.model.splitter,
+                Path(folder),
+                settings.leaderboard.seed,
+                progress,
             ).sentences
         else:
-            write_sentences(corpus, context.model.splitter, sentences, progress)
+            write_sentences(context.text, context.model.splitter, sentences, progress)
         yield replace(
             materials, distiller=Distiller(context.model, sentences, materials.plan.order is None)
         )
@@ -137,33 +155,13 @@ def _needs_distillation(settings: LeaderboardStep) -> bool:
     return any(INITIALIZERS[name].needs == "text" for name in settings.leaderboard.methods)
 
 
-def _run_comparison(
-    context: StepContext,
-    settings: LeaderboardStep,
-    materials: Materials,
-    lines: Sequence[str],
-    progress: Progress,
-) -> InitializerComparison:
-    lines = _read_held_out_lines(context, settings) if "held_out" in context.spec.inputs else lines
-    question, why = _build_held_out_loss(context, settings, materials, lines)
-    loss = question.loss if question else None
-    board = compare_initializers(materials, settings.leaderboard, loss, progress)
-    before = question.before if question else None
-    asked = {"lines": len(question.lines), "of": len(lines)} if question else {}
-    masked = (
-        {"before": before.per_character, "words": before.words, "characters": before.characters}
-        if before
-        else None
-    )
-    return InitializerComparison(board, masked and {**masked, **asked}, why)
-
-
 def load_materials(
     context: StepContext, settings: LeaderboardStep, progress: Progress
 ) -> tuple[Materials, Sequence[str]]:
-    """What initializers draw on, and the lines that were held out while vectors of a bare
+    """Load what initializers draw on, and the lines that were held out while vectors of a bare
     vocabulary's tokens were trained.
     """
+    # 1. Word vectors, or a target model with embeddings of its own: they are compared as they are.
     given = context.spec.inputs
     if ("target" in given) == ("vectors" in given):
         got = "both" if "target" in given else "neither"
@@ -179,16 +177,17 @@ def load_materials(
         return materials_from_target(
             context.model, context.target.vocabulary, context.target.space
         ), ()
+
+    # 2. A bare vocabulary: vectors of its tokens are trained on the text.
     if "text" not in given:
         problem = "it has no embeddings, and there is no text to train vectors of its tokens on."
         raise InputError(
             f"{context.target.path} is a bare vocabulary: {problem}",
             "Give a text, or the target model itself.",
         )
-    corpus = read_corpus(given["text"], settings.corpus)
     word2vec = Word2VecSettings(dim=context.model.dim, seed=settings.leaderboard.seed, workers=1)
     space, held_out = train_token_vectors(
-        corpus, context.target.splitter, context.target.vocabulary, word2vec, progress
+        context.text, context.target.splitter, context.target.vocabulary, word2vec, progress
     )
     return materials_from_target(context.model, context.target.vocabulary, space), held_out
 
@@ -200,15 +199,11 @@ def load_comparison(folder: Path) -> InitializerComparison:
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
         )
     try:
-        kept = strict_json.read(folder / BOARD)
-        board = dict(kept["board"])
-        rows, hidden = (
-            tuple(InitializerStanding(**row) for row in board.pop("rows")),
-            tuple(board.pop("hidden")),
-        )
-        return InitializerComparison(
-            Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"]
-        )
+        saved = strict_json.read(folder / BOARD)
+        rows = tuple(InitializerStanding(**row) for row in saved["board"]["rows"])
+        hidden = tuple(saved["board"]["hidden"])
+        board = Leaderboard(**{**saved["board"], "rows": rows, "hidden": hidden})
+        return InitializerComparison(board, saved["masked"], saved["why_not"])
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
@@ -228,23 +223,24 @@ def _check_held_out(context: StepContext, settings: LeaderboardStep) -> None:
     given = context.spec.inputs
     if "held_out" not in given:
         return
+
+    # 1. The texts of a training, and what was trained on each.
+    trained_on: list[tuple[Corpus | None, str]] = []
+    what = "vectors were trained on"
+    if "vectors" in given:
+        trained_on.append((find_training_text(Path(given["vectors"][0])), what))
+    if "text" in given:
+        if _needs_distillation(settings):
+            what = "embeddings were fitted to"
+        trained_on.append((context.text, what))
+
+    # 2. None of their files may be held out.
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
-    behind = find_training_text(Path(given["vectors"][0])) if "vectors" in given else None
-    fitted = read_corpus(given["text"], settings.corpus) if "text" in given else None
-    fit = (
-        "embeddings were fitted to" if _needs_distillation(settings) else "vectors were trained on"
-    )
-    for text, what in ((behind, "vectors were trained on"), (fitted, fit)):
+    for text, what in trained_on:
         if text is not None and held_out & {path.resolve() for path in text.files}:
             raise InputError(
-                f"The {what} the held-out text: the loss would be too low.",
-                "Give another.",
+                f"The {what} the held-out text: the loss would be too low.", "Give another."
             )
-
-
-def _read_held_out_lines(context: StepContext, settings: LeaderboardStep) -> list[str]:
-    passages = read_corpus(context.spec.inputs["held_out"], settings.corpus).passages()
-    return [line for passage in passages for line in passage.text.splitlines()]
 
 
 def _build_held_out_loss(

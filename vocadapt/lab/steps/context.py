@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import Numbers
@@ -13,6 +14,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus
 from vocadapt.training.tasks.task import files_of_task
 
 
@@ -34,9 +36,8 @@ class StepContext:
     @cached_property
     def model(self) -> LanguageModel:
         """The language model of the spec."""
-        casing = (
-            None if self.spec.one("target") else self.spec.lowercase
-        )  # beside a target it is the target's
+        # With a target the casing is the target's: that is the bare vocabulary.
+        casing = None if self.spec.one("target") else self.spec.lowercase
         return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
 
     @cached_property
@@ -49,6 +50,11 @@ class StepContext:
     def space(self) -> EmbeddingSpace:
         """The word vectors of the spec."""
         return load_space(Path(self.spec.inputs["vectors"][0]))
+
+    @cached_property
+    def text(self) -> Corpus:
+        """The text of the spec, as its settings `corpus` say."""
+        return read_corpus(self.spec.inputs["text"], self.spec.settings.corpus)
 
     def opened(self, role: str) -> OpenedSpace:
         """Open the space of a role (embeddings of a model or word vectors); cached."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.files import temporary_folder
-from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import StepContext, summarize_space
-from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step
+from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step, TextStep
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import (
@@ -20,32 +19,31 @@ from vocadapt.progress import part
 from vocadapt.settings import settings_from
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_word_lines
-from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import write_sentences
 
 
 @dataclass(frozen=True)
-class ContextualStep:
+class ContextualStep(TextStep):
     """Which lines are read, and which contextual vectors are made of them."""
 
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
 
 def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> Numbers:
     """Average a layer's output over the occurrences of each word: text and model → word vectors."""
+    # 1. Read the text once: its words are counted, and its sentences written one per line.
     chosen = settings.contextual
     check_layer(context.model, chosen)  # before anything long begins
-    text, wanted = (
-        read_corpus(context.spec.inputs["text"], settings.corpus),
-        _read_wanted_words(context, chosen.unit),
-    )
+    text = context.text
+    wanted = _read_wanted_words(context, chosen.unit)
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(
             text, context.model.splitter, sentences, part(context.progress, 0.0, 0.05)
         )
         targets = find_targets(counts.counts, context.model.vocabulary, chosen, wanted)
+
+        # 2. Average the layer's output over the occurrences of each word.
         made = compute_contextual_vectors(
             sentences, targets, context.model, chosen, part(context.progress, 0.05, 1.0)
         )
@@ -68,13 +66,14 @@ def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
     if file is None:
         return None
     lines = [line for line in read_word_lines(Path(file)) if line]
-    return lines if unit == "tokens" else [_normalize_word(line, context) for line in lines]
-
-
-def _normalize_word(word: str, context: StepContext) -> str:
-    """Normalize a word: Heart → heart for an uncased model. Anything but one word is left as it is."""
-    words = context.model.splitter.words(word)
-    return words[0] if len(words) == 1 else word
+    if unit == "tokens":
+        return lines
+    # Heart → heart for an uncased model. Anything but one word is left as it is.
+    normalized = []
+    for line in lines:
+        words = context.model.splitter.words(line)
+        normalized.append(words[0] if len(words) == 1 else line)
+    return normalized
 
 
 def estimate_reading(artifact: Artifact) -> float:

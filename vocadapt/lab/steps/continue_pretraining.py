@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import measure_model
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
-from vocadapt.text.corpus import CorpusSettings
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, TextStep
 from vocadapt.training.masked.continued import ContinuedSettings
 
 
 @dataclass(frozen=True)
-class ContinuedPretrainingStep:
+class ContinuedPretrainingStep(TextStep):
     """Which lines are read, and how pretraining is continued on them."""
 
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     further: ContinuedSettings = field(default_factory=ContinuedSettings)
 
 
@@ -22,9 +19,13 @@ def continue_pretraining(context: StepContext, settings: ContinuedPretrainingSte
     """Continue pretraining a model on a text, by stage."""
     from vocadapt.training.masked.continued import continue_and_save
 
-    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     return continue_and_save(
-        context.model, text, settings.further, context.draft, context.checkpoint, context.progress
+        context.model,
+        context.text,
+        settings.further,
+        context.draft,
+        context.checkpoint,
+        context.progress,
     ).to_dict()
 
 

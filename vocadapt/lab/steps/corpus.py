@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_corpus
+from vocadapt.lab.artifacts.corpora import load_or_count_words, write_corpus
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
@@ -25,7 +25,7 @@ class CorpusStep:
 
 def import_corpus(context: StepContext, settings: CorpusStep) -> Numbers:
     """Import text files as a corpus, and count its words if a model is given."""
-    text = read_corpus(context.spec.inputs["text"], settings.corpus)
+    text = context.text
     write_corpus(text, context.draft, settings.copy)
     numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
     if text.left_out:

@@ -14,7 +14,7 @@ from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec, measure_model
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
 from vocadapt.progress import part
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
 from vocadapt.training.finetune.run_files import (
@@ -29,7 +29,7 @@ from vocadapt.training.finetune.tokenizations import (
     TOKENIZATIONS,
     choose_main_tokenization,
 )
-from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
+from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.examples import SPLITS, UNITS, Split, without_fold
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import (
@@ -40,13 +40,13 @@ from vocadapt.training.tasks.task import (
     task_of_files,
 )
 
-DRAWN = 0  # seed of the limited examples: the same examples for every seed of the training
+SAMPLE_SEED = 0  # of the limited examples: the same examples for every seed of the training
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
 
 
 @dataclass(frozen=True)
-class FinetuneStep:
+class FinetuneStep(CheckedSettings):
     """How a model is fine-tuned, under which tokenization and seeds.
 
     `kind` and `unit` apply to single files (train, dev, test) in place of a task file.
@@ -82,9 +82,6 @@ class FinetuneStep:
         empty="the task's",
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
     """Fine-tune a model on a task: one run per seed, times all folds if requested.
@@ -93,24 +90,32 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> Numbers:
     """
     folds, seeds = list_folds(context, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
+
+    # 1. Fine-tune each seed on each fold; the examples of a fold are read and encoded once.
     for fold in folds:
         context.progress(len(runs) / count, "reading the examples")
         prepared = _prepare_fold(context, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:
             name = folder_name(seed, fold if len(folds) > 1 else 0)
-            said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
-            progress = part(context.progress, len(runs) / count, (len(runs) + 1) / count, said)
-            target = context.draft / name if count > 1 else context.draft
+            title, target = "", context.draft
+            if count > 1:
+                title = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}"
+                target = context.draft / name
+            progress = part(context.progress, len(runs) / count, (len(runs) + 1) / count, title)
             runs.append(
                 _finetune_seed(prepared, seed, name, target, replace(context, progress=progress))
             )
-    numbers = summarize_runs(runs, [run.record["scores"] for run in runs]) | _summarize_training(
-        runs
-    )
-    shared = [said for said in known[0] if all(said in own for own in known)]
+
+    # 2. Summarize scores and training.
+    numbers = summarize_runs(runs, [run.record["scores"] for run in runs])
+    numbers |= {name: runs[0].record[name] for name in ("tokenization", "trainable", "frozen")}
+    numbers["examples_per_second"] = measure_training_speed(runs)
+
+    # 3. Findings of all folds are told once, others with their run.
+    shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
-        entry["findings"] = [said for said in run.record["findings"] if said not in shared]
+        entry["findings"] = [one for one in run.record["findings"] if one not in shared]
     return {**numbers, "findings": shared, **_measure_peak_memory()}
 
 
@@ -118,10 +123,10 @@ def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
     """Return the folds to run: all of a k-fold task, one of them, or 0 for a task without folds."""
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
-    file = context.spec.one("task")
-    folds = (
-        read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
-    )
+    folds = 0
+    if file := context.spec.one("task"):
+        path = Path(file)
+        folds = read_task_file(path / TASK if path.is_dir() else path).folds
     if not folds:
         raise InputError("The task has no folds.", "Choose no fold.")
     return list(range(1, folds + 1))
@@ -151,6 +156,7 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
     """Load the task of a task.toml or of single files; raises InputError if neither or both are
     given.
     """
+    # 1. A kind of task with single files.
     file, kind = context.spec.one("task"), settings.kind
     splits = {name: Path(path) for name in SPLITS if (path := context.spec.one(name))}
     if (file is None) == (not kind):
@@ -164,6 +170,8 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
             )
         unit = settings.unit or UNITS[0]
         return task_of_files(find_kind(kind), splits, settings.scorer, unit)
+
+    # 2. A task file, which names its files and the unit of its examples itself.
     if splits:
         problem = f"{file} names its own files, and {', '.join(splits)} was given as well."
         raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
@@ -194,7 +202,7 @@ def sample_split(split: Split, limit: int) -> Split:
     """Return a random sample of a split (0: all), the same each time, in the split's order."""
     if not limit or len(split) <= limit:
         return split
-    places = np.sort(np.random.default_rng(DRAWN).choice(len(split), limit, replace=False))
+    places = np.sort(np.random.default_rng(SAMPLE_SEED).choice(len(split), limit, replace=False))
     return replace(split, examples=tuple(split.examples[place] for place in places))
 
 
@@ -211,23 +219,18 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     is the mean over the folds, as on a leaderboard.
     """
     first = next(iter(scores), {})
-    numbers: Numbers = {
-        "task": "",
-        "metric": "",
-        "scorer": "",
-        "cut": "",
-        "seeds": [],
-        "mean": {},
-        "sd": {},
-    }
+    empty: Numbers = {"task": "", "metric": "", "scorer": "", "cut": "", "seeds": []}
+    numbers: Numbers = {**empty, "mean": {}, "sd": {}}
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
+
+    # 1. Each figure of the main tokenization over the seeds; there is none without labels.
     if first:
         tokenization = choose_main_tokenization(first)
         named, values = first[tokenization], _numeric_values(first[tokenization])
-        summaries = {
-            name: _summarize_seeds(runs, [own[tokenization][name] for own in scores])
-            for name in values
-        }
+        collapsed_seeds, summaries = find_collapsed_seeds(runs), {}
+        for name in values:
+            means = average_folds(runs, [own[tokenization][name] for own in scores])
+            summaries[name] = summarize_seeds(means, collapsed_seeds)
         numbers |= {
             "metric": named["metric"],
             "scorer": named["scorer"],
@@ -241,32 +244,35 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
             numbers["mean_learned"] = {
                 name: summary.mean_learned for name, summary in summaries.items()
             }
+
+    # 2. Each run by itself, under every tokenization.
     for run, own, flag in zip(runs, scores, collapsed, strict=True):
         fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
-        said = {tokenization: _numeric_values(one) for tokenization, one in own.items()}
-        numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
+        figures = {tokenization: _numeric_values(one) for tokenization, one in own.items()}
+        numbers["seeds"].append({"seed": run.seed, "scores": figures, "collapsed": flag, **fold})
     return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
 
 
-def _summarize_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
-    """Summarize one figure over seeds; a seed collapsed if the run of any of its folds did."""
-    seeds: dict[int, list[float]] = {}
+def average_folds(runs: Sequence[SavedRun], values: Sequence[float]) -> tuple[float, ...]:
+    """Return the mean of each seed's values over its folds. values: one per run."""
+    by_seed: dict[int, list[float]] = {}
     for run, value in zip(runs, values, strict=True):
-        seeds.setdefault(run.seed, []).append(value)
+        by_seed.setdefault(run.seed, []).append(value)
+    return tuple(sum(own) / len(own) for own in by_seed.values())
+
+
+def find_collapsed_seeds(runs: Sequence[SavedRun]) -> tuple[bool, ...]:
+    """Return for each seed whether its run, or that of one of its folds, collapsed."""
     collapsed = {run.seed for run in runs if run.record.get("collapsed")}
-    return summarize_seeds(
-        [sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds]
-    )
+    return tuple(seed in collapsed for seed in dict.fromkeys(run.seed for run in runs))
 
 
-def _summarize_training(runs: Sequence[SavedRun]) -> Numbers:
-    """Return how the runs were trained, and how fast."""
-    record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
-    pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
-    return {
-        **{name: record[name] for name in ("tokenization", "trainable", "frozen")},
-        "examples_per_second": pace,
-    }
+def measure_training_speed(runs: Sequence[SavedRun]) -> float:
+    """Return the training examples per second, over all runs; 0 if not known."""
+    seconds = sum(run.record.get("seconds", 0) for run in runs)
+    if not seconds:
+        return 0.0
+    return float(sum(run.record.get("examples", 0) for run in runs) / seconds)
 
 
 def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
@@ -278,19 +284,29 @@ def _finetune_seed(
     prepared: Prepared, seed: int, name: str, target: Path, context: StepContext
 ) -> SavedRun:
     """Train one seed and fold, or take over the run that a stopped job had finished."""
-    checkpoint = context.checkpoint / name if context.checkpoint else None
-    kept = checkpoint / FINISHED if checkpoint else None
-    if kept is not None and kept.is_dir():
-        shutil.copytree(kept, target, dirs_exist_ok=True)
+    if context.checkpoint is None:  # not a job: there is nothing to resume from
+        save_run(finetune(prepared, seed, None, context.progress), prepared, target)
         return load_run(target)
-    if checkpoint is not None:
-        checkpoint.mkdir(parents=True, exist_ok=True)
+
+    # 1. A run that a stopped job had finished is copied.
+    checkpoint = context.checkpoint / name
+    finished = checkpoint / FINISHED
+    if finished.is_dir():
+        shutil.copytree(finished, target, dirs_exist_ok=True)
+        return load_run(target)
+
+    # 2. Otherwise train, from the checkpoint of this run if there is one.
+    checkpoint.mkdir(parents=True, exist_ok=True)
     save_run(finetune(prepared, seed, checkpoint, context.progress), prepared, target)
-    if checkpoint is not None and kept is not None and target != context.draft:
-        shutil.copytree(target, draft := checkpoint / f"{FINISHED}.part", dirs_exist_ok=True)
-        draft.rename(kept)
-        for left in checkpoint.glob("checkpoint-*"):
-            shutil.rmtree(left)
+
+    # 3. Of several runs keep each until all are done: copied whole, then renamed, so that a job
+    #    killed meanwhile leaves no half run. Its checkpoints are not needed any more.
+    if target != context.draft:
+        draft = checkpoint / f"{FINISHED}.part"
+        shutil.copytree(target, draft, dirs_exist_ok=True)
+        draft.rename(finished)
+        for folder in checkpoint.glob("checkpoint-*"):
+            shutil.rmtree(folder)
     return load_run(target)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
 from vocadapt.lab.workspace.disk_space import measure_files
-from vocadapt.progress import parts
-from vocadapt.settings import check_settings, setting
+from vocadapt.progress import part
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.io.case_folding import COLLISIONS, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import save_space
@@ -30,7 +30,7 @@ ONLY = replace(
 
 
 @dataclass(frozen=True)
-class ImportStep:
+class ImportStep(CheckedSettings):
     """How imported vectors are read; `corpus`: how the text is read if only its words are imported."""
 
     limit: int = setting(0, "maximum number of words to read", label="Max vectors", empty="all")
@@ -45,47 +45,49 @@ class ImportStep:
     )
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 def import_vectors(context: StepContext, settings: ImportStep) -> Numbers:
     """Import word vectors of another program."""
-    words, text = context.spec.one("words"), context.spec.inputs.get("text")
+    words, text = context.spec.one("words"), context.spec.one("text")
     if (settings.fold or text) and "model" not in context.spec.inputs:
         raise InputError(
             "Folding case, and keeping only the words of a text, need a model.",
             "Give a model.",
         )
-    only, stages = None, parts(context.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
+
+    # 1. The words of the text, if only these are wanted.
+    only, reading = None, context.progress
     if text:
-        only = load_or_count_words(
-            context.root,
-            read_corpus(text, settings.corpus),
-            context.model.splitter,
-            stages["counts"],
-        ).counts
+        counting, reading = part(context.progress, 0.0, 0.5), part(context.progress, 0.5, 1.0)
+        splitter = context.model.splitter
+        only = load_or_count_words(context.root, context.text, splitter, counting).counts
+
+    # 2. Read the file. These are words as the model meets them: if the file's are folded, they are
+    #    compared after that.
     words_file, limit = Path(words) if words else None, settings.limit or None
     found = read_space(
         Path(context.spec.inputs["file"][0]),
         words=words_file,
         limit=limit,
         only=None if settings.fold else only,
-        progress=stages["reading"],
+        progress=reading,
     )
     space, notes = found.space, [*found.notes]
+
+    # 3. Fold case.
     if settings.fold:
         folded = fold_case(space, context.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
-        if only is not None:  # these are words as the model meets them, which only folded words are
-            space, notes = _keep_words_of_text(space, only, notes)
+        if only is not None:
+            space, note = _keep_words_of_text(space, only)
+            notes.append(note)
     save_space(space, context.draft)
     return {**summarize_space(space), "notes": notes}
 
 
 def _keep_words_of_text(
-    space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]
-) -> tuple[EmbeddingSpace, list[str]]:
+    space: EmbeddingSpace, only: Mapping[str, int]
+) -> tuple[EmbeddingSpace, str]:
     """Keep the words that occur in a text, and note how many; raises InputError if there are none."""
     rows = [row for row, word in enumerate(space.words) if word in only]
     if not rows:
@@ -93,10 +95,8 @@ def _keep_words_of_text(
             f"None of the {len(space):,} words of {space.name} occurs in the text.",
             "Give another text, or none.",
         )
-    return space.take(rows), [
-        *notes,
-        f"{len(rows):,} of {len(space):,} words occur in the text: the others are left out",
-    ]
+    note = f"{len(rows):,} of {len(space):,} words occur in the text: the others are left out"
+    return space.take(rows), note
 
 
 STEP = Step(

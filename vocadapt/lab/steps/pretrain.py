@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import TEXT, Numbers, Step
+from vocadapt.lab.steps.step import TEXT, Numbers, Step, TextStep
 from vocadapt.settings import setting
-from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 
 
 @dataclass(frozen=True)
-class PretrainStep:
+class PretrainStep(TextStep):
     """Which lines are read, and how a model is pretrained from scratch."""
 
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
     half: bool = setting(False, "save the model in float16", label="Save in float16")
 
@@ -23,9 +20,8 @@ def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
     """Pretrain a small BERT from scratch on a text."""
     from vocadapt.training.masked.from_scratch import pretrain_from_scratch
 
-    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     made = pretrain_from_scratch(
-        text, settings.scratch, context.progress, context.checkpoint, settings.half
+        context.text, settings.scratch, context.progress, context.checkpoint, settings.half
     )
     made.save(context.draft, settings.half)
     return {"stage": "from-scratch", **made.to_dict()}

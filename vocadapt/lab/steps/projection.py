@@ -33,7 +33,7 @@ from vocadapt.spaces.projection.projection import (
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
 from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.space import Matrix
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
@@ -109,10 +109,9 @@ def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
         **_summarize_quality(drawn.first),
     }
     if drawn.second is not None and drawn.moved is not None:
-        numbers |= {
-            "second": {"name": drawn.second.projection.name, **_summarize_quality(drawn.second)}
-        }
-        numbers |= {"moved": float(np.median(drawn.moved))}
+        name = drawn.second.projection.name
+        numbers["second"] = {"name": name, **_summarize_quality(drawn.second)}
+        numbers["moved"] = float(np.median(drawn.moved))
     return numbers
 
 
@@ -120,12 +119,15 @@ def _summarize_quality(drawn: ProjectedSpace) -> Numbers:
     """Return quality at k of one projection, sample size, and chance level."""
     quality = drawn.quality
     numbers: Numbers = {
-        key: getattr(quality, key) for key in ("trustworthiness", "preservation", "k")
+        "trustworthiness": quality.trustworthiness,
+        "preservation": quality.preservation,
+        "k": quality.k,
+        "judged": quality.n,
+        "chance": quality.chance,
     }
-    numbers |= {"judged": quality.n, "chance": quality.chance}
-    return numbers | (
-        {} if drawn.projection.explained is None else {"explained": drawn.projection.explained}
-    )
+    if drawn.projection.explained is not None:
+        numbers["explained"] = drawn.projection.explained
+    return numbers
 
 
 def compute_projection(
@@ -142,28 +144,47 @@ def compute_projection(
     do.
     """
     begin = time.perf_counter()
-    space = first.space if second is None else _shared_words(first.space, second.space)
+
+    # 1. Choose tokens, with a second space among the words of both.
+    space = first.space
+    if second is not None:
+        shared = [row for row, word in enumerate(space.words) if word in second.space]
+        if not shared:
+            raise InputError(
+                f"{space.name} and {second.space.name} share no word.",
+                "Choose spaces over the same words.",
+            )
+        space = space.take(shared)
     chosen = choose_tokens(space, settings.choice)
     shown, how = space.take(chosen.rows), chosen.how
-    drawing, judging = part(progress, 0.0, 0.85), part(progress, 0.85, 0.98)
+
+    # 2. Project them; two spaces together, so that words that did not move stay in place.
+    layout_progress = part(progress, 0.0, 0.85)
+    moved = None
     if second is None:
-        pair = [(project(shown, settings.projection, drawing), shown)]
+        pairs = [(project(shown, settings.projection, layout_progress), shown)]
     else:
         other = second.space.take(second.space.rows(shown.words))
-        a, b = project_pair(shown, other, settings.projection, drawing)
-        pair, how = (
-            [
-                (a, shown),
-                (b, other),
-            ],
-            f"{how}; {len(space):,} of {len(first.space):,} are in {second.space.name} too",
+        one, two = project_pair(shown, other, settings.projection, layout_progress)
+        pairs, moved = [(one, shown), (two, other)], measure_movement(one, two)
+        how += f"; {len(space):,} of {len(first.space):,} are in {second.space.name} too"
+
+    # 3. Measure the quality of each projection.
+    metric, seed = settings.projection.metric, settings.projection.seed
+    drawn = []
+    for projection, rows in pairs:
+        quality = measure_projection_quality(
+            rows,
+            projection.xy,
+            metric=metric,
+            most=judged,
+            seed=seed,
+            progress=part(progress, 0.85, 0.98),
         )
-    drawn = [
-        _measure_quality(projection, rows, settings, judging, judged) for projection, rows in pair
-    ]
-    regions = find_regions(
-        shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed
-    )
+        drawn.append(ProjectedSpace(projection, quality))
+
+    # 4. Name the regions of the first.
+    regions = find_regions(shown.words, pairs[0][0].xy, counts=shown.counts, seed=seed)
     progress(1.0, "drawn")
     return ProjectionArtifact(
         drawn[0],
@@ -173,41 +194,9 @@ def compute_projection(
         settings,
         regions,
         shown.counts,
-        *_compare_second(drawn),
+        drawn[1] if second is not None else None,
+        moved,
         seconds=time.perf_counter() - begin,
-    )
-
-
-def _shared_words(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
-    rows = [row for row, word in enumerate(space.words) if word in other]
-    if not rows:
-        raise InputError(
-            f"{space.name} and {other.name} share no word.", "Choose spaces over the same words."
-        )
-    return space.take(rows)
-
-
-def _compare_second(drawn: list[ProjectedSpace]) -> tuple[ProjectedSpace | None, Matrix | None]:
-    return (
-        (drawn[1], measure_movement(drawn[0].projection, drawn[1].projection))
-        if len(drawn) > 1
-        else (None, None)
-    )
-
-
-def _measure_quality(
-    projection: Projection,
-    space: EmbeddingSpace,
-    settings: ProjectionStep,
-    progress: Progress,
-    most: int,
-) -> ProjectedSpace:
-    metric, seed = settings.projection.metric, settings.projection.seed
-    return ProjectedSpace(
-        projection,
-        measure_projection_quality(
-            space, projection.xy, metric=metric, most=most, seed=seed, progress=progress
-        ),
     )
 
 
@@ -215,19 +204,27 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
     """Write a projection to a folder: coordinates as tensors, everything else as strict JSON."""
     from safetensors.numpy import save_file
 
+    # 1. Coordinates, rows, regions, and what is known beyond them.
     tensors: dict[str, Any] = {
         "xy": drawn.first.projection.xy,
         "rows": drawn.rows,
         "region": drawn.regions.of,
     }
-    tensors |= {} if drawn.counts is None else {"counts": drawn.counts}
+    if drawn.counts is not None:
+        tensors["counts"] = drawn.counts
     if drawn.second is not None:
         tensors |= {"second.xy": drawn.second.projection.xy, "moved": drawn.moved}
     save_file(
         {name: np.ascontiguousarray(values) for name, values in tensors.items()},
         folder / COORDINATES,
     )
-    pictures = [_space_facts(picture) for picture in (drawn.first, drawn.second) if picture]
+
+    # 2. Everything else.
+    pictures = []
+    for one in filter(None, (drawn.first, drawn.second)):
+        facts = {key: getattr(one.projection, key) for key in ("name", "engine", "explained")}
+        facts |= {"versions": dict(one.projection.versions), "quality": asdict(one.quality)}
+        pictures.append(facts)
     facts = {
         "words": list(drawn.words),
         "of": drawn.of,
@@ -238,11 +235,6 @@ def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
         "seconds": drawn.seconds,
     }
     strict_json.write(folder / FACTS, facts)
-
-
-def _space_facts(drawn: ProjectedSpace) -> dict[str, Any]:
-    kept = {key: getattr(drawn.projection, key) for key in ("name", "engine", "explained")}
-    return {**kept, "versions": dict(drawn.projection.versions), "quality": asdict(drawn.quality)}
 
 
 def load_projection(folder: Path) -> ProjectionArtifact:
@@ -264,35 +256,29 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
     settings, words = settings_from(ProjectionStep, facts["settings"], "map"), tuple(facts["words"])
-    first, *more = [
-        _build_projected_space(picture, words, stored[name], settings)
-        for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False)
-    ]
+    spaces = []
+    for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False):
+        xy = stored[name]
+        if len(words) != len(xy):
+            raise ValueError(f"{len(words)} words, {len(xy)} places")
+        known = {key: picture[key] for key in ("name", "versions", "explained")}
+        projection = Projection(words, xy, settings.projection, picture["engine"], **known)
+        spaces.append(ProjectedSpace(projection, ProjectionQuality(**picture["quality"])))
     regions = tuple(
         Region(**{**region, "words": tuple(region["words"])}) for region in facts["regions"]
     )
     return ProjectionArtifact(
-        first,
+        spaces[0],
         stored["rows"],
         facts["of"],
         facts["how"],
         settings,
         Regions(stored["region"], regions),
         stored.get("counts"),
-        more[0] if more else None,
+        spaces[1] if len(spaces) > 1 else None,
         stored.get("moved"),
         facts["seconds"],
     )
-
-
-def _build_projected_space(
-    picture: Mapping[str, Any], words: tuple[str, ...], xy: Matrix, settings: ProjectionStep
-) -> ProjectedSpace:
-    if len(words) != len(xy):
-        raise ValueError(f"{len(words)} words, {len(xy)} places")
-    fields = {key: picture[key] for key in ("name", "versions", "explained")}
-    projection = Projection(words, xy, settings.projection, picture["engine"], **fields)
-    return ProjectedSpace(projection, ProjectionQuality(**picture["quality"]))
 
 
 def estimate_layout(artifact: Artifact) -> float:

@@ -1,4 +1,4 @@
-"""`run_step`: a spec in, an artifact out.
+"""`run_step`: a spec in, an artifact out; and the checkpoints that a stopped step resumes from.
 
 Command line, pages and jobs all run a step this way.
 """
@@ -6,21 +6,27 @@ Command line, pages and jobs all run a step this way.
 import os
 import shutil
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
-from vocadapt.lab.steps.checkpoints import prepare_job_checkpoint, prepare_own_checkpoint
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
-from vocadapt.lab.workspace.manifest import Manifest, find_versions
-from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact, open_draft
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft
+from vocadapt.lab.workspace.manifest import Input, Manifest, find_versions
+from vocadapt.lab.workspace.workspace import Artifact, list_kinds, open_artifact
 from vocadapt.progress import Progress, silent
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
+CHECKPOINT = "checkpoint"  # <job>/checkpoint/
+MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
 
 
 def run_step(
@@ -50,9 +56,9 @@ def run_step(
         inputs = StepContext(spec, draft, root, progress).inputs()
         checkpoint = None
         if job:
-            checkpoint = prepare_job_checkpoint(job, inputs)
+            checkpoint = _prepare_job_checkpoint(job, inputs)
         elif keep:
-            checkpoint = prepare_own_checkpoint(keep, spec, inputs)
+            checkpoint = _prepare_own_checkpoint(keep, spec, inputs)
         context = StepContext(spec, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
@@ -89,3 +95,41 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
                 f"{folder} is, or contains, the {role} that it would be made from.",
                 "Choose another output folder.",
             )
+
+
+def _prepare_job_checkpoint(job: Path, inputs: Mapping[str, Input]) -> Path:
+    """Return the checkpoint folder of a job, emptied if its checkpoint was made from other inputs."""
+    folder = job / CHECKPOINT
+    stamps = {role: given.stamp for role, given in inputs.items()}
+    if _read_made_from(folder) != stamps:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        strict_json.write(folder / MADE_FROM, stamps)
+    return folder
+
+
+def _prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
+    """Return the folder of a step's own checkpoints.
+
+    Raises InputError if it holds anything else, such as those of another step.
+    """
+    stamps = {role: given.stamp for role, given in inputs.items()}
+    about = {"spec": spec.to_json(), "inputs": stamps}
+    if not folder.is_dir() or not any(folder.iterdir()):
+        with convert_write_errors(folder, remedy="Choose another folder."):
+            folder.mkdir(parents=True, exist_ok=True)
+            strict_json.write(folder / MADE_FROM, about)
+    elif _read_made_from(folder) != about:
+        raise InputError(
+            f"{folder} does not hold the checkpoints of this command, with these settings and"
+            " these inputs.",
+            "Run the command that was stopped, or give another folder.",
+        )
+    return folder
+
+
+def _read_made_from(folder: Path) -> dict[str, Any] | None:
+    """Return what a checkpoint was made from; None if that is not recorded."""
+    with suppress(InputError):
+        return strict_json.read(folder / MADE_FROM)
+    return None

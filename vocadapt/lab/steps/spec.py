@@ -92,13 +92,12 @@ class Spec:
         return replace(self, inputs=inputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The spec as plain values."""
+        """Return the spec as plain values."""
         inputs = {role: list(paths) for role, paths in self.inputs.items()}
-        named = {"step": self.step, "settings": asdict(self.settings), "inputs": inputs}
-        return {**named, "offline": self.offline, "casing": self.casing}
+        return {**asdict(self), "inputs": inputs}
 
     def to_json(self) -> str:
-        """The spec as strict JSON."""
+        """Return the spec as strict JSON."""
         return strict_json.dumps(self.to_dict(), indent=1)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Step: everything that is declared about one step, and the registry of all of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,17 @@ from vocadapt.errors import InputError
 from vocadapt.extensions import register
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, check_name
+from vocadapt.settings import CheckedSettings
+from vocadapt.text.corpus import CorpusSettings
 
 Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TextStep(CheckedSettings):
+    """Settings of steps that read a text: which of its lines are read."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 
 @dataclass(frozen=True)

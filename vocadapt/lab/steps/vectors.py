@@ -3,16 +3,14 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.context import StepContext, summarize_space
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, TextStep
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.settings import MAX_SEED, check_settings, setting, settings_from
+from vocadapt.settings import MAX_SEED, setting, settings_from
 from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
-from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.training.word_vectors import train_domain_vectors
 
@@ -23,10 +21,9 @@ HEAPS = 30.0  # Heaps' law: distinct words ≈ HEAPS · √words
 
 
 @dataclass(frozen=True)
-class VectorsStep:
+class VectorsStep(TextStep):
     """Which lines are read, and how the vectors are trained."""
 
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
     resample: int = setting(
         0,
@@ -36,15 +33,11 @@ class VectorsStep:
         empty="the text itself",
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 def train_vectors(context: StepContext, settings: VectorsStep) -> Numbers:
     """Train word vectors on a text, with a model's words and dimension."""
-    text = read_corpus(context.spec.inputs["text"], settings.corpus)
     space = train_domain_vectors(
-        text, context.model, settings.word2vec, context.progress, settings.resample
+        context.text, context.model, settings.word2vec, context.progress, settings.resample
     )
     save_space(space, context.draft)
     new = sum(not context.model.vocabulary.has_word(word) for word in space.words)

@@ -13,14 +13,13 @@ from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, show_path
-from vocadapt.lab.workspace.locks import alone, hold, take
+from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
-LEFT = re.compile(
-    r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL
-)  # group 1: the name of the artifact
+# Names of drafts and replaced folders; group 1: the name of the artifact.
+LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
 WRITE_REMEDY = "Make room or change its permissions, or choose another workspace."
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -33,11 +32,13 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     The block writes the manifest last. Raises InputError if `folder` exists (unless `overwrite`),
     cannot be made, or the disk is full.
     """
+    # 1. Check the target, and remember which parents have to be made for it.
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
     missing = [parent for parent in folder.parents if not parent.exists()]
     draft = None
     try:
+        # 2. Let the block fill a draft. Its lock tells others that the writer lives.
         draft, lock = _make(folder)
         try:
             yield draft
@@ -47,9 +48,12 @@ def open_draft(folder: Path, overwrite: bool = False) -> Iterator[Path]:
         finally:
             os.close(lock)
     except BaseException as error:
+        # 3. If anything fails, leave nothing behind.
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
-        _remove_empty(missing)
+        with suppress(OSError):  # parents that were made for it, as far as they are empty
+            for parent in missing:
+                parent.rmdir()
         if is_disk_full(error):
             raise InputError(
                 f"The disk is full: {folder} was not written.",
@@ -97,13 +101,9 @@ def open_file_draft(path: Path) -> Iterator[Path]:
     place = Path(os.path.realpath(path))  # a link stays one
     draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
     try:
-        yield draft
-        os.replace(draft, place)
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror}"
-        if is_disk_full(error):
-            problem = "the disk is full"
-        raise InputError(f"{path}: {problem}.", "Choose another place.") from error
+        with convert_write_errors(path, "cannot be written", "Choose another place."):
+            yield draft
+            os.replace(draft, place)
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -125,31 +125,32 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def convert_write_errors(place: Path) -> Iterator[None]:
+def convert_write_errors(
+    place: str | Path, failure: str = "cannot write there", remedy: str = WRITE_REMEDY
+) -> Iterator[None]:
     """Convert an OSError of the `with` block into an InputError that names the place."""
     try:
         yield
     except OSError as error:
-        problem = (
-            "the disk is full"
-            if is_disk_full(error)
-            else f"cannot write there: {error.strerror or error}"
-        )
-        raise InputError(f"{show_path(place)}: {problem}.", WRITE_REMEDY) from error
+        problem = f"{failure}: {error.strerror or error}"
+        if is_disk_full(error):
+            problem = "the disk is full"
+        raise InputError(f"{show_path(place)}: {problem}.", remedy) from error
 
 
 def remove_abandoned_drafts(parent: Path) -> None:
     """Remove what killed writers left in a folder; an artifact that was being replaced is restored."""
     if not parent.is_dir():
         return
-    for draft, _ in _left(parent, DRAFT):
-        with (
-            suppress(BlockingIOError, FileNotFoundError),
-            hold(draft),
-        ):  # its writer lives, or another sweeper was quicker
+    # 1. Drafts that nobody holds. If one is held or gone, its writer lives or another process was
+    #    quicker.
+    for draft, _ in _list_leftovers(parent, DRAFT):
+        with suppress(BlockingIOError, FileNotFoundError), hold_lock(draft):
             shutil.rmtree(draft, ignore_errors=True)
-    with alone(parent):
-        for old, place in _left(parent, OLD):
+
+    # 2. Replaced artifacts: put back if their writer was killed before it renamed the new one.
+    with wait_for_lock(parent):
+        for old, place in _list_leftovers(parent, OLD):
             if not _is_ours(old):
                 continue
             if not os.path.lexists(place):
@@ -158,24 +159,29 @@ def remove_abandoned_drafts(parent: Path) -> None:
                 _discard(old)
 
 
-def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
-    """The folders of our own naming in a folder, each with the place it was meant for."""
-    folders = [
-        path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()
-    ]
-    return [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
+def _list_leftovers(parent: Path, ending: str) -> list[tuple[Path, Path]]:
+    """List the folders of our own naming in a folder, each with the place it was meant for."""
+    found = []
+    for path in parent.glob(f".*{ending}"):
+        match = LEFT.fullmatch(path.name)
+        if match and path.is_dir() and not path.is_symlink():
+            found.append((path, parent / match[1]))
+    return found
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder is an artifact: its manifest is valid and of a known kind."""
+    """Return whether a folder is an artifact: its manifest is valid and of a known kind."""
     try:
-        return Manifest.load(folder).kind in tuple(ARTIFACTS)
+        return Manifest.load(folder).kind in ARTIFACTS
     except (InputError, OSError):
         return False
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error means that the disk is full; Rust libraries say so only in their message."""
+    """Return whether an error means that the disk is full.
+
+    Rust libraries (safetensors, tokenizers) say so only in their message.
+    """
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
@@ -184,7 +190,9 @@ def _make(folder: Path) -> tuple[Path, int]:
     with suppress(OSError):  # what cannot be removed is somebody else's
         remove_abandoned_drafts(folder.parent)
     lock = None
-    while lock is None:  # None: swept before it could be locked
+    # Another process may take the new folder for abandoned and remove it before it is locked: then
+    # make another one.
+    while lock is None:
         draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
         try:
             draft.mkdir(parents=True)
@@ -204,7 +212,7 @@ def _make(folder: Path) -> tuple[Path, int]:
 def _lock(draft: Path) -> int | None:
     """Return the lock of a new folder; None if a sweeper removed it first."""
     with suppress(FileNotFoundError):
-        lock = take(draft)
+        lock = acquire_lock(draft)
         if lock is not None:
             if draft.is_dir():
                 return lock
@@ -214,8 +222,16 @@ def _lock(draft: Path) -> int | None:
 
 def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     """Rename the complete draft to its target, moving what is there out of the way first."""
-    _open_to_readers(draft)
-    with alone(folder.parent):
+    # 1. Give every file the mode of the manifest: some libraries write files that only their owner
+    #    may read.
+    mode = (draft / MANIFEST).stat().st_mode & 0o777
+    for path in draft.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+
+    # 2. Rename. If the process is killed between the two renames, the next writer restores the old
+    #    folder: see `remove_abandoned_drafts`.
+    with wait_for_lock(folder.parent):
         check_free(folder, overwrite)  # another writer may have been quicker
         if not (folder.is_dir() and any(folder.iterdir())):
             os.replace(draft, folder)
@@ -232,20 +248,3 @@ def _discard(old: Path) -> None:
         rubbish = old.with_name(old.name.removesuffix(OLD) + DRAFT)
         os.replace(old, rubbish)
         shutil.rmtree(rubbish, ignore_errors=True)
-
-
-def _open_to_readers(draft: Path) -> None:
-    """Give every file the mode of the manifest: some libraries write files that only their owner
-    may read.
-    """
-    mode = (draft / MANIFEST).stat().st_mode & 0o777
-    for path in draft.rglob("*"):
-        if path.is_file():
-            path.chmod(mode)
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    """Remove the folders that were made on the way, as far as they are empty."""
-    with suppress(OSError):
-        for folder in folders:
-            folder.rmdir()

@@ -22,27 +22,32 @@ class CachedReader(Generic[T]):
 
     def __init__(self, read: Callable[[Path], T], max_entries: int = MAX_ENTRIES) -> None:
         self._read, self._max_entries = read, max_entries
-        self._kept: OrderedDict[str, tuple[tuple[int, ...], T]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[tuple[int, ...], T]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, path: Path) -> T:
         """Return the value of a file; raise OSError if it does not exist, and what the function
         raises.
         """
+        # 1. What tells versions of a file apart; taken before it is read, so that a change
+        #    meanwhile is noticed at the next call.
         name, state = str(path), os.stat(path)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         with self._lock:
-            held = self._kept.get(name)
-            if held is not None and held[0] == key:
-                self._kept.move_to_end(name)
-                return held[1]
+            entry = self._entries.get(name)
+            if entry is not None and entry[0] == key:
+                self._entries.move_to_end(name)
+                return entry[1]
+
+        # 2. Read outside the lock, and keep the value unless the file is too young: a second change
+        #    within the resolution of its times would go unnoticed.
         value = self._read(path)
         if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > SETTLED:
             with self._lock:
-                self._kept[name] = (key, value)
-                while len(self._kept) > self._max_entries:
-                    self._kept.popitem(last=False)
+                self._entries[name] = (key, value)
+                while len(self._entries) > self._max_entries:
+                    self._entries.popitem(last=False)
         return value
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)

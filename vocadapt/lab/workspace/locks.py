@@ -12,10 +12,10 @@ from pathlib import Path
 LOOK_EVERY = 0.02  # seconds
 
 
-def take(folder: Path, patience: float = 0.0) -> int | None:
+def acquire_lock(folder: Path, patience: float = 0.0) -> int | None:
     """Lock a folder; return the file descriptor that holds the lock, None if it is locked already.
 
-    With `patience` it retries for that many seconds, since `held` takes a lock for an instant.
+    With `patience` it retries for that many seconds, since `is_locked` takes a lock for an instant.
     """
     descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
     while True:
@@ -29,9 +29,9 @@ def take(folder: Path, patience: float = 0.0) -> int | None:
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[int]:
+def hold_lock(folder: Path) -> Iterator[int]:
     """Lock a folder during a block; raises BlockingIOError if it is locked already."""
-    descriptor = take(folder)
+    descriptor = acquire_lock(folder)
     if descriptor is None:
         raise BlockingIOError(f"{folder} is locked by another process")
     try:
@@ -41,22 +41,24 @@ def hold(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def alone(folder: Path, together: bool = False) -> Iterator[None]:
-    """Wait until nobody else is in a block for this folder, and keep others out for the length of
-    this one.
+def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
+    """Wait for the lock of a folder and hold it during the block.
 
-    With `together` several may be in, but nobody who is alone.
+    With `shared` the lock is shared: several blocks may hold it at once, but none that is alone.
     """
+    mode = fcntl.LOCK_EX
+    if shared:
+        mode = fcntl.LOCK_SH
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if together else fcntl.LOCK_EX)
+        fcntl.flock(descriptor, mode)
         yield
     finally:
         os.close(descriptor)
 
 
-def held(folder: Path) -> bool:
-    """Whether a living process holds the lock of this folder; False if the folder does not exist."""
+def is_locked(folder: Path) -> bool:
+    """Return whether a living process holds the lock of this folder; False if the folder does not exist."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:

@@ -149,12 +149,7 @@ def record_input(paths: Sequence[Path], root: Path | None = None) -> Input:
             return Input(shown, compute_stamp(paths[0]))
         seen = compute_seen_stamp(paths)  # first: what changes while it is read was changed since
         return Input(shown, compute_content_stamp(paths), seen)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{error.filename}: no such file or folder.",
-            "Check the spelling and the folder you are in.",
-        ) from error
-    except OSError as error:
+    except OSError as error:  # such as a file that was removed meanwhile
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}.") from error
 
 
@@ -208,6 +203,7 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
         if not path.is_dir():
             found.append((path, ""))
             continue
+        # Sorted, so that a stamp does not depend on the order in which a disk lists files.
         for file in sorted(file for file in path.rglob("*") if file.is_file()):
             name = file.relative_to(path).as_posix()
             if "/." not in f"/{name}":

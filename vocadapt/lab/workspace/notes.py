@@ -6,7 +6,6 @@ every comparison.
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 
@@ -14,15 +13,12 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_document
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.locks import alone
+from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
 
 FILE = "notes.jsonl"
-MAX_NOTE_LENGTH, MAX_TAGS, MAX_TAG_LENGTH = (
-    10_000,
-    20,
-    60,
-)  # characters of a note, tags, characters of a tag
+# Characters of a note, tags of a note, characters of a tag.
+MAX_NOTE_LENGTH, MAX_TAGS, MAX_TAG_LENGTH = 10_000, 20, 60
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Note:
             )
 
 
-def notes_of(workspace: Workspace) -> dict[str, Note]:
+def load_notes(workspace: Workspace) -> dict[str, Note]:
     """Return all notes of a workspace by item id; raises InputError for an invalid file."""
     path = workspace.root / FILE
     if not os.path.lexists(path):
@@ -65,36 +61,36 @@ def notes_of(workspace: Workspace) -> dict[str, Note]:
 def save_note(
     workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = ""
 ) -> Note | None:
-    """Keep a note on a thing, in place of the one it had; without text and tags there is none any
-    more.
+    """Save a note on an item in place of the one it had; without text and tags remove it.
 
     Raises InputError for one that is too long. Two processes that write at once lose nothing of
     each other's.
     """
-    kept = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
+    # 1. Tags with single spaces, each once.
+    unique_tags = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    note = Note(text.strip(), kept, about, now)
+    note = Note(text.strip(), unique_tags, about, now)
+
+    # 2. Replace the note under the lock of the workspace. A changed note moves to the end.
     with convert_write_errors(workspace.root):
         workspace.root.mkdir(parents=True, exist_ok=True)
-    with convert_write_errors(workspace.root / FILE), alone(workspace.root):
-        notes = notes_of(workspace)
-        with suppress(KeyError):
-            del notes[id]
+    with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
+        notes = load_notes(workspace)
+        notes.pop(id, None)
         if note.text or note.tags:
             notes[id] = note
-        strict_json.write_lines(
-            workspace.root / FILE, ({"id": key, **asdict(value)} for key, value in notes.items())
-        )
+        lines = [strict_json.dumps({"id": key, **asdict(one)}) for key, one in notes.items()]
+        strict_json.replace_text(workspace.root / FILE, "".join(f"{line}\n" for line in lines))
     return notes.get(id)
 
 
-def tags_in(notes: Mapping[str, Note]) -> list[str]:
-    """Every tag in use, in order."""
+def list_tags(notes: Mapping[str, Note]) -> list[str]:
+    """List every tag in use, sorted."""
     return sorted({tag for note in notes.values() for tag in note.tags})
 
 
 def _read(line: str, where: str) -> tuple[str, Note]:
-    """The id of a thing and the note on it."""
+    """Read the id of an item and the note on it."""
     value = strict_json.loads(line, where)
     names = {"id", *(one.name for one in fields(Note))}
     if (

@@ -7,15 +7,15 @@ Nothing is compressed: weights hardly shrink, and the size can be given before a
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO
 from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
-from vocadapt.errors import InputError
 from vocadapt.files import open_file
-from vocadapt.lab.workspace.drafts import convert_write_errors, is_disk_full
+from vocadapt.lab.workspace.drafts import convert_write_errors
 
 # The earliest date that a zip file can have: real times would make two builds differ.
 BEGINNING = (1980, 1, 1, 0, 0, 0)
@@ -24,9 +24,9 @@ BLOCK = 1 << 20
 LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
 
 
-def packed_size(folder: Path) -> int:
-    """Size in bytes of what `pack_artifact` writes; a few dozen bytes short for a file of 2 GB and
-    more.
+def compute_packed_size(folder: Path) -> int:
+    """Compute the size in bytes of what `pack_artifact` writes; a few dozen bytes short for files
+    of 2 GB and more.
     """
     size = END
     for path, name in _members(folder):
@@ -46,7 +46,7 @@ def pack_artifact(folder: Path, target: IO[bytes]) -> None:
                 shutil.copyfileobj(source, place, BLOCK)
 
 
-def packed(folder: Path, scratch: Path) -> FileIO:
+def pack_to_temporary_file(folder: Path, scratch: Path) -> FileIO:
     """Pack a folder into a temporary file in `scratch`, which is removed when it is closed.
 
     Raises InputError if the folder is gone or the disk is full.
@@ -56,17 +56,13 @@ def packed(folder: Path, scratch: Path) -> FileIO:
         place = scratch
     with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
-    try:
+    remedy = "Make room, or copy the folder itself."
+    with ExitStack() as stack:
+        stack.enter_context(convert_write_errors(folder.name, "cannot be packed", remedy))
+        stack.callback(file.close)
         pack_artifact(folder, file)
         file.seek(0)
-    except OSError as error:
-        file.close()
-        problem = f"cannot be packed: {error.strerror}"
-        if is_disk_full(error):
-            problem = "the disk is full"
-        raise InputError(
-            f"{folder.name}: {problem}.", "Make room, or copy the folder itself."
-        ) from error
+        stack.pop_all()  # it worked: the file stays open
     return file
 
 

@@ -7,6 +7,7 @@ another.
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name, number_names
 
 FOLDER = "slices"
 MAX_NAME_LENGTH = 100  # characters of a name
@@ -52,8 +53,14 @@ def save_slice(
             "A slice needs at least one token, and none is selected.",
             "Select some on the map first.",
         )
+
+    # The id is a file name made of the slice's name, such as heart-diseases-2.
+    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
+    if not is_name(base):
+        base = f"slice-{base}"
+    free_id = next(id for id in number_names(base) if not _path(workspace, id).exists())
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
+    made = Slice(free_id, name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
     with convert_write_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,17 +76,34 @@ def load_slice(workspace: Workspace, id: str) -> Slice:
             f"There is no slice {id} in {workspace.root}.",
             "Choose another, or select and save one.",
         )
-    return _checked(strict_json.read(path), path)
+    values = strict_json.read(path)
+    tokens, source = values.get("tokens"), values.get("source")
+    if (
+        set(values) != {one.name for one in fields(Slice)}
+        or not isinstance(tokens, list)
+        or not isinstance(source, dict)
+    ):
+        raise InputError(
+            f"{path}: expected a slice with id, name, tokens, source and created.",
+            "Remove the file.",
+        )
+    if not tokens or not all(isinstance(token, str) for token in tokens):
+        raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
+    return Slice(
+        path.stem,  # not the id in the file, which may have been renamed
+        str(values["name"])[:MAX_NAME_LENGTH],
+        tuple(tokens),
+        {str(key): str(value) for key, value in source.items()},
+        str(values["created"]),
+    )
 
 
-def slices_of(workspace: Workspace) -> list[Slice]:
+def list_slices(workspace: Workspace) -> list[Slice]:
     """List the slices of a workspace, newest first; other files are skipped."""
     found = []
     for path in sorted((workspace.root / FOLDER).glob("*.json")):
-        try:
+        with suppress(InputError):
             found.append(load_slice(workspace, path.stem))
-        except InputError:
-            continue
     return sorted(found, key=lambda one: one.created, reverse=True)
 
 
@@ -101,45 +125,3 @@ def _path(workspace: Workspace, id: str) -> Path:
     if not path.resolve().is_relative_to(workspace.root):
         raise InputError(f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.")
     return path
-
-
-def _free_id(workspace: Workspace, name: str) -> str:
-    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
-    if not _is_allowed(base):
-        base = f"slice-{base}"
-    numbered = [base, *(f"{base}-{number}" for number in range(2, 10_000))]
-    return next(id for id in numbered if not _path(workspace, id).exists())
-
-
-def _is_allowed(id: str) -> bool:
-    try:
-        check_name(id)
-    except InputError:
-        return False
-    return True
-
-
-def _checked(values: Mapping[str, object], path: Path) -> Slice:
-    """Build a slice from plain values; raises InputError if they are invalid, or the file was
-    renamed.
-    """
-    tokens, source = values.get("tokens"), values.get("source")
-    if (
-        set(values) != {one.name for one in fields(Slice)}
-        or not isinstance(tokens, list)
-        or not isinstance(source, dict)
-    ):
-        raise InputError(
-            f"{path}: expected a slice with id, name, tokens, source and created.",
-            "Remove the file.",
-        )
-    if not tokens or not all(isinstance(token, str) for token in tokens):
-        raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
-    told = {str(key): str(value) for key, value in source.items()}
-    return Slice(
-        path.stem,
-        str(values["name"])[:MAX_NAME_LENGTH],
-        tuple(tokens),
-        told,
-        str(values["created"]),
-    )

@@ -5,7 +5,7 @@ written.
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,7 +28,7 @@ def dumps(value: object, indent: int | None = None, ascii_only: bool = False) ->
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's own types."""
+    """Return the value in JSON's own types."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -62,15 +62,11 @@ def read(path: Path) -> dict[str, Any]:
 
 def write(path: Path, value: object) -> None:
     """Replace a file's content in one step: a reader sees the old or the new, never a part."""
-    _replace(path, dumps(value, indent=1) + "\n")
+    replace_text(path, dumps(value, indent=1) + "\n")
 
 
-def write_lines(path: Path, values: Iterable[object]) -> None:
-    """The same with a value on each line."""
-    _replace(path, "".join(dumps(value) + "\n" for value in values))
-
-
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file's content by a text, as `write` does."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")

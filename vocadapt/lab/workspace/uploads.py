@@ -10,7 +10,8 @@ from pathlib import Path
 
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.workspace import ARTIFACTS, UPLOADS, Workspace
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 
 FORGOTTEN = 24 * 3600.0  # seconds
 
@@ -20,14 +21,14 @@ def is_upload(path: str | Path, workspace: Workspace) -> bool:
     return Path(path).absolute().parent == workspace.root / UPLOADS
 
 
-def as_uploaded(message: str, workspace: Workspace) -> str:
+def hide_upload_paths(message: str, workspace: Workspace) -> str:
     """Return a message with uploads called by file name: users do not know their path in the
     workspace.
     """
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
-def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
+def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
     """Remove the uploads that a finished step has taken in; every other file stays."""
     if spec.declaration.keeps_inputs(spec.settings):
         for path in (Path(path) for paths in spec.inputs.values() for path in paths):
@@ -35,7 +36,7 @@ def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
                 path.unlink(missing_ok=True)
 
 
-def remove_forgotten(workspace: Workspace) -> None:
+def remove_unused_uploads(workspace: Workspace) -> None:
     """Remove uploads older than a day that no living job and no artifact names."""
     wanted = _named_by_jobs(workspace) | _named_by_artifacts(workspace)
     for file in (workspace.root / UPLOADS).glob("*"):

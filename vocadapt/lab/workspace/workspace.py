@@ -7,12 +7,13 @@ what is not.
 import os
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, expand_path
-from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
     MANIFEST,
@@ -24,33 +25,23 @@ from vocadapt.lab.workspace.manifest import (
     read_manifest,
 )
 
-__all__ = [
-    "ARTIFACTS",
-    "UPLOADS",
-    "Artifact",
-    "Workspace",
-    "check_name",
-    "list_adapted_models",
-    "list_kinds",
-    "open_artifact",
-    "open_draft",
-]
-
-# folder of what came through the browser: taken in by the artifact that is made of it, then removed
+# Folder of files that came through the browser: an artifact copies them, then they are removed.
 UPLOADS = "uploads"
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
-RESERVED = re.compile(
-    r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE
-)  # devices on Windows, whatever follows
+# Devices on Windows, whatever follows: a workspace may be copied there.
+RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE)
+
+
+def is_name(name: str) -> bool:
+    """Return whether a name is valid: 1 to 80 letters, digits, dots, dashes and underscores,
+    starting with a letter or digit, and no reserved device name.
+    """
+    return bool(NAME.fullmatch(name)) and not RESERVED.fullmatch(name)
 
 
 def check_name(name: str) -> str:
-    """Return the name if it is valid: 1 to 80 letters, digits, dots, dashes and underscores,
-    starting with a letter or digit.
-
-    Raises InputError for anything else, and for reserved device names.
-    """
-    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
+    """Return the name if `is_name`; raise InputError otherwise."""
+    if not is_name(name):
         raise InputError(
             f"{name[:100]!r} cannot be a name.",
             "Use 1 to 80 letters, digits, dots, dashes and underscores, a letter or digit first.",
@@ -129,36 +120,35 @@ class Workspace:
         return open_artifact(folder)
 
     def artifacts(self, kind: str) -> list[Artifact]:
-        """All finished artifacts of a kind, newest first; drafts and folders of others are not
-        among them.
+        """List the finished artifacts of a kind, newest first, without drafts and folders of
+        others.
         """
-        return sorted(
-            self._found(kind), key=lambda artifact: artifact.manifest.created, reverse=True
-        )
+        if kind not in ARTIFACTS:
+            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
+        names: list[str] = []
+        with suppress(OSError):  # nothing was made yet
+            names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
+        found = []
+        for name in names:
+            with suppress(InputError, OSError):  # not ours, or gone since
+                found.append(open_artifact(self.root / kind / name))
+        return sorted(found, key=lambda artifact: artifact.manifest.created, reverse=True)
 
     def find_free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
-        """A name near `wish` that is not taken yet, and none of `but`: biomed, biomed-2, biomed-3
-        …
-        """
+        """Return a name near `wish` that is not taken, and none of `but`: biomed, biomed-2, …"""
         base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
-        base = base if NAME.fullmatch(base) and not RESERVED.fullmatch(base) else f"x-{base}"
-        names = (base if number == 1 else f"{base}-{number}" for number in range(1, 10_000))
+        if not is_name(base):
+            base = f"x-{base}"
+        names = number_names(base)
         return next(
             name for name in names if name not in but and not self.folder(kind, name).exists()
         )
 
-    def _found(self, kind: str) -> Iterator[Artifact]:
-        if kind not in ARTIFACTS:
-            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
-        try:
-            names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
-        except OSError:  # nothing was made yet
-            return
-        for name in names:
-            try:
-                yield open_artifact(self.root / kind / name)
-            except (InputError, OSError):  # not ours, or gone since
-                continue
+
+def number_names(base: str) -> Iterator[str]:
+    """Yield name, name-2, name-3, …"""
+    yield base
+    yield from (f"{base}-{number}" for number in count(2))
 
 
 def open_artifact(folder: Path) -> Artifact:
@@ -170,9 +160,7 @@ def open_artifact(folder: Path) -> Artifact:
 
 
 def list_adapted_models(workspace: Workspace) -> list[Artifact]:
-    """The models that were taught words, newest first; a model that was merely converted is not
-    among them.
-    """
+    """List the models with added tokens, newest first; merely converted models are left out."""
     return [model for model in workspace.artifacts("models") if "added" in model.manifest.numbers]
 
 
@@ -185,20 +173,18 @@ def explain_change(given: Input, workspace: Workspace) -> str | None:
     paths = [workspace.root / path for path in given.paths]  # an absolute path stays itself
     if not all(path.exists() for path in paths):
         return f"{given.name} is gone"
-    if not given.seen:
-        return _changed_artifact(paths[0], given, workspace)
-    if compute_seen_stamp(paths) == given.seen or compute_content_stamp(paths) == given.stamp:
-        return None
-    return f"{given.name} was changed since"
 
+    # 1. Files: sizes and times are compared first, so that unchanged files are not read again.
+    if given.seen:
+        if compute_seen_stamp(paths) == given.seen or compute_content_stamp(paths) == given.stamp:
+            return None
+        return f"{given.name} was changed since"
 
-def _changed_artifact(folder: Path, given: Input, workspace: Workspace) -> str | None:
-    if not (folder / MANIFEST).is_file():
+    # 2. An artifact: it is the same if its manifest is, and current if its own inputs are.
+    if not (paths[0] / MANIFEST).is_file():
         return f"{given.name} is gone"
-    if compute_stamp(folder) != given.stamp:
+    if compute_stamp(paths[0]) != given.stamp:
         return f"{given.name} was rebuilt since"
-    return (
-        f"{given.name} is itself out of date"
-        if open_artifact(folder).explain_staleness(workspace)
-        else None
-    )
+    if open_artifact(paths[0]).explain_staleness(workspace):
+        return f"{given.name} is itself out of date"
+    return None

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.packing import packed, packed_size
+from vocadapt.lab.workspace.packing import compute_packed_size, pack_to_temporary_file
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
@@ -59,8 +59,8 @@ def draw_adapted_model(workspace: Workspace, made: list[Artifact]) -> None:
         st.code(render_snippet(record, str(artifact.folder)), language="python", wrap_lines=True)
         folder = artifact.folder
         st.download_button(
-            f"Download as zip · {megabytes(packed_size(folder))}",
-            lambda: packed(folder, workspace.root),
+            f"Download as zip · {megabytes(compute_packed_size(folder))}",
+            lambda: pack_to_temporary_file(folder, workspace.root),
             f"{folder.name}.zip",
             "application/zip",
             on_click="ignore",

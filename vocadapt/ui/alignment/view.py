@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.artifacts.alignments import COLUMNS, AlignmentEvaluation
+from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods

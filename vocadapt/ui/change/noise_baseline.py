@@ -11,8 +11,8 @@ from vocadapt.lab.reports.noise_baselines import (
     list_noise_baselines,
     open_vectors_artifact,
     rebuild_spec,
-    with_next_seed,
-    with_resampled_lines,
+    resample_lines,
+    use_next_seed,
 )
 from vocadapt.lab.steps.spec import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -89,7 +89,7 @@ def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":small[Train **{plain(artifact.name)}** a second time: about {about}]")
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
-            _start(workspace, with_next_seed(spec), f"{artifact.name}-seed")
+            _start(workspace, use_next_seed(spec), f"{artifact.name}-seed")
         if not isinstance(spec.settings, VectorsStep):
             return
         help = "Trains on two bootstrap resamples of the lines; they form the noise baseline."
@@ -105,8 +105,8 @@ def _start_resamples(workspace: Workspace, artifact: Artifact, spec: Spec) -> No
     unused = [seed for seed in range(1, len(used) + 3) if seed not in used]
     wish = f"{artifact.name}-lines"
     if not used:
-        panel.launch(workspace, with_resampled_lines(spec, unused[1]), _name(workspace, wish))
-    _start(workspace, with_resampled_lines(spec, unused[0]), wish)
+        panel.launch(workspace, resample_lines(spec, unused[1]), _name(workspace, wish))
+    _start(workspace, resample_lines(spec, unused[0]), wish)
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:

@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.uploads import is_upload, remove_forgotten
+from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.components.markup import plain
@@ -100,7 +100,7 @@ def save_uploads(
     """
     folder, saved = workspace.root / place, []
     with convert_write_errors(folder):
-        remove_forgotten(workspace)
+        remove_unused_uploads(workspace)
         folder.mkdir(parents=True, exist_ok=True)
     check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.imported_predictions import (
+from vocadapt.lab.artifacts.tasks import (
     ImportedPredictions,
     import_prediction_files,
     list_imported_predictions,

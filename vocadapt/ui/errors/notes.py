@@ -14,7 +14,7 @@ from vocadapt.analysis.errors.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
-from vocadapt.lab.workspace.notes import Note, notes_of, save_note, tags_in
+from vocadapt.lab.workspace.notes import Note, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
@@ -38,7 +38,7 @@ def summarize_notes(workspace: Workspace) -> dict[str, str]:
     cannot be read, which the note field reports.
     """
     try:
-        notes = notes_of(workspace)
+        notes = load_notes(workspace)
     except InputError:
         return {}
     summaries = {}
@@ -57,7 +57,7 @@ def draw_note_form(workspace: Workspace, shown: Shown) -> None:
     titles = _titles(shown)
     id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
     with mistakes.show_errors():
-        notes = notes_of(workspace)
+        notes = load_notes(workspace)
         held = notes.get(id, Note(""))
         given = (workspace, id, titles[id])
         st.text_area(
@@ -72,7 +72,7 @@ def draw_note_form(workspace: Workspace, shown: Shown) -> None:
         )
         st.multiselect(
             "Tags",
-            list(dict.fromkeys([*tags_in(notes), *TAGS])),
+            list(dict.fromkeys([*list_tags(notes), *TAGS])),
             list(held.tags),
             key=f"tags {id}",
             accept_new_options=True,
@@ -153,7 +153,7 @@ def build_report(
 ) -> Report:
     """Build the report of the comparison, with the notes of the workspace."""
     compared = shown.compared
-    noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
+    noted = {id: (note.text, note.tags) for id, note in load_notes(workspace).items()}
     first, second = (one.name for one in shown.picked)
     corpus, why = _searchable_text(compared)
     return Report(

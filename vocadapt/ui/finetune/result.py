@@ -8,10 +8,10 @@ from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.artifacts.runs import RunSet
-from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.checkpoints import CHECKPOINT
 from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
+from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (

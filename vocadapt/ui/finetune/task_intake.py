@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, import_task
+from vocadapt.lab.artifacts.tasks import fetch_benchmark, import_task
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS

@@ -9,8 +9,8 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.benchmarks import find_task
 from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.lab.artifacts.tasks import find_task
 from vocadapt.lab.jobs.estimates import measure_start_up
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_command

@@ -12,10 +12,10 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.files import expand_path
-from vocadapt.lab.artifacts.alignments import AlignmentEvaluation, load_evaluation
 from vocadapt.lab.artifacts.corpora import find_training_text
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change

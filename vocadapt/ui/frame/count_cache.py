@@ -7,7 +7,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
+from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, list_count_paths
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
@@ -113,7 +113,7 @@ def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> Word
 
 @st.cache_data(max_entries=32, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
 def _counts_path(corpus: Artifact, splitter: Splitter, root: str) -> Path:
-    return counts_path(Path(root), read_corpus([corpus.folder]), splitter)
+    return build_counts_path(Path(root), read_corpus([corpus.folder]), splitter)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")

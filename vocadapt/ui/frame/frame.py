@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.extensions import check_extensions
-from vocadapt.lab.workspace.workspace import ARTIFACTS, Workspace
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes

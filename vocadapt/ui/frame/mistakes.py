@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.uploads import as_uploaded
+from vocadapt.lab.workspace.uploads import hide_upload_paths
 from vocadapt.text.display import shorten_text
 from vocadapt.ui.components.setting_inputs import add_label
 from vocadapt.ui.frame.session import workspace
@@ -43,7 +43,7 @@ def format_message(message: str) -> str:
     often has the remedy.
     """
     with suppress(InputError):  # the error may be about the workspace itself
-        message = as_uploaded(message, workspace())
+        message = hide_upload_paths(message, workspace())
     return "\n".join(
         shorten_text(line, MAX_LINE_LENGTH) for line in message.splitlines()[:MAX_LINES]
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.votes import ExamplePrediction, predict_example
 from vocadapt.lab.artifacts import runs
-from vocadapt.lab.artifacts.run_sources import find_corpus
+from vocadapt.lab.artifacts.runs import find_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace

@@ -9,11 +9,16 @@ import streamlit as st
 from vocadapt.analysis.figures.training import AGAINST, plot_gates, plot_held_out_losses
 from vocadapt.analysis.gates import KINDS
 from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.reports.gates import GateReport, GateSettings, measure_gates_on_text
-from vocadapt.lab.reports.pretraining import PretrainedModel, have_same_masked_tokens
-from vocadapt.lab.steps.checkpoints import CHECKPOINT
+from vocadapt.lab.reports.pretraining import (
+    GateReport,
+    GateSettings,
+    PretrainedModel,
+    have_same_masked_tokens,
+    measure_gates_on_text,
+)
+from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
@@ -126,12 +131,12 @@ def draw_figures(one: PretrainedModel) -> None:
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
         " vocabularies; lower is better."
     )
-    if one.kept:
+    if one.checkpoints:
         with st.expander(
-            f"{len(one.kept)} models saved during training",
+            f"{len(one.checkpoints)} models saved during training",
             icon=":material/bookmarks:",
         ):
-            st.code("\n".join(one.kept), language=None, wrap_lines=True)
+            st.code("\n".join(one.checkpoints), language=None, wrap_lines=True)
 
 
 def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> None:

@@ -20,7 +20,7 @@ from vocadapt.lab.steps.projection import (
     compute_projection,
     load_projection,
 )
-from vocadapt.lab.workspace.slices import load_slice, slices_of
+from vocadapt.lab.workspace.slices import list_slices, load_slice
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
@@ -222,7 +222,7 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     for model in list_adapted_models(workspace):
         if _concerns(model, shown, workspace):
             offered[f"origin · {model.name}"] = partial(_build_origin_column, shown, model)
-    for one in slices_of(workspace):
+    for one in list_slices(workspace):
         offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
     for path in sorted((workspace.root / TABLES).glob("*")):
         offered[f"table · {path.name}"] = partial(_build_table_column, shown, path)

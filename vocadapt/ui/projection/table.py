@@ -22,9 +22,9 @@ from vocadapt.lab.workspace.slices import (
     MAX_NAME_LENGTH,
     Slice,
     delete_slice,
+    list_slices,
     load_slice,
     save_slice,
-    slices_of,
 )
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.spreadsheet import format_frame_as_csv
@@ -86,7 +86,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
         # Drawn even without slices: a slice that is saved then appears in the address.
         st.selectbox(
             "Slice",
-            [one.id for one in slices_of(workspace)],
+            [one.id for one in list_slices(workspace)],
             index=None,
             key="projection_slice",
             bind="query-params",
