@@ -47,7 +47,7 @@ def test_two_runs(tmp_path):
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
     assert (
         found.tokenizations == ("base", "base")
-        and found.by_tokenization == {}
+        and found.slicing().by_tokenization() == {}
         and found.train is None
         and not found.words.has_two_tokenizations
     )
@@ -58,7 +58,9 @@ def test_two_runs(tmp_path):
 def test_the_cuts_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
-    assert found.tokenizations == ("base", "pooled") and list(found.by_tokenization) == [
+    assert found.tokenizations == ("base", "pooled") and list(
+        found.slicing().by_tokenization()
+    ) == [
         "base",
         "adapted",
         "pooled",
