@@ -242,7 +242,7 @@ def parsers():
     """Every command with its parser."""
     for name in COMMANDS:
         parser = Parser(prog=f"vocadapt {name}", description=name)
-        load_command(name).options(parser)
+        load_command(name).add_options(parser)
         yield name, parser
 
 

@@ -7,7 +7,7 @@
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
 The readers: `check_settings` validates values (`CheckedSettings` calls it); `settings_from` reads
-JSON and TOML; the command line has `cli/setting_options.py` (options of a command) and
+JSON and TOML; the command line has `cli/command.py` (options of a command) and
 `lab/steps/command_lines.py` (the way back); pages have `ui/components/setting_inputs.py`. Whether a
 number is whole, and whether a setting is a list, follows from its annotation.
 
@@ -304,25 +304,27 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     settings.
     """
     if is_dataclass(kind):
-        if not isinstance(value, Mapping):
-            raise InputError(f"{where}: expected a group of settings, came {show_value(value)}.")
+        _require(value, Mapping, "a group of settings", where)
         return settings_from(kind, value, where)  # type: ignore[arg-type]
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        if value.bit_length() > MAX_FLOAT_BITS:
-            raise InputError(f"{where}: expected float, came {show_value(value)}.")
-        return float(value)
     if get_origin(kind) is tuple:
-        if not isinstance(value, list | tuple):
-            raise InputError(f"{where}: expected a list, came {show_value(value)}.")
+        _require(value, list | tuple, "a list", where)
         return tuple(_value(get_args(kind)[0], item, where) for item in value)
     if get_origin(kind) is Mapping:
-        if not isinstance(value, Mapping):
-            raise InputError(f"{where}: expected a table, came {show_value(value)}.")
+        _require(value, Mapping, "a table", where)
         item = get_args(kind)[1]
         return {name: _value(item, one, f"{where}.{name}") for name, one in value.items()}
+    if kind is float and type(value) is int and value.bit_length() <= MAX_FLOAT_BITS:
+        return float(value)
+    # Not isinstance: True is an int, and no number of a setting.
     if kind in (int, float, str, bool) and type(value) is not kind:
         raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
     return value
+
+
+def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
+    """Raise InputError if a value is not an instance of the expected kinds."""
+    if not isinstance(value, kinds):
+        raise InputError(f"{where}: expected {expected}, came {show_value(value)}.")
 
 
 def show_value(value: object) -> str:

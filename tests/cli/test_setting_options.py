@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from vocadapt.cli.command import read_settings, setting_options
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import setting_arguments
 from vocadapt.settings import check_settings, setting, settings_from, show_only
@@ -37,7 +37,7 @@ class Outer:
 
 def read(arguments: list[str], base: Outer | None = None) -> Outer:
     parser = Parser("python -m vocadapt test", "Test.")
-    add_settings(parser, Outer)
+    setting_options(Outer)(parser)
     return read_settings(parser.parse(arguments), Outer, base)
 
 
@@ -69,7 +69,7 @@ def test_a_flag_falls_back_to_another_one():
 
 def test_a_prefix_keeps_flags_apart():
     parser = Parser("python -m vocadapt test", "Test.")
-    add_settings(parser, Inner, prefix="own-")
+    setting_options(Inner, prefix="own-")(parser)
     options = parser.parse(["--own-sample-seed", "9"])
     assert read_settings(options, Inner, prefix="own-").seed == 9
 
@@ -80,7 +80,7 @@ def test_choices_are_read_when_they_are_used(monkeypatch):
     monkeypatch.setitem(SPEEDS, "registered", "by an extension")
     assert read(["--speed", "registered"]) == Outer(speed="registered")
     parser = Parser("python -m vocadapt test", "Test.")
-    add_settings(parser, Outer)
+    setting_options(Outer)(parser)
     assert "registered: by an extension" in " ".join(parser.format_help().split())
 
 
@@ -101,5 +101,5 @@ def test_plain_values_are_settings():
 )
 def test_an_error_names_the_flag_of_its_setting(error, shown):
     parser = Parser("python -m vocadapt test", "Test.")
-    add_settings(parser, Outer)
+    setting_options(Outer)(parser)
     assert str(parser.add_flag(error)) == shown

@@ -1,6 +1,5 @@
 import json
 import shlex
-from argparse import Namespace
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
+from vocadapt.cli.command import Options
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find, load_command
 from vocadapt.cores import count_cores
@@ -483,12 +483,12 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     monkeypatch.setattr(
         import_module(command.run.__module__),
         "write",
-        lambda spec, options, progress: asked.append((spec, options.out)) or 1 / 0,
+        lambda spec, options: asked.append((spec, options.out)) or 1 / 0,
     )
     parser = Parser(name, "")
-    command.options(parser)
+    command.add_options(parser)
     with pytest.raises(ZeroDivisionError):
-        command.run(parser.parse(rest), Namespace())
+        command.run(Options(**vars(parser.parse(rest))))
     assert asked == [(spec, str(tmp_path / "out"))]
 
 

@@ -1,11 +1,11 @@
 """The command line: `python -m vocadapt COMMAND …`. A module of a command is imported when the
 command is called.
 
-Read in this order: `run` (finds the command, prints its answer), `command` (a command and its
-answer), one small command, for example `vocabulary.tokenize`, then `parser` (argparse with one-line
-errors), `options` (shared options), `setting_options` (options from declared settings). The
-commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`. `tables` and `progress`
-write the output, `reference` generates docs/commands.md.
+Read in this order: `run` (finds the command, prints its progress and its answer), `command` (a
+command, its options by hand or from declared settings, and its answer), one small command, for
+example tokenize in `vocabulary.advise`, then `parser` (argparse with one-line errors) and `options`
+(shared options). The commands are in `words`, `vocabulary`, `training`, `analysis` and `lab`.
+`tables` formats the output, `reference` generates docs/commands.md.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 canceled.

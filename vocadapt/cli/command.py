@@ -1,12 +1,36 @@
-"""A command of the command line, and its answer."""
+"""A command of the command line: what it runs, the options it takes, and its answer.
 
-from argparse import Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+    ALIGN = Command(_align, (option("--vectors", metavar="DIR", help="…"), setting_options(Step)))
 
-from vocadapt.cli.parser import Parser
+An option is declared by what adds it to a parser, so that groups and shared options nest: `option`
+by hand, `setting_options` from declared settings. Settings are read from the options that were
+given by `read_settings`: an option that is not given is None, and leaves the setting as it is in
+the base: the defaults, or a preset. In the namespace an option has the name of its flag.
+"""
+
+from argparse import Action, Namespace, RawDescriptionHelpFormatter, _ActionsContainer
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import methodcaller
+from typing import Any, TypeVar
+
+from vocadapt.cli.parser import Number, Parser
 from vocadapt.progress import Progress
+from vocadapt.settings import Bounds, Setting, groups_of, settings_of, walk_settings
+
+T = TypeVar("T")
+MAX_EXPLAINED = 600  # characters of the explanations of choices; beyond, only names are listed
+SWITCHES = {False: "store_true", True: "store_false"}  # default of a boolean → action of its option
+NUMBERS = {int: "N", float: "X"}  # kind of a number → how its value is named in the help
+
+AddOption = Callable[[_ActionsContainer], object]
+
+
+class Options(Namespace):
+    """The parsed options of a command, and where it reports its progress."""
+
+    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -20,7 +44,211 @@ class Answer:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: adds its options to a parser, and runs on what was parsed."""
+    """A command: what it runs on the parsed options, and its options in the order of the help.
 
-    options: Callable[[Parser], None]
-    run: Callable[[Namespace, Progress], Answer]
+    description: longer than the command's sentence. epilog: text below the options; one of several
+    lines keeps them.
+    """
+
+    run: Callable[[Options], Answer]
+    options: Sequence[AddOption] = ()
+    description: str = ""
+    epilog: str = ""
+
+    def add_options(self, parser: Parser) -> None:
+        """Add the options, and the command's own description, to a parser."""
+        parser.description = self.description or parser.description
+        parser.epilog = self.epilog or None
+        if "\n" in self.epilog:
+            parser.formatter_class = RawDescriptionHelpFormatter
+        add_all(parser, self.options)
+
+
+def option(*names: str, between: tuple[int, int] | None = None, **how: Any) -> AddOption:
+    """Declare an option or an argument.
+
+    how: as in `ArgumentParser.add_argument`. between: lowest and highest value of a whole number.
+    """
+    if between:
+        how["type"] = Number(Bounds(*between))
+    return methodcaller("add_argument", *names, **how)
+
+
+def group(title: str, *options: AddOption, about: str | None = None) -> AddOption:
+    """Declare options under a heading of their own in the help."""
+
+    def add(parser: _ActionsContainer) -> None:
+        add_all(parser.add_argument_group(title, about), options)
+
+    return add
+
+
+def exclusive(*options: AddOption) -> AddOption:
+    """Declare options of which at most one may be given."""
+
+    def add(parser: _ActionsContainer) -> None:
+        add_all(parser.add_mutually_exclusive_group(), options)
+
+    return add
+
+
+def add_all(parser: _ActionsContainer, options: Sequence[AddOption]) -> None:
+    """Add declared options to a parser or to a group of it."""
+    for add in options:
+        add(parser)
+
+
+def setting_options(
+    settings: Any,
+    *names: str,
+    except_: Collection[str] = (),
+    shown_default: str = "",
+    prefix: str = "",
+    other_flags: bool = True,
+    **changes: Any,
+) -> AddOption:
+    """Declare the options of a settings dataclass, nested ones included.
+
+    settings: the class, or an instance with the default values to show. names: of the settings to
+    add (default: all but `except_`). shown_default: text that replaces the default values in the
+    help. prefix: before the name of each flag. other_flags: also accept the flags of other settings
+    whose values these fall back to, if they are not among these. changes: arguments of add_argument
+    that differ, such as a help text of its own.
+    """
+
+    def add(parser: _ActionsContainer) -> None:
+        chosen = names or [name for name in settings.__dataclass_fields__ if name not in except_]
+        walked = list(walk_settings(settings, chosen))
+        taken = {"", *(one.flag for one, _ in walked)}
+        for one, value in walked:
+            also = [one.other_flag] if other_flags and one.other_flag not in taken else []
+            if one.flag:
+                how = {"help": describe_setting(one, value, shown_default), **changes}
+                _add_option(parser, one, prefix, also, how)
+
+    return add
+
+
+def _add_option(
+    parser: _ActionsContainer,
+    declared: Setting,
+    prefix: str,
+    also: Collection[str],
+    changes: Mapping[str, Any],
+) -> None:
+    flag, _, value = _flag_of(declared, prefix).partition("=")
+    if value:
+        shared = parser._option_string_actions.get(flag)
+        if shared is None:
+            about = f"{declared.help}; may be repeated"
+            shared = parser.add_argument(flag, action="append", choices=[], help=about)
+        shared.choices = [*(shared.choices or ()), value]
+        return
+    how: dict[str, Any] = {"dest": _name_of(flag), "default": None}
+    if declared.kind is bool:
+        how["action"] = SWITCHES[bool(declared.default)]
+    elif declared.is_number:
+        how |= {
+            "type": Number(declared.bounds, declared.words),
+            "metavar": NUMBERS[declared.kind],
+        }
+    elif choices := declared.choices:
+        how["choices"] = list(choices)
+        if declared.explained_choices:
+            how["metavar"] = "NAME"
+    else:
+        how["metavar"] = declared.name.upper()
+    if declared.several:
+        how |= {"nargs": "+", "action": "extend"}
+    action: Action = parser.add_argument(flag, *also, **{**how, **changes})
+    action.setting = declared.name  # type: ignore[attr-defined]
+
+
+def describe_setting(declared: Setting, value: Any, default: str) -> str:
+    """Return the help text of an option: what it is, its choices, what 0 means, and the default."""
+    parts = [declared.help]
+    explained = "; ".join(f"{name}: {s}" for name, s in declared.explained_choices.items())
+    if len(explained) > MAX_EXPLAINED:
+        explained = ", ".join(declared.choices)
+    if explained:
+        parts = [f"{declared.help}. {explained}"]
+    if declared.empty and declared.is_number:
+        parts.append(f"; 0: {declared.empty}")
+    shown = _show_value(declared, value)
+    mark = ""
+    if default or not shown:
+        shown, mark = default or declared.empty, ":"
+    if shown and declared.kind is not bool:
+        parts.append(f" (default{mark} {shown})")
+    return "".join(parts).replace("%", "%%")
+
+
+def _show_value(declared: Setting, value: Any) -> str:
+    """Return a value as it is given on the command line."""
+    if declared.several:
+        return " ".join(map(str, value))
+    for word, number in declared.words.items():
+        if number == value:
+            return word
+    return str(value)
+
+
+def read_settings(
+    options: Namespace,
+    settings: type[T],
+    base: T | None = None,
+    names: Collection[str] | None = None,
+    prefix: str = "",
+) -> T:
+    """Return the base (by default the defaults) with the settings that were given.
+
+    names: of the settings and groups to read; None: all. prefix: as in `setting_options`.
+    """
+    made = base or settings()
+    changes = read_given(options, settings, names, prefix)
+    for name, (kind, shown) in groups_of(settings).items():
+        if names is None or name in names:
+            inner = getattr(made, name)
+            read = read_settings(options, kind, inner, shown, prefix)
+            if read != inner:
+                changes[name] = read
+    change: Callable[..., T] = getattr(made, "with_changes", partial(replace, made))  # type: ignore[type-var]
+    return change(**changes)
+
+
+def read_given(
+    options: Namespace, settings: type, names: Collection[str] | None = None, prefix: str = ""
+) -> dict[str, Any]:
+    """Return the settings that were given, by name; nested ones are not read."""
+    given = {}
+    for name, declared in settings_of(settings).items():
+        if not declared.flag or (names is not None and name not in names):
+            continue
+        value = _read_option(options, _flag_of(declared, prefix))
+        if value is None:
+            value = _read_option(options, declared.other_flag)
+        if value is None:
+            continue
+        if declared.several:  # names that were given twice count once
+            value = tuple(value) if declared.is_number else tuple(dict.fromkeys(value))
+        given[name] = value
+    return given
+
+
+def _read_option(options: Namespace, flag: str) -> Any:
+    """Return the value of a flag, None if it was not given or is ""."""
+    flag, _, wanted = flag.partition("=")
+    value = getattr(options, _name_of(flag), None)
+    if wanted:
+        return wanted in (value or ()) or None
+    return value
+
+
+def _flag_of(declared: Setting, prefix: str) -> str:
+    flag = declared.flag or ""
+    return f"--{prefix}{flag.lstrip('-')}" if prefix else flag
+
+
+def _name_of(flag: str) -> str:
+    """Return the name of a flag's option in the namespace."""
+    return flag.lstrip("-").replace("-", "_")

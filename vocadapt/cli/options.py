@@ -1,88 +1,85 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they name: models, texts, a place to write to."""
 
-from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
+from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import CASINGS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.progress import Progress
-from vocadapt.text.corpus import READABLE, CorpusSettings
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
+WITH_WEIGHTS = "hub name or model folder"
 TEXT = f"files and folders: {READABLE}"
 
+OFFLINE = option("--offline", action="store_true", help="do not download models")
+CASING = option(
+    "--casing",
+    default="",
+    choices=CASINGS,
+    help="casing of a bare vocab.txt (default: inferred from its tokens)",
+)
+CORPUS = option("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
+# The options of every command that reads text. --seed has another meaning in some commands.
+CORPUS_SETTINGS = setting_options(CorpusSettings)
+CORPUS_SETTINGS_WITHOUT_SEED = setting_options(CorpusSettings, other_flags=False)
+WORKSPACE = option(
+    "--workspace",
+    metavar="W",
+    default="workspace",
+    help="workspace folder (default ./workspace)",
+)
+OVERWRITE_FILE = option("--overwrite", action="store_true", help="replace the file if it exists")
+CHECKPOINTS = option(
+    "--checkpoints",
+    metavar="DIR",
+    help="folder for checkpoints: if the command is interrupted, running it again resumes from them"
+    " (jobs keep their own)",
+)
 
-def add_model(parser: Parser, required: bool = True, help: str = M) -> None:
-    """Add --model and --offline."""
-    parser.add_argument("--model", metavar="M", required=required, help=help)
-    add_offline(parser)
+
+def model_options(required: bool = True, help: str = M) -> tuple[AddOption, ...]:
+    """Declare --model and --offline."""
+    return option("--model", metavar="M", required=required, help=help), OFFLINE
 
 
-def add_offline(parser: Parser) -> None:
-    """Add --offline."""
-    parser.add_argument("--offline", action="store_true", help="do not download models")
-
-
-def add_casing(parser: Parser) -> None:
-    """Add --casing, for commands that accept a bare vocab.txt."""
-    parser.add_argument(
-        "--casing",
-        default="",
-        choices=CASINGS,
-        help="casing of a bare vocab.txt (default: inferred from its tokens)",
+def destination_options(flag: str = "--out") -> tuple[AddOption, ...]:
+    """Declare the options for where a command writes."""
+    return (
+        option(flag, metavar="DIR", dest="out", help="output folder …"),
+        option(
+            "--workspace",
+            metavar="W",
+            default="workspace",
+            help="… or workspace to write to (default ./workspace)",
+        ),
+        option("--name", metavar="N", help="name of the result in the workspace"),
+        option("--overwrite", action="store_true", help="replace an earlier result of vocadapt"),
     )
 
 
-def read_lowercase(options: Namespace) -> bool | None:
-    """Return whether to lowercase, from the option of `add_casing`; None if it was not given."""
-    return bool(options.casing == "uncased") if options.casing else None
+def read_lowercase(options: Options) -> bool | None:
+    """Return whether to lowercase, from --casing; None if it was not given."""
+    return {"cased": False, "uncased": True}.get(getattr(options, "casing", ""))
 
 
-def add_text(parser: Parser, own_seed: bool = True) -> None:
-    """Add the options of every command that reads text.
-
-    own_seed: also accept --seed, which must have no other meaning in the command.
-    """
-    add_settings(parser, CorpusSettings, other_flags=own_seed)
+def open_named_model(options: Options, name: str = "") -> LanguageModel:
+    """Open a model as --offline and --casing say: by default the one of --model."""
+    return open_model(name or options.model, options.offline or None, read_lowercase(options))
 
 
-def corpus_settings(options: Namespace) -> CorpusSettings:
-    """Build the corpus settings from the options of `add_text`."""
-    return read_settings(options, CorpusSettings)
+def read_texts(options: Options, paths: Sequence[str]) -> Corpus:
+    """Read texts with the settings of CORPUS_SETTINGS."""
+    return read_corpus(paths, read_settings(options, CorpusSettings))
 
 
-def add_out(parser: Parser, flag: str = "--out") -> None:
-    """Add the options for where a command writes."""
-    parser.add_argument(flag, metavar="DIR", dest="out", help="output folder …")
-    parser.add_argument(
-        "--workspace",
-        metavar="W",
-        default="workspace",
-        help="… or workspace to write to (default ./workspace)",
-    )
-    parser.add_argument("--name", metavar="N", help="name of the result in the workspace")
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace an earlier result of vocadapt"
-    )
-
-
-def add_checkpoints(parser: Parser) -> None:
-    """Add the option for where a training stores its checkpoints."""
-    help = (
-        "folder for checkpoints: if the command is interrupted, running it again resumes from them"
-        " (jobs keep their own)"
-    )
-    parser.add_argument("--checkpoints", metavar="DIR", help=help)
-
-
-def choose_destination(options: Namespace, kind: str) -> Path | None:
+def choose_destination(options: Options, kind: str) -> Path | None:
     """Return the folder to write to, None if no output was requested.
 
     Raises InputError for two destinations and for an invalid name.
@@ -96,7 +93,7 @@ def choose_destination(options: Namespace, kind: str) -> Path | None:
     return None if options.out is None else Path(options.out)
 
 
-def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
+def write(spec: Spec, options: Options) -> Artifact:
     """Run a step and write its result; raise InputError if the options name no destination."""
     folder = choose_destination(options, spec.kind)
     if folder is None:
@@ -104,25 +101,27 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artifact:
             "No output folder was given: use --out DIR, or --name N (with --workspace W)."
         )
     keep = getattr(options, "checkpoints", None)
-    return run_step(
-        spec.absolute(), folder, progress, options.overwrite, keep=Path(keep) if keep else None
-    )
+    if keep is not None:
+        keep = Path(keep)
+    return run_step(spec.absolute(), folder, options.progress, options.overwrite, keep=keep)
 
 
-def build_answer(artifact: Artifact, exit: int = 0) -> Answer:
-    """Build the answer of a command that wrote an artifact."""
-    manifest = artifact.manifest
-    place = {
+def describe_place(artifact: Artifact) -> dict[str, Any]:
+    """Return where an artifact was written, and how long that took."""
+    return {
         "out": str(artifact.folder),
-        "seconds": manifest.seconds,
+        "seconds": artifact.manifest.seconds,
         "manifest": str(artifact.folder / "manifest.json"),
     }
-    flat = {
-        key: shown
-        for key, value in manifest.numbers.items()
-        if (shown := _flatten(value)) not in ("", None)
-    }
-    return Answer({**place, "numbers": manifest.numbers}, format_facts({**flat, **place}), exit)
+
+
+def build_answer(artifact: Artifact) -> Answer:
+    """Build the answer of a command that wrote an artifact; a failed certificate is exit code 1."""
+    place, numbers = describe_place(artifact), artifact.manifest.numbers
+    flat = {name: _flatten(value) for name, value in numbers.items()}
+    shown = {name: value for name, value in flat.items() if value not in ("", None)}
+    failed = numbers.get("certificate") is False
+    return Answer({**place, "numbers": numbers}, format_facts({**shown, **place}), int(failed))
 
 
 def _flatten(value: Any) -> Any:
@@ -130,8 +129,12 @@ def _flatten(value: Any) -> Any:
 
     Returns None for nested values, which only the JSON output holds.
     """
-    parts = [f"{name}: {one}" for name, one in value.items()] if isinstance(value, dict) else value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if any(isinstance(one, dict | list) for one in inner):
+    parts = value
+    if isinstance(value, dict):
+        value = list(value.values())
+        parts = [f"{name}: {one}" for name, one in parts.items()]
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(one, dict | list) for one in value):
         return None
-    return "; ".join(map(str, parts)) if isinstance(parts, list) else value
+    return "; ".join(map(str, parts))

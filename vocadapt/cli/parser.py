@@ -1,9 +1,9 @@
-"""argparse, with mistakes as one-line InputErrors that name the nearest match, and the options that
-commands share.
-"""
+"""argparse, with mistakes as one-line InputErrors that name the nearest match."""
 
 import argparse
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ REWORDED = {
     "the following arguments are required": "it needs",
     "unrecognized arguments": "it takes no",
 }
+OPTION = re.compile(r"-(-|[^\W\d_])")  # how an option begins, in contrast to a negative number
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,16 +31,13 @@ class Parser(argparse.ArgumentParser):
             if argument == "--":
                 break
             name = argument.partition("=")[0]
-            if (
-                _is_option(name)
-                and name not in known
-                and not (name[:2] in known and not name.startswith("--"))
-            ):
-                near = get_close_matches(name, known, n=1, cutoff=0.5)
-                raise InputError(
-                    f"There is no option {name}. "
-                    + (f"Did you mean {near[0]}?" if near else f"{self.prog} --help lists them.")
-                )
+            has_value = name[:2] in known and not name.startswith("--")  # -k5
+            if not OPTION.match(name) or name in known or has_value:
+                continue
+            advice = f"{self.prog} --help lists them."
+            if near := get_close_matches(name, known, n=1, cutoff=0.5):
+                advice = f"Did you mean {near[0]}?"
+            raise InputError(f"There is no option {name}. {advice}")
         return self.parse_args(arguments)
 
     def add_flag(self, error: InputError) -> InputError:
@@ -62,10 +60,9 @@ class Parser(argparse.ArgumentParser):
         command = self.prog.removeprefix("python -m vocadapt ")
         for theirs, ours in REWORDED.items():
             message = message.replace(theirs, ours)
-        raise InputError(
-            f"{command}: {message}" + ("" if message.endswith("?") else "."),
-            f"{self.prog} --help lists its options.",
-        )
+        if not message.endswith("?"):
+            message += "."
+        raise InputError(f"{command}: {message}", f"{self.prog} --help lists its options.")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a choice as argparse does, and suggest the nearest one."""
@@ -76,18 +73,12 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"there is no {value!r}: {advice}")
 
 
-def _is_option(argument: str) -> bool:
-    return (
-        len(argument) > 1 and argument[0] == "-" and (argument[1] == "-" or argument[1].isalpha())
-    )
-
-
+@dataclass(frozen=True, eq=False)  # argparse hashes it
 class Number:
     """Parser of a number within bounds, for the `type` of an option; words may stand for numbers."""
 
-    def __init__(self, bounds: Bounds, words: Mapping[str, int] | None = None) -> None:
-        self.bounds = bounds
-        self.words = words or {}
+    bounds: Bounds
+    words: Mapping[str, int] = field(default_factory=dict)
 
     def __call__(self, text: str) -> Any:
         """Parse a number; raise ArgumentTypeError, with the bounds, for anything else."""
@@ -101,8 +92,3 @@ class Number:
             expected = " or ".join([str(self.bounds), *self.words])
             raise argparse.ArgumentTypeError(f"expected {expected}, got {show_value(text)}")
         return value
-
-
-def whole(lowest: int, highest: int) -> Number:
-    """Return a parser of integers from `lowest` to `highest`, both included."""
-    return Number(Bounds(lowest, highest))

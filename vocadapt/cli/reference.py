@@ -24,8 +24,10 @@ EVERYWHERE = {"help", "json", "verbose"}
 def render_reference() -> str:
     """Render the reference of all commands as Markdown."""
     lines = [HEAD, "| command | purpose |", "|---|---|"]
-    for name, (_, _, sentence) in COMMANDS.items():
-        lines.append(f"| [{name}](#{name.replace(' ', '-')}) | {sentence} |")
+    lines += [
+        f"| [{name}](#{name.replace(' ', '-')}) | {sentence} |"
+        for name, (_, _, sentence) in COMMANDS.items()
+    ]
     for name in COMMANDS:
         lines += ["", *render_command(name)]
     return "\n".join(lines) + "\n"
@@ -34,19 +36,13 @@ def render_reference() -> str:
 def render_command(name: str) -> Iterator[str]:
     """Yield the Markdown lines of one command."""
     parser = build_parser(name, load_command(name))
-    yield f"## {name}"
-    yield ""
-    yield parser.description or ""
+    yield from (f"## {name}", "", parser.description or "")
     actions = [action for action in parser._actions if action.dest not in EVERYWHERE]
     if actions:
         yield ""
-    for action in actions:
-        yield f"- {render_action(action)}"
+    yield from (f"- {render_action(action)}" for action in actions)
     if parser.epilog:
-        yield ""
-        yield "```text"
-        yield parser.epilog.strip()
-        yield "```"
+        yield from ("", "```text", parser.epilog.strip(), "```")
 
 
 def render_action(action: Action) -> str:
@@ -71,10 +67,5 @@ def render_value(action: Action) -> str:
     return f" {value}"
 
 
-def main() -> None:
-    """Write docs/commands.md."""
-    FILE.write_text(render_reference(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    FILE.write_text(render_reference(), encoding="utf-8")

@@ -2,24 +2,28 @@
 
 import logging
 import sys
+import time
 import warnings
 from argparse import Namespace
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from importlib import import_module
 
-from vocadapt import __doc__ as about
-from vocadapt.cli.command import Command
+import vocadapt
+from vocadapt.cli.command import Command, Options
 from vocadapt.cli.parser import Parser
-from vocadapt.cli.progress import ProgressLine
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
+from vocadapt.progress import Progress, silent
+
+CLEAR = "\r\x1b[K"  # back to the beginning of the line, and erase it
 
 STEP = "step"  # instead of a module: the command is built from the declaration of a step
 # Command → module, name of its Command in it, and its sentence. Nothing is imported for the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
-        "lab.demo",
+        "lab.jobs",
         "DEMO",
         "run the whole method on the bundled demo data, in about a minute",
     ),
@@ -30,13 +34,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "words count": ("words.words", "COUNT", "count the words of a text as a model splits them"),
     "context": (
-        "words.context",
+        "words.words",
         "CONTEXT",
         "show the lines of a text that contain a word or a wordpiece",
     ),
     "vectors train": (STEP, "vectors", "train word vectors on a text"),
     "vectors import": (STEP, "import", "import word vectors of another program"),
-    "vectors evaluate": ("words.evaluate", "EVALUATE", "compare word vectors with human judgments"),
+    "vectors evaluate": ("words.diagnose", "EVALUATE", "compare word vectors with human judgments"),
     "vectors contextual": (
         STEP,
         "contextual",
@@ -58,7 +62,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "list the nearest neighbors of words within and across spaces",
     ),
     "project": (
-        "words.project",
+        "words.align",
         "PROJECT",
         "project the words of one or two spaces to the plane: PCA, t-SNE, UMAP",
     ),
@@ -93,7 +97,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "remove a fraction of the tokens of a model",
     ),
     "vocabulary extension": (
-        "vocabulary.extension",
+        "vocabulary.vocabulary",
         "EXTENSION_CURVE",
         "measure how a text is tokenized with more and more added wordpieces",
     ),
@@ -109,13 +113,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "continue pretraining of a model, or pretrain a small one from scratch",
     ),
     "gates": (
-        "training.gates",
+        "training.pretrain",
         "GATES",
         "report the weight of the extension in each layer of an exBERT, by kind of token",
     ),
-    "tokenize": ("vocabulary.tokenize", "TOKENIZE", "show how models tokenize a text"),
+    "tokenize": ("vocabulary.advise", "TOKENIZE", "show how models tokenize a text"),
     "lens": (
-        "vocabulary.lens",
+        "vocabulary.advise",
         "LENS",
         "compare tokenizations of a text, and list the words that differ",
     ),
@@ -126,22 +130,22 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "convert": (STEP, "convert", "convert a published .bin model to safetensors"),
     "tasks list": (
-        "training.tasks",
+        "training.finetune",
         "LIST",
         "list the benchmarks of the papers (same as tasks alone)",
     ),
     "tasks card": (
-        "training.tasks",
+        "training.finetune",
         "CARD",
         "show the card of a benchmark: labels, sizes, metric, license, source",
     ),
     "tasks download": (
-        "training.tasks",
+        "training.finetune",
         "DOWNLOAD",
         "download a free benchmark, verified and ready for training",
     ),
     "score": (
-        "analysis.score",
+        "analysis.results",
         "SCORE",
         "score the predictions of any program, each score with its definition",
     ),
@@ -161,12 +165,12 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "predict with a fine-tuned run on other text, pooling both tokenizations",
     ),
     "zero-shot": (
-        "training.zero_shot",
+        "training.finetune",
         "ZERO_SHOT",
         "learn general questions, adapt to a domain, answer its unseen questions",
     ),
     "answer": (
-        "training.answer",
+        "training.predict",
         "ANSWER",
         "answer questions on a text of any length, under each tokenization and pooled",
     ),
@@ -192,12 +196,12 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "RESUME",
         "resume a job that was interrupted, canceled or failed",
     ),
-    "app": ("lab.app", "APP", "open the lab in the browser"),
+    "app": ("lab.jobs", "APP", "open the lab in the browser"),
 }
 HIDDEN = {
-    "job": ("lab.app", "JOB", "run a job's folder"),
+    "job": ("lab.jobs", "JOB", "run a job's folder"),
     "jobs": ("lab.jobs", "LIST", COMMANDS["jobs list"][2]),
-    "tasks": ("training.tasks", "LIST", COMMANDS["tasks list"][2]),
+    "tasks": ("training.finetune", "LIST", COMMANDS["tasks list"][2]),
 }
 
 
@@ -207,9 +211,7 @@ def run(arguments: list[str]) -> int:
         print(render_overview())
         return 0
     if arguments[0] == "--version":
-        from vocadapt import __version__
-
-        print(f"vocadapt {__version__}")
+        print(f"vocadapt {vocadapt.__version__}")
         return 0
     if arguments[0] != "job":  # a job shows it in its status
         check_extensions()
@@ -225,14 +227,13 @@ def run(arguments: list[str]) -> int:
 
 def list_commands() -> dict[str, tuple[str, str, str]]:
     """Return all commands, those of steps that an extension registered included."""
-    steps = sys.modules.get("vocadapt.lab.steps")  # an extension that registers one has imported it
-    if steps is None:
-        return COMMANDS
     commands = dict(COMMANDS)
-    for step in steps.STEPS.values():
-        sentence = f"{step.about[:1].lower()}{step.about[1:]}"
-        if step.command:
-            commands.setdefault(" ".join(step.command), (STEP, step.name, sentence))
+    steps = sys.modules.get("vocadapt.lab.steps")  # an extension that registers one has imported it
+    if steps is not None:
+        for step in steps.STEPS.values():
+            sentence = f"{step.about[:1].lower()}{step.about[1:]}"
+            if step.command:
+                commands.setdefault(" ".join(step.command), (STEP, step.name, sentence))
     return commands
 
 
@@ -254,7 +255,7 @@ def build_parser(name: str, command: Command) -> Parser:
     parser = Parser(
         prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
     )
-    command.options(parser)
+    command.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print only strict JSON on stdout")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show progress, logs and warnings on stderr"
@@ -266,46 +267,75 @@ def _run_command(command: Command, options: Namespace) -> int:
     """Run the command with stdout kept clean, and print what it found."""
     from vocadapt.lab.workspace.strict_json import dumps
 
+    level = logging.INFO
     if not options.verbose:
         warnings.simplefilter("ignore")
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO if options.verbose else logging.ERROR)
-    with ProgressLine(options.verbose) as progress, redirect_stdout(sys.stderr):
-        answer = command.run(options, progress)
-    # Escaped beyond ASCII: valid whatever the terminal's encoding is.
+        level = logging.ERROR
+    logging.basicConfig(stream=sys.stderr, level=level)
+    with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
+        answer = command.run(Options(progress=progress, **vars(options)))
+    # JSON is escaped beyond ASCII: valid whatever the terminal's encoding is.
     print(dumps(answer.json, ascii_only=True) if options.json else answer.text, flush=True)
     return answer.exit
+
+
+@contextmanager
+def open_progress_line(verbose: bool) -> Iterator[Progress]:
+    """Context manager: a Progress on stderr. On a terminal it is one line that is overwritten;
+    elsewhere a line now and then if `verbose`, and nothing otherwise.
+    """
+    terminal, interval, last = sys.stderr.isatty(), 2.0, float("-inf")
+    if terminal:
+        interval = 0.1
+    elif not verbose:
+        yield silent
+        return
+
+    def report(fraction: float | None, message: str = "") -> None:
+        nonlocal last
+        if time.monotonic() - last < interval:
+            return
+        last = time.monotonic()
+        percentage = "    " if fraction is None else f"{fraction:4.0%}"
+        line = f"{percentage}  {message}"[:110]
+        if terminal:
+            print(f"{CLEAR}{line}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    try:
+        yield report
+    finally:
+        if terminal:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
 def find(arguments: list[str]) -> tuple[str, list[str]]:
     """Split arguments into a command and the rest; raise InputError for an unknown command."""
     commands = list_commands()
     known = commands | HIDDEN
+    groups = {name.split()[0] for name in commands if " " in name}
+
+    # 1. The longest name that is a command. A group that is also one, such as jobs, is not meant if
+    # another word follows.
     for words in (2, 1):
-        name = " ".join(arguments[:words])
-        if (
-            len(arguments) >= words
-            and name in known
-            and not _is_followed_by_word(name, arguments[words:])
-        ):
-            return name, arguments[words:]
-    group = [name for name in commands if name.startswith(f"{arguments[0]} ")]
-    if group:
-        raise InputError(
-            f"{arguments[0]} needs one of its commands:"
-            f" {', '.join(name.split()[1] for name in group)}."
-        )
+        name, rest = " ".join(arguments[:words]), arguments[words:]
+        followed = bool(rest) and not rest[0].startswith("-")
+        if len(arguments) >= words and name in known and not (name in groups and followed):
+            return name, rest
+
+    # 2. A group without one of its commands.
+    if arguments[0] in groups:
+        own = [name.split()[1] for name in commands if name.startswith(f"{arguments[0]} ")]
+        raise InputError(f"{arguments[0]} needs one of its commands: {', '.join(own)}.")
+
+    # 3. The nearest command.
     typed = " ".join(word for word in arguments[:2] if not word.startswith("-"))
-    near = get_close_matches(typed, commands, n=1, cutoff=0.5) or get_close_matches(
-        arguments[0], commands, n=1, cutoff=0.5
-    )
-    advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
+    advice = "python -m vocadapt --help lists them."
+    for named in (arguments[0], typed):
+        if near := get_close_matches(named, commands, n=1, cutoff=0.5):
+            advice = f"Did you mean {near[0]!r}?"
     raise InputError(f"There is no command {arguments[0]!r}. {advice}")
-
-
-def _is_followed_by_word(name: str, rest: list[str]) -> bool:
-    """Return whether a group that is also a command is followed by another word."""
-    group = any(known.startswith(f"{name} ") for known in list_commands())
-    return group and bool(rest) and not rest[0].startswith("-")
 
 
 def render_overview() -> str:
@@ -314,5 +344,5 @@ def render_overview() -> str:
     width = max(map(len, commands)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in commands.items()]
     usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
-    summary = (about or "").split("\n")[0]
+    summary = (vocadapt.__doc__ or "").split("\n")[0]
     return "\n".join([summary, "", usage, "", *lines])

@@ -1,1 +1,3 @@
-"""Commands on results: `score` (predictions of any program), `results`, `compare` (error analysis)."""
+"""Commands on results: `results` (results; score: predictions of any program), `compare` (error
+analysis).
+"""

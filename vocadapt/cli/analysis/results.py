@@ -1,9 +1,14 @@
-"""results: the leaderboards of fine-tuned runs, against a baseline."""
+"""results: the leaderboards of fine-tuned runs, against a baseline; score: predictions of any program
+against a gold file.
+"""
 
+import json
 import os
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from vocadapt.analysis.results.results import TaskLeaderboard
 from vocadapt.analysis.results.tables import (
@@ -18,17 +23,25 @@ from vocadapt.analysis.results.tables import (
     format_p_value,
     format_points,
 )
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
-from vocadapt.cli.tables import format_table
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.options import WORKSPACE
+from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.reports.results import GroupMeans, build_results
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.progress import Progress
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
-from vocadapt.training.scoring.uncertainty import Draws
+from vocadapt.training.scoring.counts import Rules, Score, Scorer
+from vocadapt.training.scoring.uncertainty import (
+    Comparison,
+    Draws,
+    aligned,
+    bootstrap,
+    compare_tallies,
+)
+from vocadapt.training.tasks.examples import UNITS, Predictions, Split
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.predictions import build_tally
 
 EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
     "csv": format_csv_table,
@@ -37,110 +50,85 @@ EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
 }
 
 
-def _add_options(parser: Parser) -> None:
-    where = (
-        "run folders written by finetune, or names of runs in the workspace (default: all of them)"
-    )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help=where)
-    parser.add_argument(
-        "--workspace",
-        metavar="W",
-        default="workspace",
-        help="workspace folder (default ./workspace)",
-    )
-    parser.add_argument("--task", default="", metavar="T", help="task whose runs are listed")
-    parser.add_argument(
-        "--baseline",
-        default="",
-        metavar="RUN",
-        help="run to which differences and tests refer",
-    )
-    parser.add_argument(
-        "--baseline-tokenization",
-        choices=ALL_TOKENIZATIONS,
-        default="",
-        help="tokenization of the baseline (default pooled, or its only one)",
-    )
-    parser.add_argument(
-        "--scorer", default="", metavar="S", help="scorer to use instead of the task's"
-    )
-    parser.add_argument(
-        "--format",
-        choices=("table", *EXPORTS),
-        default="table",
-        help="format of the text output (default table)",
-    )
-    add_settings(parser, Draws, "rounds", "seed")
-
-
-def _results(options: Namespace, progress: Progress) -> Answer:
-    draws = read_settings(options, Draws)
+def _results(options: Options) -> Answer:
+    draws, baseline = read_settings(options, Draws), None
     if draws.rounds < 1:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
-    if options.baseline_tokenization and not options.baseline:
+    if options.baseline:
+        baseline = (options.baseline, options.baseline_tokenization)
+    elif options.baseline_tokenization:
         raise InputError(
             "A tokenization of the baseline was given, and no baseline.",
             "Give --baseline RUN, too.",
         )
-    workspace = Workspace(Path(options.workspace))
-    named = [_open_named(given, workspace) for given in options.runs]
-    runs, broken = (named, {}) if named else list_runs_and_errors(workspace)
-    found = [one for one in runs if options.task in ("", one.task)]
-    unread = flatten_text(describe_unreadable(broken, len(runs) + len(broken)))
+
+    # 1. The runs: those that were named, or all of the workspace.
+    workspace, unreadable = Workspace(Path(options.workspace)), dict[str, str]()
+    if options.runs:
+        runs = [_open_named(given, workspace) for given in options.runs]
+    else:
+        runs, unreadable = list_runs_and_errors(workspace)
+    note = flatten_text(describe_unreadable(unreadable, len(runs) + len(unreadable)))
+    found = [run for run in runs if options.task in ("", run.task)]
     if not found:
-        which = f" on {options.task!r:.60}" if options.task and runs else ""
-        there = ", ".join(dict.fromkeys(one.task for one in runs))
-        remedy = f"There: {there}." if there else "finetune makes one."
-        raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
-    baseline = (options.baseline, options.baseline_tokenization) if options.baseline else None
+        raise _explain_no_run(options, runs, note)
+
+    # 2. Their leaderboards.
     results = build_results(found, baseline, options.scorer, draws)
-    export = EXPORTS.get(options.format)
-    text = (
-        export(results.boards).rstrip("\n")
-        if export
-        else _render(results.boards, results.groups, unread)
-    )
-    return Answer({**results.to_dict(), "unreadable": broken}, text)
+    if options.format in EXPORTS:
+        text = EXPORTS[options.format](results.boards).rstrip("\n")
+    else:
+        text = _render(results.boards, results.groups, note)
+    return Answer({**results.to_dict(), "unreadable": unreadable}, text)
+
+
+def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> InputError:
+    """Return the error for a task without runs, with the tasks that have some."""
+    problem, remedy = "There is no run.", "finetune makes one."
+    if runs:
+        problem = f"There is no run on {options.task!r:.60}."
+        remedy = f"There: {', '.join(dict.fromkeys(run.task for run in runs))}."
+    return InputError(f"{problem} {note}".strip(), remedy)
 
 
 def _open_named(given: str, workspace: Workspace) -> RunSet:
     """Open a folder of runs, or runs of the workspace by name."""
     path = Path(given)
-    if not os.path.exists(path) and given in {
-        artifact.name for artifact in workspace.artifacts("runs")
-    }:
+    if not os.path.exists(path) and given in map(attrgetter("name"), workspace.artifacts("runs")):
         path = workspace.folder("runs", given)
     return open_runs(path)
 
 
-def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, unread: str) -> str:
+def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, note: str) -> str:
     parts = [_render_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
-        rows = [
-            (model, *(format_group_mean(own[name]) for name in names))
-            for model, own in groups.items()
-        ]
-        parts.append(
-            "Means over groups of tasks, of how many\n" + format_table(("model", *names), rows)
-        )
-    return "\n\n".join([*parts, *filter(None, [unread])])
+        rows = []
+        for run, own in groups.items():
+            rows.append((run, *(format_group_mean(own[name]) for name in names)))
+        table = format_table(("model", *names), rows)
+        parts.append(f"Means over groups of tasks, of how many\n{table}")
+    if note:
+        parts.append(note)
+    return "\n\n".join(parts)
 
 
 def _render_board(board: TaskLeaderboard) -> str:
-    rows = [
-        (
-            flatten_text(one.name),
-            one.tokenization,
-            len(one.seeds),
-            format_mean_and_sd(one),
-            f"{one.interval.low:.3f} to {one.interval.high:.3f}",
-            format_points(one.delta),
-            format_p_value(one.test.p_randomisation if one.test else None),
-            "; ".join(filter(None, (one.verdict, describe_collapsed(one)))),
+    rows = []
+    for one in board.standings:
+        p = one.test.p_randomisation if one.test else None
+        rows.append(
+            (
+                flatten_text(one.name),
+                one.tokenization,
+                len(one.seeds),
+                format_mean_and_sd(one),
+                f"{one.interval.low:.3f} to {one.interval.high:.3f}",
+                format_points(one.delta),
+                format_p_value(p),
+                "; ".join(filter(None, (one.verdict, describe_collapsed(one)))),
+            )
         )
-        for one in board.standings
-    ]
     header = (
         "run",
         "tokenization",
@@ -151,14 +139,190 @@ def _render_board(board: TaskLeaderboard) -> str:
         "p",
         "",
     )
-    return "\n".join(
-        [
-            flatten_text(board.task),
-            format_table(header, rows),
-            "",
-            *map(flatten_text, (describe_leaderboard(board), *board.findings)),
-        ]
+    notes = map(flatten_text, (describe_leaderboard(board), *board.findings))
+    return "\n".join([flatten_text(board.task), format_table(header, rows), "", *notes])
+
+
+RESULTS = Command(
+    _results,
+    (
+        option(
+            "runs",
+            nargs="*",
+            metavar="RUN",
+            help="run folders written by finetune, or names of runs in the workspace (default: all"
+            " of them)",
+        ),
+        WORKSPACE,
+        option("--task", default="", metavar="T", help="task whose runs are listed"),
+        option(
+            "--baseline",
+            default="",
+            metavar="RUN",
+            help="run to which differences and tests refer",
+        ),
+        option(
+            "--baseline-tokenization",
+            choices=ALL_TOKENIZATIONS,
+            default="",
+            help="tokenization of the baseline (default pooled, or its only one)",
+        ),
+        option("--scorer", default="", metavar="S", help="scorer to use instead of the task's"),
+        option(
+            "--format",
+            choices=("table", *EXPORTS),
+            default="table",
+            help="format of the text output (default table)",
+        ),
+        setting_options(Draws, "rounds", "seed"),
+    ),
+)
+
+
+def _score(options: Options) -> Answer:
+    # 1. The settings.
+    draws, rules = read_settings(options, Draws), read_settings(options, Rules)
+    if options.against and not draws.rounds:
+        problem = "A comparison draws its interval and its test, so --against needs rounds."
+        raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
+    kind = TASK_KINDS[options.kind]
+    scorers = [kind.scorer(name) for name in options.scorer or [""]]
+
+    # 2. The files. The labels of the gold file stay unchanged.
+    path = Path(options.gold)
+    gold = kind.read_gold(path)
+    if not gold.labeled:
+        raise InputError(
+            f"{path}: holds no labels, so nothing can be scored.",
+            "Give the gold file with its labels.",
+        )
+    predicted, against = kind.read_predictions(Path(options.predicted), gold), None
+    if options.against:
+        against = kind.read_predictions(Path(options.against), gold)
+
+    # 3. The scores.
+    scores, parts = {}, []
+    for scorer in scorers:
+        values, text = _score_once(
+            scorer, gold, predicted, against, rules, draws, options.example_unit
+        )
+        scores[scorer.name] = values
+        parts.append(text)
+    found = {**gold.notes, **predicted.notes}
+    notes = {name: count for name, count in found.items() if count and isinstance(count, int)}
+    answer = {
+        **scores[scorers[0].name],
+        "kind": kind.name,
+        "gold": options.gold,
+        "predicted": options.predicted,
+        "scores": scores,
+        "notes": notes,
+    }
+    return Answer(answer, "\n\n".join([*parts, format_facts(notes)]).rstrip())
+
+
+def _score_once(
+    scorer: Scorer,
+    gold: Split,
+    predicted: Predictions,
+    against: Predictions | None,
+    rules: Rules,
+    draws: Draws,
+    unit: str,
+) -> tuple[dict[str, Any], str]:
+    """Compute one score, as JSON values and as text."""
+    tally = build_tally(gold, predicted.predicted, scorer, rules, unit)
+    score = scorer.of(tally, rules)
+    definition = f"{scorer.name}: {score.definition}"
+    for name, value in score.rules.items():
+        if not isinstance(value, str):
+            value = json.dumps(value)
+        definition += f"; {name}: {value}"
+    values, lines = score.to_dict(), [definition, _render_figures(score)]
+    if draws.rounds:
+        interval = bootstrap(scorer, tally, rules, draws)
+        values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
+        lines.append(
+            f"{draws.level:.0%} of {draws.rounds:,} draws of {score.units:,} units give"
+            f" {scorer.headline} {number(interval.low)} to {number(interval.high)}"
+        )
+    if against is not None:
+        other = build_tally(gold, against.predicted, scorer, rules, unit)
+        theirs, ours = aligned(other, tally)
+        compared = compare_tallies(scorer, theirs, ours, rules, draws)
+        values["against"] = asdict(compared)
+        lines.append(_describe_comparison(compared, draws))
+    return values, "\n".join(lines)
+
+
+def _render_figures(score: Score) -> str:
+    """Render the figures of a score, and those of each label if there are several."""
+    header, total = ["", *score.values], ["score", *score.values.values()]
+    if score.by_label:
+        for side in ("gold", "predicted"):
+            header.append(side)
+            total.append(sum(int(own[side]) for own in score.by_label.values()))
+    rows = [total]
+    if len(score.by_label) > 1:
+        for name, own in score.by_label.items():
+            rows.append([name, *(own[column] for column in header[1:])])
+    return format_table(header, rows)
+
+
+def _describe_comparison(found: Comparison, draws: Draws) -> str:
+    mcnemar = ""
+    if found.p_mcnemar is not None:
+        mcnemar = f", exact McNemar p = {number(found.p_mcnemar)}"
+    elif found.scorer == "accuracy":
+        mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
+    return (
+        f"against the other predictions: {number(found.a)} → {number(found.b)}, difference"
+        f" {found.difference:+.4f} ({draws.level:.0%} interval {found.interval.low:+.4f} to"
+        f" {found.interval.high:+.4f}), approximate randomisation p ="
+        f" {number(found.p_randomisation)}{mcnemar}"
     )
 
 
-RESULTS = Command(_add_options, _results)
+def _describe_files() -> str:
+    """Describe the files of each kind of task, and which scores it has."""
+    parts = ["files and scores, by the kind of task:"]
+    for kind in TASK_KINDS.values():
+        scorers = ", ".join(scorer.name for scorer in kind.scorers())
+        parts += [
+            describe_kind(kind.name, f"gold: {kind.file_format}"),
+            describe_kind("", f"predictions: {kind.prediction_format}"),
+            describe_kind("", f"scores: {scorers}"),
+        ]
+    return "\n".join(parts)
+
+
+SCORE = Command(
+    _score,
+    (
+        option("--gold", metavar="F", required=True, help="gold labels"),
+        option("--predicted", metavar="F", required=True, help="predictions"),
+        option("--kind", choices=TASK_KINDS, required=True, help="kind of task"),
+        option(
+            "--scorer",
+            nargs="+",
+            metavar="S",
+            default=[],
+            help="scorers by name, the headline one first (default: the kind's own)",
+        ),
+        option(
+            "--against",
+            metavar="F",
+            help="other predictions for a paired test against --predicted",
+        ),
+        setting_options(Rules),
+        option(
+            "--example-unit",
+            choices=UNITS,
+            default="",
+            help="unit of resampling and of example-f1 (default example; for example-f1 document,"
+            " if known)",
+        ),
+        setting_options(Draws),
+    ),
+    epilog=_describe_files(),
+)

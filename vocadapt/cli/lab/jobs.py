@@ -1,16 +1,25 @@
-"""jobs list, show, cancel, resume."""
+"""jobs list, show, cancel, resume; app, demo, and the hidden command that is a job's process."""
 
+import logging
+import os
+import shlex
+import sys
 import time
-from argparse import Namespace
+import warnings
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.parser import Parser, whole
+import vocadapt
+from vocadapt.cli.command import Answer, Command, Options, option
+from vocadapt.cli.options import WORKSPACE
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import Canceled
+from vocadapt.lab.demo import run_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, read_metrics
@@ -20,132 +29,104 @@ from vocadapt.settings import MAX_COUNT
 
 LINES = 20  # of the log and of the metrics that people are shown
 SHOWN = 3  # metrics shown at the foot of `jobs show`
+MAX_NOTE = 60  # characters
+STATUS = (  # what JSON holds of the status
+    *("fraction", "message", "error", "remedy", "queued", "started", "updated"),
+    *("seconds", "seconds_left"),
+)
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 
 
-def _open_workspace(options: Namespace) -> Workspace:
-    return Workspace(Path(options.workspace))
+def _list(options: Options) -> Answer:
+    workspace = Workspace(Path(options.workspace))
+    jobs, rows = [], []
+    for job in queue.list_jobs(workspace):
+        status = job.status()
+        jobs.append(_job_to_json(job, status))
+        rows.append(_build_row(job, status))
+    text = f"There are no jobs in {workspace.root}."
+    if rows:
+        header = ("id", "state", "step", "target", "progress", "ran", "left", "")
+        text = format_table(header, rows)
+    return Answer({"jobs": jobs}, text)
 
 
-def _add_list_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--workspace",
-        metavar="W",
-        default="workspace",
-        help="workspace folder (default ./workspace)",
-    )
-
-
-def _add_job_options(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="id of a job, as listed by jobs list")
-    _add_list_options(parser)
-
-
-def _add_show_options(parser: Parser) -> None:
-    _add_job_options(parser)
-    parser.add_argument(
-        "--lines",
-        type=whole(1, MAX_COUNT),
-        default=LINES,
-        metavar="N",
-        help=f"number of lines of the log (default {LINES})",
-    )
-
-
-def _add_resume_options(parser: Parser) -> None:
-    _add_job_options(parser)
-    parser.add_argument(
-        "--wait", action="store_true", help="follow the job to its end; Ctrl-C leaves it running"
-    )
-
-
-def _list(options: Namespace, progress: Progress) -> Answer:
-    found = [(job, job.status()) for job in queue.list_jobs(_open_workspace(options))]
-    answer = {"jobs": [_job_to_json(job, status) for job, status in found]}
-    header = ("id", "state", "step", "target", "progress", "ran", "left", "")
-    rows = [(job.id, *_render_row(job, status)) for job, status in found]
-    return Answer(
-        answer,
-        format_table(header, rows)
-        if rows
-        else f"There are no jobs in {_open_workspace(options).root}.",
-    )
-
-
-def _render_row(job: Job, status: Status) -> tuple[str, ...]:
-    share = "" if status.fraction is None else f"{status.fraction:.0%}"
+def _build_row(job: Job, status: Status) -> tuple[str, ...]:
+    fraction = "" if status.fraction is None else f"{status.fraction:.0%}"
     left = "" if status.seconds_left is None else _format_duration(status.seconds_left)
-    target = f"{job.target.parent.name}/{job.target.name}"
-    return (
-        status.state,
-        job.spec.step,
-        target,
-        share,
-        _format_duration(status.seconds),
-        left,
-        _describe_state(job, status),
-    )
-
-
-def _describe_state(job: Job, status: Status) -> str:
-    """Describe in a few words what a job does, waits for, or failed with."""
-    if status.state == "waiting":
+    # What it does, waits for, or failed with.
+    note = " ".join((status.error or status.message).split())
+    if len(note) > MAX_NOTE:
+        note = f"{note[: MAX_NOTE - 1]}…"
+    if status.state == "done":
+        note = ""
+    elif status.state == "waiting":
         before = job.waits_for()
-        return f"behind {before.id}" if before else "starting"
-    said = " ".join((status.error or status.message).split()) if status.state != "done" else ""
-    return said if len(said) <= 60 else f"{said[:59]}…"
+        note = f"behind {before.id}" if before else "starting"
+    target = f"{job.target.parent.name}/{job.target.name}"
+    ran = _format_duration(status.seconds)
+    return (job.id, status.state, job.spec.step, target, fraction, ran, left, note)
 
 
-def _show(options: Namespace, progress: Progress) -> Answer:
-    job = queue.find_job(_open_workspace(options), options.id)
+def _show(options: Options) -> Answer:
+    job = _find_job(options)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
     values = _job_to_json(job, status)
-    shown = {
-        key: value for key, value in values.items() if value not in (None, "", []) and key != "past"
-    }
-    shown |= {
-        key: _format_date(values[key]) for key in ("queued", "started", "updated") if values[key]
-    }
-    past = [f"{state} {_format_date(when)}" for state, when in status.past]
-    parts = [format_facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
+
+    # 1. The facts, with times as dates.
+    facts = {}
+    for name, value in values.items():
+        if value in (None, "", []) or name == "past":
+            continue
+        if name in ("queued", "started", "updated") and value:
+            value = _format_date(value)
+        facts[name] = value
+    if status.past:
+        facts["earlier"] = ", ".join(f"{state} {_format_date(when)}" for state, when in status.past)
+    parts = [format_facts(facts)]
+
+    # 2. The last metrics, and the log.
     if metrics:
-        last = [
-            (line["run"], line["seconds"], line["fraction"], line["message"])
-            for line in metrics[-SHOWN:]
-        ]
-        said = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
-        parts.append(f"{said}\n{format_table(('run', 'seconds', 'fraction', 'message'), last)}")
-    parts.append(f"Log\n{log}" if log else "The log is empty.")
+        columns = ("run", "seconds", "fraction", "message")
+        last = list(map(itemgetter(*columns), metrics[-SHOWN:]))
+        title = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
+        parts.append(f"{title}\n{format_table(columns, last)}")
+    if log:
+        parts.append(f"Log\n{log}")
+    else:
+        parts.append("The log is empty.")
     return Answer({**values, "metrics": metrics, "log": log.splitlines()}, "\n\n".join(parts))
 
 
-def _cancel(options: Namespace, progress: Progress) -> Answer:
-    job = queue.find_job(_open_workspace(options), options.id)
-    before = job.status()
-    after = job.cancel() if before.alive else before
-    said = (
-        f"{job.id} had ended before: {after.state}."
-        if not before.alive
-        else f"{job.id}: {after.state}."
-    )
-    return Answer(
-        {**_job_to_json(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0
-    )
+def _cancel(options: Options) -> Answer:
+    job = _find_job(options)
+    status = job.status()
+    ended = not status.alive
+    text = f"{job.id} had ended before: {status.state}."
+    if not ended:
+        status = job.cancel()
+        text = f"{job.id}: {status.state}."
+    return Answer({**_job_to_json(job, status), "had_ended": ended}, text, int(status.alive))
 
 
-def _resume(options: Namespace, progress: Progress) -> Answer:
-    workspace = _open_workspace(options)
-    job = queue.find_job(workspace, options.id)
-    goes_on = job.has_checkpoint
-    queue.resume(workspace, job)
-    status = _follow(job, progress) if options.wait else job.status()
-    said = (
-        f"{job.id}: {status.state},"
-        f" {'from its checkpoint' if goes_on else 'from the beginning: it had no checkpoint'}."
-    )
-    lines = [said, *filter(None, (status.error, status.remedy))]
-    code = EXITS.get(status.state, 130) if options.wait else 0
-    return Answer({**_job_to_json(job, status), "from_checkpoint": goes_on}, "\n".join(lines), code)
+def _resume(options: Options) -> Answer:
+    job = _find_job(options)
+    from_checkpoint = job.has_checkpoint
+    start = "from the beginning: it had no checkpoint"
+    if from_checkpoint:
+        start = "from its checkpoint"
+    queue.resume(Workspace(Path(options.workspace)), job)
+    status, code = job.status(), 0
+    if options.wait:
+        status = _follow(job, options.progress)
+        code = EXITS.get(status.state, 130)
+    lines = [f"{job.id}: {status.state}, {start}.", *filter(None, (status.error, status.remedy))]
+    answer = {**_job_to_json(job, status), "from_checkpoint": from_checkpoint}
+    return Answer(answer, "\n".join(lines), code)
+
+
+def _find_job(options: Options) -> Job:
+    return queue.find_job(Workspace(Path(options.workspace)), options.id)
 
 
 def _follow(job: Job, progress: Progress) -> Status:
@@ -162,19 +143,13 @@ def _follow(job: Job, progress: Progress) -> Status:
 def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
     """Convert a job to JSON values."""
     before = job.waits_for() if status.state == "waiting" else None
-    known = asdict(status)
     return {
         "id": job.id,
         "state": status.state,
         "step": job.spec.step,
         "target": str(job.target),
-        **{
-            key: known[key]
-            for key in ("fraction", "message", "error", "remedy", "queued", "started", "updated")
-        },
-        "seconds": status.seconds,
-        "seconds_left": status.seconds_left,
-        "waits_for": before.id if before else None,
+        **{name: getattr(status, name) for name in STATUS},
+        "waits_for": before and before.id,
         "past": [{"state": state, "time": when} for state, when in status.past],
         "checkpoint": job.has_checkpoint,
         "folder": str(job.folder),
@@ -192,7 +167,115 @@ def _format_date(when: float) -> str:
     return datetime.fromtimestamp(when).strftime("%Y-%m-%d %H:%M:%S")
 
 
-LIST = Command(_add_list_options, _list)
-SHOW = Command(_add_show_options, _show)
-CANCEL = Command(_add_job_options, _cancel)
-RESUME = Command(_add_resume_options, _resume)
+JOB_OPTIONS = (option("id", metavar="ID", help="id of a job, as listed by jobs list"), WORKSPACE)
+LIST = Command(_list, (WORKSPACE,))
+SHOW = Command(
+    _show,
+    (
+        *JOB_OPTIONS,
+        option(
+            "--lines",
+            between=(1, MAX_COUNT),
+            default=LINES,
+            metavar="N",
+            help=f"number of lines of the log (default {LINES})",
+        ),
+    ),
+)
+CANCEL = Command(_cancel, JOB_OPTIONS)
+RESUME = Command(
+    _resume,
+    (
+        *JOB_OPTIONS,
+        option(
+            "--wait",
+            action="store_true",
+            help="follow the job to its end; Ctrl-C leaves it running",
+        ),
+    ),
+)
+
+
+def _serve(options: Options) -> Answer:
+    """Replace this process with the server; the CLI does not import the pages."""
+    command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
+    command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
+    for flag in ("port", "address", "files_root"):
+        value = getattr(options, flag)
+        if value is not None:
+            command += [f"--{flag.replace('_', '-')}", str(value)]
+    if options.no_browser:
+        command.append("--no-browser")
+    package = str(Path(vocadapt.__file__).parents[1])
+    paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    sys.stderr.flush()
+    os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": paths})
+
+
+def _run_job(options: Options) -> Answer:
+    from vocadapt.lab.jobs.worker import run_job
+
+    logging.basicConfig(
+        force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("vocadapt").setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    warnings.simplefilter("default")
+    code = run_job(Path(options.folder))
+    return Answer({"exit": code}, f"exit {code}", code)
+
+
+def _demo(options: Options) -> Answer:
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
+        steps = list(run_demo(Workspace(Path(folder)), options.progress))
+    seconds = time.perf_counter() - start
+    out, advice = options.out, "Nothing was kept: --out DIR keeps it."
+    if out:
+        out = str(Path(out))
+        advice = f"Look at it: python -m vocadapt app --workspace {shlex.quote(out)}"
+    lines = []
+    for step in steps:
+        lines.append(f"{step.step} ({step.seconds:.1f} s): {step.did}")
+        if step.command:
+            lines.append(f"    {step.command}")
+    lines.append(f"{seconds:.0f} s in all. {advice}")
+    answer = {"out": out, "seconds": seconds, "steps": [asdict(step) for step in steps]}
+    return Answer(answer, "\n".join(lines))
+
+
+APP = Command(
+    _serve,
+    (
+        WORKSPACE,
+        option(
+            "--port",
+            between=(1, 65_535),
+            metavar="N",
+            help="port to serve on (default 8501, or the next free one)",
+        ),
+        option(
+            "--address",
+            metavar="A",
+            help="network address to serve on (default: 127.0.0.1, this machine only)",
+        ),
+        option(
+            "--files-root",
+            metavar="DIR",
+            help="folder whose files the pages may open, with another --address",
+        ),
+        option("--no-browser", action="store_true", help="do not open a browser window"),
+    ),
+)
+JOB = Command(_run_job, (option("folder", metavar="FOLDER", help="folder of a job"),))
+DEMO = Command(
+    _demo,
+    (
+        option(
+            "--out",
+            metavar="DIR",
+            help="folder in which to keep the workspace (default: a temporary folder)",
+        ),
+    ),
+)

@@ -1,3 +1,3 @@
-"""Commands on trainings: `pretrain`, `tasks` (benchmarks), `finetune` (finetune, evaluate), `predict`,
-`answer`, `gates` (of an exBERT), `zero_shot`.
+"""Commands on trainings: `pretrain` (pretrain, gates), `finetune` (tasks: the benchmarks; finetune,
+evaluate, zero-shot), `predict` (predict, answer).
 """

@@ -1,192 +1,358 @@
-"""finetune, evaluate: fine-tune a model on a task and score it under each tokenization."""
+"""finetune, evaluate, zero-shot: fine-tune a model on a task and score it under each tokenization;
+tasks list, card, download: the benchmarks of the papers.
+"""
 
-from argparse import Namespace, RawDescriptionHelpFormatter
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_given, read_settings
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
+from vocadapt.cli.options import (
+    CHECKPOINTS,
+    WITH_WEIGHTS,
+    choose_destination,
+    describe_place,
+    destination_options,
+    model_options,
+    write,
+)
 from vocadapt.cli.tables import describe_kind, format_facts, format_table, number
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.tasks import find_task
+from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
+from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.progress import Progress
+from vocadapt.presets import get_preset
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
     training_preset,
 )
+from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
 from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 OTHER = ("finetune", "kind")  # settings of the step that have options of their own
+CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
 
 
-def _add_options(parser: Parser) -> None:
-    parser.formatter_class = RawDescriptionHelpFormatter
-    files = (describe_kind(kind.name, kind.file_format) for kind in TASK_KINDS.values())
-    parser.epilog = "\n".join(["files, by the kind of task (gzipped or not):", *files])
-    add_model(parser, help="hub name or model folder")
-    task = (
-        "task file (.toml) or folder, name of a task in the workspace, or a kind of task"
-        f" ({', '.join(TASK_KINDS)}) with its files"
-    )
-    parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
-    for split in SPLITS:
-        parser.add_argument(
-            f"--{split}", metavar="F", help=f"{split} examples, with a kind of task"
-        )
-    presets = "; ".join(
-        f"{name}: {preset.about}" for name, preset in FINETUNING_PRESETS.items()
-    ).replace("%", "%%")
-    parser.add_argument(
-        "--settings",
-        choices=tuple(FINETUNING_PRESETS),
-        default="quick",
-        help=f"named settings. {presets} (default quick)",
-    )
-    add_settings(parser, FinetuneStep, except_=OTHER)
-    add_settings(parser, FinetuneSettings, default="the settings'")
-    add_checkpoints(parser)
-    add_out(parser)
-
-
-def _finetune(options: Namespace, progress: Progress) -> Answer:
-    made = write(_build_spec(options), options, progress)
-    numbers = made.manifest.numbers
-    place = {
-        "out": str(made.folder),
-        "seconds": made.manifest.seconds,
-        "manifest": str(made.folder / "manifest.json"),
-    }
-    return Answer({**numbers, **place}, "\n\n".join([render_scores(numbers), format_facts(place)]))
-
-
-def _build_spec(options: Namespace) -> Spec:
+def _finetune(options: Options) -> Answer:
+    # 1. The settings: a preset with the options that were given.
     preset = FINETUNING_PRESETS[options.settings]
     training = training_preset(options.settings, **read_given(options, FinetuneSettings))
-    given = read_given(options, FinetuneStep)
-    seeds = given.get("seeds", preset.seeds)
+    given = {"seeds": preset.seeds, **read_given(options, FinetuneStep)}
+    seeds = given["seeds"]
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
         raise InputError(
             f"The seed {twice[0]} was given twice.",
             "The same seed gives the same run: give each once.",
         )
-    kind = options.task if options.task in TASK_KINDS else ""
-    inputs = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
-    if not kind:
+
+    # 2. The inputs: a task of its own, or a kind of task with its files.
+    inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
+    if options.task not in TASK_KINDS:
+        given["kind"] = ""
         inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
-    settings = FinetuneStep(training, **(given | {"seeds": seeds, "kind": kind}))
-    return Spec(
-        "finetune",
-        settings,
-        {role: (path,) for role, path in inputs.items() if path},
-        options.offline,
-    )
+    spec = Spec("finetune", FinetuneStep(training, **given), inputs, options.offline)
+
+    # 3. The run.
+    run = write(spec, options)
+    numbers, place = run.manifest.numbers, describe_place(run)
+    return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
 
 
-def _add_evaluate_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--run",
-        metavar="DIR",
-        required=True,
-        help="run folder written by finetune, of one or several seeds",
-    )
-    parser.add_argument(
-        "--test",
-        metavar="F",
-        help="test examples (default: the run's stored predictions of its own test split)",
-    )
-    add_settings(parser, EvaluateSettings)
-
-
-def _evaluate(options: Namespace, progress: Progress) -> Answer:
+def _evaluate(options: Options) -> Answer:
     test = Path(options.test) if options.test else None
-    how = read_settings(options, EvaluateSettings, EvaluateSettings(test))
-    numbers = evaluate_runs(Path(options.run), how, progress)
+    settings = read_settings(options, EvaluateSettings, EvaluateSettings(test))
+    numbers = evaluate_runs(Path(options.run), settings, options.progress)
     return Answer(numbers, render_scores(numbers))
+
+
+def _zero_shot(options: Options) -> Answer:
+    start, out = time.perf_counter(), Path(options.out)
+    settings = ZeroShotSettings(
+        options.model,
+        Path(options.train),
+        Path(options.test),
+        get_preset(options.preset),
+        options.vectors,
+        tuple(options.corpus),
+        training_preset(options.settings, **read_given(options, FinetuneSettings)),
+        offline=options.offline,
+        **read_given(options, ZeroShotSettings),
+    )
+    numbers = run_zero_shot(settings, out, options.progress)
+    place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
+    return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
 
 
 def render_scores(numbers: Mapping[str, Any]) -> str:
     """Render the scores per seed and tokenization, their means and deviations, and the findings."""
-    names = list(numbers["mean"])
-    rows = [
-        (
-            _name_seed(seed),
-            tokenization,
-            *(values[name] for name in names),
-            "collapsed" if seed.get("collapsed") else "",
-        )
-        for seed in numbers["seeds"]
-        for tokenization, values in seed["scores"].items()
-    ]
-    nothing = "Nothing is scored: there is no test split, or it holds no labels."
-    lines = [format_table(("seed", "tokenization", *names, ""), rows)] if rows else [nothing]
-    if len(numbers["seeds"]) > 1 and names:
-        means = "; ".join(f"{name} {_format_mean(numbers, name)}" for name in names)
-        lines += ["", f"{means} ({numbers['cut']}, {_describe_average(numbers)})"]
-    if learned := numbers.get("mean_learned"):
-        held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
-        others = "the seeds without one" if _count_folds(numbers) > 1 else "the others"
-        lines += [
-            f"{held}; mean of {others}: "
-            + "; ".join(f"{name} {number(value)}" for name, value in learned.items())
-        ]
+    # 1. A row for each run and tokenization; what was found in single runs.
+    names, rows, findings = list(numbers["mean"]), [], list(numbers.get("findings", []))
+    for seed in numbers["seeds"]:
+        name: str | int = int(seed["seed"])
+        if "fold" in seed:
+            name = name_fold(str(seed["seed"]), seed["fold"])
+        collapsed = ""
+        if seed.get("collapsed"):
+            collapsed = "collapsed"
+        for tokenization, values in seed["scores"].items():
+            rows.append((name, tokenization, *(values[name] for name in names), collapsed))
+        findings += [f"Seed {name}: {found}" for found in seed.get("findings", [])]
+    lines = ["Nothing is scored: there is no test split, or it holds no labels."]
+    if rows:
+        lines = [format_table(("seed", "tokenization", *names, ""), rows)]
+
+    # 2. Means over the runs.
+    lines += _describe_means(numbers, names)
+
+    # 3. The scorer, and what the training took.
     if numbers.get("definition"):
         lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
     if "examples_per_second" in numbers:
-        counts = (
-            f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights"
-            " trained"
-        )
-        pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
-        memory = (
-            f", {numbers['peak_memory'] / 2**30:.1f} GiB at most"
-            if "peak_memory" in numbers
-            else ""
-        )
-        lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
+        lines += ["", _describe_training(numbers)]
     if numbers.get("seen") is not None:
         lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
-    own = [
-        f"Seed {_name_seed(seed)}: {said}"
-        for seed in numbers["seeds"]
-        for said in seed.get("findings", [])
-    ]
-    return "\n".join([*lines, *numbers.get("findings", []), *own])
+    return "\n".join([*lines, *findings])
 
 
-def _describe_average(numbers: Mapping[str, Any]) -> str:
-    """Describe what means and deviations are computed over."""
+def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
+    """Describe means and deviations, what they are computed over, and the mean without collapsed
+    runs.
+    """
+    lines = []
     seeds = len({seed["seed"] for seed in numbers["seeds"]})
-    counted = f"{seeds} seed{'s' * (seeds > 1)}"
-    return (
-        f"{counted}, of each the mean over {_count_folds(numbers)} folds"
-        if _count_folds(numbers) > 1
-        else counted
+    folds = len({seed.get("fold") for seed in numbers["seeds"]})
+    runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
+    if folds > 1:
+        runs, others = f"{runs}, of each the mean over {folds} folds", "the seeds without one"
+    if len(numbers["seeds"]) > 1 and names:
+        means = []
+        for name in names:
+            mean, sd = number(numbers["mean"][name]), numbers["sd"][name]
+            if sd is not None:
+                mean += f" ± {number(sd)}"
+            means.append(f"{name} {mean}")
+        lines += ["", f"{'; '.join(means)} ({numbers['cut']}, {runs})"]
+    if learned := numbers.get("mean_learned"):
+        means = [f"{name} {number(value)}" for name, value in learned.items()]
+        collapsed = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
+        lines.append(f"{collapsed}; mean of {others}: {'; '.join(means)}")
+    return lines
+
+
+def _describe_training(numbers: Mapping[str, Any]) -> str:
+    """Describe the speed of the training, the number of trained weights and the memory."""
+    weights = numbers["trainable"] + numbers["frozen"]
+    text = (
+        f"{numbers['task']}, {numbers['scorer'] or 'not scored'}:"
+        f" {number(numbers['examples_per_second'])} examples/s,"
+        f" {numbers['trainable']:,} of {weights:,} weights trained"
     )
+    if "peak_memory" in numbers:
+        text += f", {numbers['peak_memory'] / 2**30:.1f} GiB at most"
+    return f"{text}."
 
 
-def _count_folds(numbers: Mapping[str, Any]) -> int:
-    """Count the folds of each seed."""
-    return len({seed.get("fold") for seed in numbers["seeds"]})
+EXPLAINED_PRESETS = "; ".join(
+    f"{name}: {preset.about}" for name, preset in FINETUNING_PRESETS.items()
+).replace("%", "%%")
+FILES = "\n".join(describe_kind(kind.name, kind.file_format) for kind in TASK_KINDS.values())
+FINETUNE = Command(
+    _finetune,
+    (
+        *model_options(help=WITH_WEIGHTS),
+        option(
+            "--task",
+            metavar="KIND|NAME|FILE",
+            required=True,
+            help="task file (.toml) or folder, name of a task in the workspace, or a kind of task"
+            f" ({', '.join(TASK_KINDS)}) with its files",
+        ),
+        *(
+            option(f"--{split}", metavar="F", help=f"{split} examples, with a kind of task")
+            for split in SPLITS
+        ),
+        option(
+            "--settings",
+            choices=FINETUNING_PRESETS,
+            default="quick",
+            help=f"named settings. {EXPLAINED_PRESETS} (default quick)",
+        ),
+        setting_options(FinetuneStep, except_=OTHER),
+        setting_options(FinetuneSettings, shown_default="the settings'"),
+        CHECKPOINTS,
+        *destination_options(),
+    ),
+    epilog=f"files, by the kind of task (gzipped or not):\n{FILES}",
+)
+EVALUATE = Command(
+    _evaluate,
+    (
+        option(
+            "--run",
+            metavar="DIR",
+            required=True,
+            help="run folder written by finetune, of one or several seeds",
+        ),
+        option(
+            "--test",
+            metavar="F",
+            help="test examples (default: the run's stored predictions of its own test split)",
+        ),
+        setting_options(EvaluateSettings),
+    ),
+)
+ZERO_SHOT = Command(
+    _zero_shot,
+    (
+        *model_options(help="hub name or model folder, with or without a head for questions"),
+        option("--train", metavar="F", required=True, help="general questions in SQuAD's form"),
+        option(
+            "--test",
+            metavar="F",
+            required=True,
+            help="questions of the domain, none of which may occur in --train",
+        ),
+        option("--vectors", metavar="V", default="", help="word vectors of the domain"),
+        option(
+            "--corpus",
+            metavar="T",
+            nargs="+",
+            default=(),
+            help="text of the domain, in place of vectors",
+        ),
+        option(
+            "--preset",
+            default="green-bert",
+            metavar="P",
+            help="recipe of the adaptation (default green-bert)",
+        ),
+        option(
+            "--settings",
+            choices=FINETUNING_PRESETS,
+            default="quick",
+            help="named settings of the fine-tuning (default quick)",
+        ),
+        setting_options(FinetuneSettings, *CHANGED, shown_default="the settings'"),
+        setting_options(ZeroShotSettings, "seed", "limit"),
+        option(
+            "--out",
+            metavar="DIR",
+            required=True,
+            help="output folder for general/, adapted/ and scores.json",
+        ),
+    ),
+)
 
 
-def _name_seed(seed: Mapping[str, Any]) -> str | int:
-    """Name a run by its seed, and by its fold if it has one."""
-    return name_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
+def _list(options: Options) -> Answer:
+    wanted = getattr(options, "kind", None)
+    shown, rows = [], []
+    for card in cards().values():
+        if wanted not in (None, card.kind):
+            continue
+        shown.append(card.to_dict())
+        access = "free"
+        if not card.free:
+            access = card.access
+        rows.append((card.name, card.kind, card.scorer, _format_sizes(card), access))
+    note = (
+        "tasks card NAME shows its card; tasks download NAME --out DIR downloads a free benchmark."
+    )
+    table = format_table(("name", "kind", "score", "sizes", "files"), rows)
+    return Answer(shown, f"{table}\n\n{note}")
 
 
-def _format_mean(numbers: Mapping[str, Any], name: str) -> str:
-    sd = numbers["sd"][name]
-    return number(numbers["mean"][name]) + ("" if sd is None else f" ± {number(sd)}")
+def _show_card(options: Options) -> Answer:
+    card = card_of(options.benchmark)
+    files = "available with tasks download"
+    if not card.free:
+        files = ACCESS[card.access]
+    sizes = {}
+    for split, counts in card.sizes.items():
+        sizes[split] = ", ".join(f"{number(count)} {unit}" for unit, count in counts.items())
+    values = {
+        "name": card.name,
+        "kind": card.kind,
+        "about": card.about,
+        "version": card.version,
+        "labels": ", ".join(label or "(bare tags: one type)" for label in card.labels),
+        **sizes,
+        "folds": card.folds or "none",
+        "metric": card.metric,
+        "score here": card.scorer,
+        "license": card.license,
+        "files": files,
+        "where": card.where,
+        "facts from": card.source,
+        **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
+    }
+    facts = {name: value or UNKNOWN for name, value in values.items()}
+    return Answer(card.to_dict(), format_facts(facts))
 
 
-FINETUNE = Command(_add_options, _finetune)
-EVALUATE = Command(_add_evaluate_options, _evaluate)
+def _format_sizes(card: Card) -> str:
+    """Format the first figure of every split: 5424/923/940 sentences."""
+    if not card.sizes:
+        return "–"
+    first = [next(iter(counts.items())) for counts in card.sizes.values()]
+    return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}"
+
+
+def _download(options: Options) -> Answer:
+    folder = choose_destination(options, "tasks")
+    if folder is None:
+        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
+    task, manifest = fetch_benchmark(
+        options.benchmark, folder, options.source, options.overwrite, options.progress
+    )
+    numbers = manifest.numbers
+    place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
+    facts: dict[str, Any] = {"task": task.name}
+    for split, size in numbers["examples"].items():
+        facts[split] = f"{size:,} examples"
+        if by_fold := numbers.get("by_fold", {}).get(split):
+            facts[split] += (
+                f" in the first of {len(by_fold)} folds ({min(by_fold):,} to {max(by_fold):,} in"
+                " all of them)"
+            )
+    facts |= {f"note {i}": note for i, note in enumerate(numbers["findings"], start=1)}
+    answer = {**place, "task": task.name, "kind": task.kind, **numbers}
+    return Answer(answer, format_facts({**facts, **place}))
+
+
+BENCHMARK = option(
+    "benchmark",
+    metavar="NAME",
+    help="benchmark as family/name, or its name alone if that is unambiguous",
+)
+LIST = Command(_list, (option("--kind", choices=TASK_KINDS, help="kind of tasks to list"),))
+CARD = Command(_show_card, (BENCHMARK,))
+DOWNLOAD = Command(
+    _download,
+    (
+        BENCHMARK,
+        option(
+            "--from",
+            dest="source",
+            metavar="PLACE",
+            default="",
+            help="address of a mirror or folder to read instead of the original source",
+        ),
+        *destination_options(),
+    ),
+)

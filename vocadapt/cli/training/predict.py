@@ -1,55 +1,33 @@
-"""predict: predictions of a fine-tuned run on other text."""
+"""predict, answer: predictions of a fine-tuned run on other text, and its answers to questions."""
 
-from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings
-from vocadapt.cli.tables import format_facts
+from vocadapt.cli.command import Answer, Command, Options, option, setting_options
+from vocadapt.cli.options import OVERWRITE_FILE
+from vocadapt.cli.tables import format_facts, format_table, number
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
-from vocadapt.progress import Progress
+from vocadapt.text.formats.text_file import open_text_file
 from vocadapt.training.finetune.run_files import load_run
-from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
+from vocadapt.training.finetune.tokenizations import CHOICES, POOLED, select_tokenization
+from vocadapt.training.prediction.answering import QuestionAnswers, answer
 from vocadapt.training.prediction.plain_text import plain_examples, read_lines
+from vocadapt.training.tasks.context_windows import AnswerSettings
 from vocadapt.training.tasks.examples import Split
 
-
-def _add_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--model", metavar="RUN", required=True, help="run folder written by finetune, of one seed"
-    )
-    parser.add_argument(
-        "file", metavar="FILE", help="examples of the run's kind of task, with or without labels"
-    )
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="read FILE as plain text, one sentence or example per line",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        required=True,
-        help="output file: a word and its tag per line for NER, else JSON lines",
-    )
-    parser.add_argument(
-        "--tokenization",
-        choices=CHOICES,
-        default="",
-        help="tokenization to use; mixed and both mean pooled (default pooled)",
-    )
-    add_settings(parser, EvaluateSettings, "word_rule")
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+NONE = (
+    "(no answer: no word of the context that the model reads fits into"
+    f" {AnswerSettings().characters} characters)"
+)
+WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
 
-def _predict(options: Namespace, progress: Progress) -> Answer:
-    run, out = load_run(Path(options.model)), Path(options.out)
+def _predict(options: Options) -> Answer:
+    run, out, path = load_run(Path(options.model)), Path(options.out), Path(options.file)
     check_free_file(out, options.overwrite)
-    path = Path(options.file)
     lines: list[str] = []
     if options.plain:
         lines = read_lines(path)
@@ -62,15 +40,13 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
             "Leave it out.",
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
-    logits = run.logits(split.examples, progress)
+    logits = run.logits(split.examples, options.progress)
     tokenization = select_tokenization(logits, options.tokenization)
-    said = list(map(run.outputs.predict, logits[tokenization], split.examples))
+    predicted = list(map(run.outputs.predict, logits[tokenization], split.examples))
+    shown = run.kind.format_predictions(split.examples, predicted, out.suffix == ".jsonl")
     with open_file_draft(out) as draft:
-        draft.write_text(
-            "".join(run.kind.format_predictions(split.examples, said, out.suffix == ".jsonl")),
-            encoding="utf-8",
-        )
-    answer = {
+        draft.write_text("".join(shown), encoding="utf-8")
+    figures = {
         "out": str(out),
         "examples": len(split),
         "of": len(lines) or len(split),
@@ -78,8 +54,130 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
         "kind": run.kind.name,
     }
     if run.kind.has_word_rule:
-        answer["word_rule"] = options.word_rule or run.word_rule
-    return Answer(answer, format_facts(answer))
+        figures["word_rule"] = options.word_rule or run.word_rule
+    return Answer(figures, format_facts(figures))
 
 
-PREDICT = Command(_add_options, _predict)
+def _answer(options: Options) -> Answer:
+    run = load_run(Path(options.model))
+    with open_text_file(Path(options.context)) as source:
+        context = source.read_document()
+    found = answer(
+        run, options.question, context, options.most, options.progress, options.word_rule or ""
+    )
+    shown = list(found[0].best)
+    main = select_tokenization(shown, options.tokenization)
+    if options.tokenization:
+        shown = [main]
+    header = ("tokenization", "answer", "score", "probability", "characters", "window")
+    texts = []
+    for one in found:
+        rows = [row for name in shown for row in _build_rows(one, name)]
+        texts.append(f"{one.question}\n{format_table(header, rows)}")
+    answers = {
+        "model": options.model,
+        "cut": main,
+        "word_rule": options.word_rule or run.word_rule,
+        "answers": [_answer_to_json(one, main, shown) for one in found],
+    }
+    return Answer(answers, "\n\n".join(texts))
+
+
+def _answer_to_json(found: QuestionAnswers, main: str, shown: Sequence[str]) -> dict[str, object]:
+    """Convert to JSON: the best answer under the main tokenization (null if there is none), and all."""
+    values = found.to_dict()
+    windows = values["windows"]
+    if main != POOLED:  # the pooled logits are of the windows of all tokenizations
+        windows = {name: window for name, window in windows.items() if name in shown}
+    best: dict[str, object] = dict.fromkeys(("text", "score", "start", "end"))
+    if values["best"][main]:
+        best = values["best"][main][0]
+    return {
+        "question": found.question,
+        "answer": best["text"],
+        **{key: best[key] for key in ("score", "start", "end")},
+        **values,
+        "best": {name: values["best"][name] for name in shown},
+        "windows": windows,
+    }
+
+
+def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[tuple[object, ...]]:
+    part = found.windows.get(tokenization)
+    window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
+    if not found.best[tokenization]:
+        yield tokenization, NONE, None, None, "", ""
+    for one in found.best[tokenization]:
+        shown, place = " ".join(one.text.split()), f"{one.start}–{one.end}"
+        yield tokenization, shown, one.score, number(one.probability), place, window
+        window = ""  # shown with the best answer only
+
+
+PREDICT = Command(
+    _predict,
+    (
+        option(
+            "--model",
+            metavar="RUN",
+            required=True,
+            help="run folder written by finetune, of one seed",
+        ),
+        option(
+            "file",
+            metavar="FILE",
+            help="examples of the run's kind of task, with or without labels",
+        ),
+        option(
+            "--plain",
+            action="store_true",
+            help="read FILE as plain text, one sentence or example per line",
+        ),
+        option(
+            "--out",
+            metavar="FILE",
+            required=True,
+            help="output file: a word and its tag per line for NER, else JSON lines",
+        ),
+        option(
+            "--tokenization",
+            choices=CHOICES,
+            default="",
+            help="tokenization to use; mixed and both mean pooled (default pooled)",
+        ),
+        WORD_RULE,
+        OVERWRITE_FILE,
+    ),
+)
+ANSWER = Command(
+    _answer,
+    (
+        option(
+            "--model",
+            metavar="DIR",
+            required=True,
+            help="run folder written by finetune, or a model folder with a question-answering head",
+        ),
+        option(
+            "--context",
+            metavar="FILE",
+            required=True,
+            help="text file that contains the answers, of any length",
+        ),
+        option("--question", metavar="Q", nargs="+", required=True, help="questions to answer"),
+        option(
+            "--tokenization",
+            choices=CHOICES,
+            default="",
+            help="tokenization to use; mixed and both mean pooled (default all)",
+        ),
+        option(
+            "-n",
+            between=(1, 1_000),
+            default=1,
+            metavar="N",
+            dest="most",
+            help="number of answers per question and tokenization (default 1)",
+        ),
+        WORD_RULE,
+    ),
+)

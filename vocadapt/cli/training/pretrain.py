@@ -1,26 +1,43 @@
-"""pretrain: continued pretraining of a model, or pretraining from scratch."""
+"""pretrain: continued pretraining of a model, or pretraining from scratch; gates: weights of the
+extension modules of an exBERT.
+"""
 
-from argparse import Namespace
+import json
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    group,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
-    add_checkpoints,
-    add_offline,
-    add_out,
-    add_text,
+    CHECKPOINTS,
+    CORPUS,
+    CORPUS_SETTINGS_WITHOUT_SEED,
+    OFFLINE,
+    OVERWRITE_FILE,
+    destination_options,
+    model_options,
+    open_named_model,
+    read_texts,
     write,
 )
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
-from vocadapt.cli.tables import format_facts
+from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
+from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.progress import Progress
+from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.settings import settings_of
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
@@ -43,75 +60,63 @@ REPORTED = (
     "held_out_words",
     "held_out_windows",
 )
-ROUNDED = ("stored_as", "updates_lost_to_rounding")
 NESTED = (
     "loss_per_character",
     "loss_interval",
     "loss_change",
 )  # rendered as sentences in the text output
-PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
+OPTIONAL = (
+    *("pairs", "of_documents", "true_next", "padding"),  # of --nsp
+    *("stored_as", "updates_lost_to_rounding"),
+    "held_out_too_long",
+)
 FEW_STEPS = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch-size."
 
 
-def _add_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--from-scratch",
-        action="store_true",
-        help="train a new, small model with a vocabulary of its own …",
-    )
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        help="… or continue pretraining of a model with its head: hub name or folder",
-    )
-    add_setting(parser, ContinuedSettings(stage=""), "stage")
-    parser.add_argument(
-        "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
-    )
-    _add_training_options(parser)
-    continued = parser.add_argument_group("with --model")
-    add_settings(continued, ContinuedSettings, "train_heads", "nsp", "keep_minutes")
-    scratch = parser.add_argument_group("with --from-scratch")
-    add_settings(scratch, ScratchSettings, except_=("training",))
-    add_settings(scratch, PretrainStep, "half")
-    add_offline(parser)
-    add_text(parser, own_seed=False)
-    add_checkpoints(parser)
-    add_out(parser)
-
-
-def _add_training_options(parser: Parser) -> None:
-    presets = "; ".join(
-        f"{name}: {preset.about}" for name, preset in PRETRAINING_PRESETS.items()
-    ).replace("%", "%%")
-    parser.add_argument(
-        "--settings",
-        choices=PRETRAINING_PRESETS,
-        metavar="NAME",
-        help=f"named settings for --model (default quick). {presets}",
-    )
-    budget = parser.add_mutually_exclusive_group()
-    add_settings(budget, MaskedSettings, *BUDGET, default="the settings'")
-    add_settings(parser, MaskedSettings, except_=(*BUDGET, "lr"))
-    lr, continued = MaskedSettings().lr, PRETRAINING_PRESETS["quick"].settings.lr
-    rates = f"peak learning rate (default {lr}; with --model {continued})"
-    add_setting(parser, MaskedSettings, "lr", help=rates)
-
-
-def _pretrain(options: Namespace, progress: Progress) -> Answer:
+def _pretrain(options: Options) -> Answer:
     if options.from_scratch == bool(options.model):
         raise InputError(
             "Nothing to train was named.",
             "For a new model give --from-scratch, for an existing one --model M --stage S.",
         )
-    spec = _build_scratch_spec(options) if options.from_scratch else _build_continued_spec(options)
-    return _build_answer(write(spec, options, progress))
+    if options.from_scratch:
+        spec = _build_scratch_spec(options)
+    else:
+        spec = _build_continued_spec(options)
+    made = write(spec, options)
+    numbers: Mapping[str, Any] = made.manifest.numbers
+    place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
+
+    # 1. The figures, as they are in JSON.
+    names = (*REPORTED, *(name for name in OPTIONAL if name in numbers))
+    reported = {name: numbers[name] for name in names}
+    if curve := numbers.get("next_curve"):
+        reported["next_sentence_loss"] = curve[-1][1]
+    checkpoints = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
+    answer = {"stage": numbers["stage"], **reported, "checkpoints": checkpoints, **place}
+
+    # 2. The text: losses and rounding in sentences.
+    shown = {name: value for name, value in reported.items() if name not in NESTED}
+    for name in ("unigram", "before", "after"):
+        loss = f"{numbers['loss_per_character'][name]:.3f}"
+        if interval := numbers["loss_interval"].get(name):
+            loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
+        shown[f"loss a character, {name}"] = loss
+    shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
+    if rounding := describe_rounding(numbers):
+        shown["rounding"] = rounding
+    if checkpoints:
+        shown["checkpoints"] = "; ".join(checkpoints)
+    text = format_facts({**shown, **place})
+    if numbers["steps"] < FEW_STEPS:
+        text += f"\n\n{SHORT}"
+    return Answer(answer, text)
 
 
-def _build_scratch_spec(options: Namespace) -> Spec:
+def _build_scratch_spec(options: Options) -> Spec:
     """Build the step of a pretraining from scratch."""
-    _refuse(options, ContinuedSettings, "It belongs to --model.")
+    _refuse(options, "--model", ContinuedSettings)
     if options.settings is not None:
         raise InputError("--settings does not apply here.", "It belongs to --model.")
     check_budget(options)
@@ -119,10 +124,9 @@ def _build_scratch_spec(options: Namespace) -> Spec:
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
 
 
-def _build_continued_spec(options: Namespace) -> Spec:
+def _build_continued_spec(options: Options) -> Spec:
     """Build the step of a continued pretraining."""
-    _refuse(options, ScratchSettings, "It belongs to --from-scratch.")
-    _refuse(options, PretrainStep, "It belongs to --from-scratch.")
+    _refuse(options, "--from-scratch", ScratchSettings, PretrainStep)
     if options.stage is None:
         raise InputError(
             "A model needs a stage of continued pretraining: --stage.",
@@ -136,7 +140,7 @@ def _build_continued_spec(options: Namespace) -> Spec:
     return Spec("continued", settings, inputs, options.offline)
 
 
-def check_budget(options: Namespace) -> None:
+def check_budget(options: Options) -> None:
     """Raise InputError for a budget that is not above 0."""
     for name, value in read_given(options, MaskedSettings, BUDGET).items():
         if not value > 0:
@@ -147,41 +151,125 @@ def check_budget(options: Namespace) -> None:
             )
 
 
-def _refuse(options: Namespace, settings: type, remedy: str) -> None:
-    """Raise InputError if one of these settings is given."""
-    for name in read_given(options, settings):
-        raise InputError(f"{settings_of(settings)[name].flag} does not apply here.", remedy)
+def _refuse(options: Options, owner: str, *kinds: type) -> None:
+    """Raise InputError if one of these settings is given: they belong to another option."""
+    for settings in kinds:
+        for name in read_given(options, settings):
+            flag = settings_of(settings)[name].flag
+            raise InputError(f"{flag} does not apply here.", f"It belongs to {owner}.")
 
 
-def _build_answer(made: Artifact) -> Answer:
-    numbers: Mapping[str, Any] = made.manifest.numbers
-    place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
-    shown = {
-        f"loss a character, {name}": _format_loss(numbers, name)
-        for name in ("unigram", "before", "after")
+EXPLAINED_PRESETS = "; ".join(
+    f"{name}: {preset.about}" for name, preset in PRETRAINING_PRESETS.items()
+).replace("%", "%%")
+PRETRAIN = Command(
+    _pretrain,
+    (
+        option(
+            "--from-scratch",
+            action="store_true",
+            help="train a new, small model with a vocabulary of its own …",
+        ),
+        option(
+            "--model",
+            metavar="M",
+            help="… or continue pretraining of a model with its head: hub name or folder",
+        ),
+        setting_options(ContinuedSettings(stage=""), "stage"),
+        option(
+            "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
+        ),
+        option(
+            "--settings",
+            choices=PRETRAINING_PRESETS,
+            metavar="NAME",
+            help=f"named settings for --model (default quick). {EXPLAINED_PRESETS}",
+        ),
+        exclusive(setting_options(MaskedSettings, *BUDGET, shown_default="the settings'")),
+        setting_options(MaskedSettings, except_=(*BUDGET, "lr")),
+        setting_options(
+            MaskedSettings,
+            "lr",
+            help=f"peak learning rate (default {MaskedSettings().lr}; with --model"
+            f" {PRETRAINING_PRESETS['quick'].settings.lr})",
+        ),
+        group(
+            "with --model",
+            setting_options(ContinuedSettings, "train_heads", "nsp", "keep_minutes"),
+        ),
+        group(
+            "with --from-scratch",
+            setting_options(ScratchSettings, except_=("training",)),
+            setting_options(PretrainStep, "half"),
+        ),
+        OFFLINE,
+        CORPUS_SETTINGS_WITHOUT_SEED,
+        CHECKPOINTS,
+        *destination_options(),
+    ),
+)
+
+
+MEANING = (
+    "Each figure is the weight of the extension in the output of a layer: 0 is BERT's own layer"
+    " alone, 1 the extension module alone."
+)
+
+
+def _report_gates(options: Options) -> Answer:
+    start, out = time.perf_counter(), None
+    if options.out:
+        out = Path(options.out)
+        check_free_file(out, options.overwrite)
+    settings, corpus = read_settings(options, GateSettings), read_texts(options, options.corpus)
+    found = measure_gates_on_text(open_named_model(options), corpus, settings, options.progress)
+    answer, weights = found.to_dict(), found.shares
+    facts = {
+        "lines": f"{found.lines:,} of {found.of:,}",
+        "windows": weights.windows,
+        "windows too long": weights.too_long,
+        "before training": f"about {found.start:.2g} on the whole",
     }
-    shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
-    optional = [name for name in (*PAIRS, *ROUNDED) if name in numbers]
-    reported = {name: numbers[name] for name in (*REPORTED, *optional)}
-    if "held_out_too_long" in numbers:
-        reported["held_out_too_long"] = numbers["held_out_too_long"]
-    if curve := numbers.get("next_curve"):
-        reported["next_sentence_loss"] = curve[-1][1]
-    plain = {name: value for name, value in reported.items() if name not in NESTED}
-    if rounding := describe_rounding(numbers):
-        shown["rounding"] = rounding
-    kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
-    listed = {"checkpoints": "; ".join(kept)} if kept else {}
-    answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
-    few = "" if numbers["steps"] >= FEW_STEPS else f"\n\n{SHORT}"
-    return Answer(answer, f"{format_facts({**plain, **shown, **listed, **place})}{few}")
+    if out is not None:
+        answer["out"] = facts["out"] = str(out)
+    answer["seconds"] = time.perf_counter() - start
+    if out is not None:
+        content = json.dumps(answer)
+        if out.suffix != ".json":
+            content = _render_tsv(found)
+        with open_file_draft(out) as draft:
+            draft.write_text(content, encoding="utf-8")
+    layers = enumerate(weights.means.tolist(), start=1)
+    rows = [("tokens", *weights.counts), *((f"layer {i}", *means) for i, means in layers)]
+    table = format_table(("", *weights.kinds), rows)
+    return Answer(answer, f"{table}\n\n{format_facts(facts)}\n\n{MEANING}")
 
 
-def _format_loss(numbers: Mapping[str, Any], name: str) -> str:
-    """Format a loss per character, with its interval if there is one."""
-    value, interval = numbers["loss_per_character"][name], numbers["loss_interval"].get(name)
-    spread = f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
-    return f"{value:.3f}{spread}"
+def _render_tsv(found: GateReport) -> str:
+    """Format one line per layer and kind: layer, kind, tokens, mean gate, standard deviation."""
+    weights, lines = found.shares, ["layer\tkind\ttokens\tshare\tsd\n"]
+    for layer in range(weights.layers):
+        for i, kind in enumerate(weights.kinds):
+            mean, deviation = weights.means[layer, i], weights.deviations[layer, i]
+            lines.append(f"{layer + 1}\t{kind}\t{weights.counts[i]}\t{mean:.6f}\t{deviation:.6f}\n")
+    return "".join(lines)
 
 
-PRETRAIN = Command(_add_options, _pretrain)
+GATES = Command(
+    _report_gates,
+    (
+        *model_options(help="exBERT folder written by adapt --preset exbert-… or by pretrain"),
+        CORPUS,
+        setting_options(GateSettings),
+        option(
+            "--out",
+            metavar="FILE",
+            help="output file: .json as with --json, else tab-separated columns",
+        ),
+        OVERWRITE_FILE,
+        CORPUS_SETTINGS_WITHOUT_SEED,
+    ),
+    description="Report the weight of the extension module in each layer of an exBERT, by kind of"
+    " token: 1 minus the gate, which weights BERT's own layer. An untrained gate gives about its"
+    " initial value, .5 as published, with deviations of up to a tenth.",
+)

@@ -1,4 +1,4 @@
-"""Commands on vocabularies: `advise`, `vocabulary` (vocabulary compare, study, reduce), `extension`
-(vocabulary extension), `adapt` (adapt, certify, presets), `initializers` with its
-`initializer_options`, `lens`, `tokenize`.
+"""Commands on vocabularies: `advise` (advise, tokenize, lens), `vocabulary` (vocabulary compare,
+study, reduce, extension), `initializers` and the options of single initializers, `adapt` (adapt,
+certify, presets).
 """

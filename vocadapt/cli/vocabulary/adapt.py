@@ -1,6 +1,6 @@
 """adapt, certify, presets."""
 
-from argparse import BooleanOptionalAction, Namespace
+from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -8,22 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
-from vocadapt.cli.command import Answer, Command
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    group,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
-    add_casing,
-    add_checkpoints,
-    add_model,
-    add_offline,
-    add_out,
-    add_text,
+    CASING,
+    CHECKPOINTS,
+    CORPUS_SETTINGS,
+    OFFLINE,
+    WITH_WEIGHTS,
     build_answer,
+    destination_options,
+    model_options,
     write,
 )
-from vocadapt.cli.parser import Parser, whole
-from vocadapt.cli.setting_options import add_setting, add_settings, read_given, read_settings
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.training.pretrain import BUDGET, check_budget
-from vocadapt.cli.vocabulary.initializer_options import (
+from vocadapt.cli.vocabulary.initializers import (
     add_initializer_settings,
     read_initializer_settings,
 )
@@ -37,7 +46,6 @@ from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
-from vocadapt.progress import Progress
 from vocadapt.recipe import Recipe, format_toml, read_recipe
 from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
@@ -60,199 +68,177 @@ UNTRAINABLE = (
     "Without a masked-word head the extension cannot be pretrained, and what it adds is random"
     " until it is. Begin with a model that has one (BertForMaskedLM)."
 )
+OF_RECIPE = "the recipe's"  # instead of the default values of settings
+PLAN = ("count_marks", "max_added")  # settings of the plan that change nothing else of the recipe
+REMOVING = ("reduce", "combined")  # kinds of plans that remove tokens by a heuristic
+RESULTS = {True: "passed", False: "FAILED"}
+VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
 REMOVED_ALONE = (
     "--removed is the fraction that --remove-by removes.",
     "Name a heuristic: --remove-by last.",
 )
 
 
-def _add_adapt_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--preset",
-        metavar="NAME",
-        help="built-in recipe (default green-bert); the command presets lists them",
-    )
-    parser.add_argument(
-        "--recipe",
-        metavar="FILE",
-        help="recipe file in TOML; presets --toml NAME prints one to start from",
-    )
-    add_model(parser, help="hub name or model folder")
-    parser.add_argument(
-        "--target",
-        metavar="B",
-        help="model, or vocab.txt, whose vocabulary is taken over (transfer, combined)",
-    )
-    parser.add_argument("--vectors", metavar="DIR", help="word vectors of the domain …")
-    parser.add_argument(
-        "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
-    )
-    recipe = "the recipe's"
-    add_settings(parser, PlanSettings, "cut", "removed", "refill", default=recipe)
-    add_settings(parser, InitializerSettings, "method", default=recipe)
-    add_setting(parser, PlanSettings, "count_marks", action=BooleanOptionalAction)
-    add_settings(parser, PlanSettings, "max_added", default=recipe)
-    add_settings(parser, ModuleSettings, "gate", default=recipe)
-    add_settings(parser, AlignmentSettings, "method", "unit", "center", default=recipe)
-    add_initializer_settings(parser)
-    _add_pretraining_options(parser)
-    add_settings(parser, ModelStep, "certify")
-    add_casing(parser)
-    add_text(parser)
-    add_checkpoints(parser)
-    add_out(parser)
-
-
-def _add_pretraining_options(parser: Parser) -> None:
-    about = "continue pretraining on --corpus afterwards, like the presets …+mlm"
-    group = parser.add_argument_group("continued pretraining", about)
-    add_settings(group, ContinuedSettings, "stage", default="the recipe's")
-    budget = group.add_mutually_exclusive_group()
-    add_settings(budget, MaskedSettings, *BUDGET, default="the recipe's")
-    add_settings(group, MaskedSettings, "length", "batch", "lr", default="the recipe's")
-
-
-def _adapt(options: Namespace, progress: Progress) -> Answer:
+def _adapt(options: Options) -> Answer:
     recipe = _choose_recipe(options)
-    given = {
+    inputs = {
         "model": options.model,
         "vectors": options.vectors,
         "text": options.corpus,
         "target": options.target,
     }
     settings = read_settings(options, ModelStep, ModelStep(recipe))
-    inputs = {role: value for role, value in given.items() if value}
     spec = Spec("model", settings, inputs, options.offline, options.casing)
-    artifact = write(spec, options, progress)
-    numbers = artifact.manifest.numbers
-    answer = build_answer(artifact, exit=int(numbers.get("certificate") is False))
-    notes = [CHANCE] if numbers.get("verdict") == "chance" else []
+    artifact = write(spec, options)
+    answer = build_answer(artifact)
+    notes = [answer.text]
+    if artifact.manifest.numbers.get("verdict") == "chance":
+        notes.append(CHANCE)
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
-    return replace(answer, text="\n\n".join([answer.text, *notes]))
+    return replace(answer, text="\n\n".join(notes))
 
 
-def _choose_recipe(options: Namespace) -> Recipe:
+def _choose_recipe(options: Options) -> Recipe:
     """Load the recipe that the options name, and change it as they request."""
     if options.preset and options.recipe:
         raise InputError("Give either --preset or --recipe, not both.")
+    preset, chooses_tokens = "green-bert", options.remove_by or options.add_by
+    if chooses_tokens:
+        preset = "combined-last-25"
     if options.recipe:
         recipe = read_recipe(Path(options.recipe))
-    elif options.preset:
-        recipe = get_preset(options.preset)
-    elif options.remove_by or options.add_by:
-        recipe = get_preset("combined-last-25")
     else:
-        recipe = get_preset("green-bert")
-    if options.remove_by or options.add_by:
+        recipe = get_preset(options.preset or preset)
+    if chooses_tokens:
         recipe = _change_heuristics(recipe, options)
     elif options.removed is not None:
         raise InputError(*REMOVED_ALONE)
-    recipe = _change_plan(recipe, options)
-    recipe = _change_embeddings(recipe, options)
-    return _change_pretraining(recipe, options)
+    return _change_pretraining(_change_settings(recipe, options), options)
 
 
-def _change_heuristics(recipe: Recipe, options: Namespace) -> Recipe:
+def _change_heuristics(recipe: Recipe, options: Options) -> Recipe:
     """Return the recipe with the heuristics --remove-by and --add-by.
 
     Both together keep the size of the vocabulary, either alone changes it.
     """
-    if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
-        raise InputError(
-            f"The recipe {recipe.name} does not choose its tokens by --remove-by and --add-by.",
-            "Leave --preset out.",
-        )
-    # 1. The heuristics of a named recipe complete those of the options.
-    named = bool(options.preset or options.recipe)
-    remove_by, add_by = options.remove_by, options.add_by
-    if named and recipe.vocabulary.kind in ("reduce", "combined"):
-        remove_by = remove_by or recipe.vocabulary.cut
-    if named and recipe.vocabulary.kind in ("extend", "combined"):
-        add_by = add_by or recipe.vocabulary.refill
+    remove_by, add_by, count_marks = _find_heuristics(recipe, options)
 
-    # 2. They determine the kind of plan and the fraction of tokens to remove.
+    # 1. They determine the kind of plan and the fraction of tokens to remove.
+    kind, mode, removed = "combined", "replacement", options.removed
     if not remove_by:
-        if options.removed is not None:
+        if removed is not None:
             raise InputError(*REMOVED_ALONE)
-        kind, removed, mode = "extend", 0.0, "insertion"
-    else:
-        kind, mode = ("combined" if add_by else "reduce"), "replacement"
-        removed = recipe.vocabulary.removed if options.removed is None else options.removed
+        kind, mode, removed = "extend", "insertion", 0.0
+    elif not add_by:
+        kind = "reduce"
+    if removed is None:
+        removed = recipe.vocabulary.removed
 
-    # 3. Build the recipe; a reduction has no initializer of its own.
+    # 2. Build the recipe; a reduction has no initializer of its own.
+    percentage = f"{100 * removed:g}" if removed else ""
+    rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
     plan = replace(
         recipe.vocabulary,
         kind=kind,
         cut=remove_by or "last",
         refill=add_by or "target",
         removed=removed,
-        count_marks=recipe.vocabulary.count_marks and named,
+        count_marks=count_marks,
     )
-    percentage = f"{100 * removed:g}" if removed else ""
     return replace(
         recipe,
         name="-".join(filter(None, (remove_by, percentage, add_by))),
         about=KINDS[kind].about,
         vocabulary=plan,
-        rows=recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic"),
+        rows=rows,
         tokenizer=mode,
     )
 
 
-def _change_plan(recipe: Recipe, options: Namespace) -> Recipe:
-    """Return the recipe with --count-marks and --max-added."""
-    plan = recipe.vocabulary
-    if options.count_marks is not None:
-        if plan.kind not in ("reduce", "combined"):
-            raise InputError(
-                f"The recipe {recipe.name} removes no tokens: --count-marks applies to --remove-by.",
-                "Leave it out.",
-            )
-        plan = replace(plan, count_marks=options.count_marks)
-    if options.max_added is not None:
-        if plan.kind not in ("append", "replace", "extend"):
-            raise InputError(
-                f"The size of the recipe {recipe.name} determines how many tokens are added.",
-                "Leave --max-added out.",
-            )
-        plan = replace(plan, max_added=options.max_added)
-    return replace(recipe, vocabulary=plan)
+def _find_heuristics(recipe: Recipe, options: Options) -> tuple[str | None, str | None, bool]:
+    """Return the heuristics that remove and add tokens, and whether lengths count marks.
+
+    A recipe that was named completes what the options leave out. Raises InputError for one that
+    chooses its tokens in another way.
+    """
+    plan, remove_by, add_by = recipe.vocabulary, options.remove_by, options.add_by
+    if "vectors" in recipe.kind.needs or plan.kind == "transfer":
+        raise InputError(
+            f"The recipe {recipe.name} does not choose its tokens by --remove-by and --add-by.",
+            "Leave --preset out.",
+        )
+    if not (options.preset or options.recipe):
+        return remove_by, add_by, False
+    if plan.kind in REMOVING:
+        remove_by = remove_by or plan.cut
+    if plan.kind in ("extend", "combined"):
+        add_by = add_by or plan.refill
+    return remove_by, add_by, plan.count_marks
 
 
-def _change_embeddings(recipe: Recipe, options: Namespace) -> Recipe:
-    """Return the recipe with --initializer, --method, --normalize, --center and --gate."""
-    if options.initializer:
-        if not recipe.makes_embeddings:
-            raise InputError(
-                f"The recipe {recipe.name} adds no tokens.", "Leave --initializer out."
-            )
-        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initializer))
-    used = [recipe.rows.method] if recipe.makes_embeddings else []
-    recipe = replace(recipe, rows=read_initializer_settings(options, recipe.rows, used))
+def _change_settings(recipe: Recipe, options: Options) -> Recipe:
+    """Return the recipe with the options that change single settings of its plan, its initializer,
+    its alignment and its module; raise InputError for those that it does not use.
+    """
+    # 1. The settings that were given.
+    plan = replace(recipe.vocabulary, **read_given(options, PlanSettings, PLAN))
+    rows = replace(recipe.rows, **read_given(options, InitializerSettings, ("method",)))
+    module = replace(recipe.module, **read_given(options, ModuleSettings, ("gate",)))
+    recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
+
+    # 2. Those without effect.
+    named = f"The recipe {recipe.name}"
+    for given, is_used, problem, remedy in (
+        (
+            options.count_marks,
+            plan.kind in REMOVING,
+            f"{named} removes no tokens: --count-marks applies to --remove-by.",
+            "Leave it out.",
+        ),
+        (
+            options.max_added,
+            plan.kind in ("append", "replace", "extend"),
+            f"The size of the recipe {recipe.name} determines how many tokens are added.",
+            "Leave --max-added out.",
+        ),
+        (
+            options.initializer,
+            recipe.makes_embeddings,
+            f"{named} adds no tokens.",
+            "Leave --initializer out.",
+        ),
+        (
+            options.method,
+            recipe.needs_alignment,
+            f"{named} initializes embeddings without an alignment.",
+            "Leave --method out.",
+        ),
+        (
+            options.gate,
+            recipe.module.size,
+            f"{named} has no module with a gate.",
+            "Leave --gate out.",
+        ),
+    ):
+        if given is not None and not is_used:
+            raise InputError(problem, remedy)
+
+    # 3. Those of the initializer, and of the alignment.
+    used = [rows.method] if recipe.makes_embeddings else []
+    recipe = replace(recipe, rows=read_initializer_settings(options, rows, used))
     alignment = read_given(options, AlignmentSettings)
     if alignment and not options.method:
         raise InputError(
             "--normalize and --center apply to an alignment.",
             "Name its method: --method least-squares.",
         )
-    if options.method:
-        if not recipe.needs_alignment:
-            raise InputError(
-                f"The recipe {recipe.name} initializes embeddings without an alignment.",
-                "Leave --method out.",
-            )
-        recipe = replace(recipe, alignment=AlignmentSettings(**alignment))
-    if options.gate is not None:
-        if not recipe.module.size:
-            raise InputError(
-                f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out."
-            )
-        recipe = replace(recipe, module=replace(recipe.module, gate=options.gate))
-    return recipe
+    if not alignment:
+        return recipe
+    return replace(recipe, alignment=AlignmentSettings(**alignment))
 
 
-def _change_pretraining(recipe: Recipe, options: Namespace) -> Recipe:
+def _change_pretraining(recipe: Recipe, options: Options) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
     given = read_given(options, MaskedSettings)
@@ -269,56 +255,37 @@ def _change_pretraining(recipe: Recipe, options: Namespace) -> Recipe:
     return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
 
 
-def _add_certify_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--before", metavar="M", required=True, help="original model: hub name or folder"
-    )
-    parser.add_argument("--after", metavar="DIR", required=True, help="adapted model folder")
-    parser.add_argument(
-        "--text",
-        metavar="FILE",
-        help="lines to compare outputs on (default: four built-in sentences)",
-    )
-    parser.add_argument(
-        "--lines",
-        type=whole(1, MAX_COUNT),
-        default=200,
-        help="number of lines of --text to use (default 200)",
-    )
-    add_offline(parser)
-
-
-def _certify(options: Namespace, progress: Progress) -> Answer:
+def _certify(options: Options) -> Answer:
     before, after = (
         open_model(name, options.offline or None) for name in (options.before, options.after)
     )
-    text = iter(open_corpus([options.text])) if options.text else iter(())
-    lines = list(islice(text, options.lines))
-    of = len(lines) + sum(1 for _ in text)
-    progress(None, "checking")
+    lines: list[str] = []
+    answer, notes = dict[str, Any](), []
+    if options.text:
+        text = iter(open_corpus([options.text]))
+        lines = list(islice(text, options.lines))
+        answer = {"lines": len(lines), "of": len(lines) + sum(1 for _ in text)}
+        notes.append(
+            f"Outputs were compared on the first {answer['lines']} of {answer['of']} lines of"
+            f" {options.text}."
+        )
+    options.progress(None, "checking")
     certificate = certify(before, after, lines or None)
-    departed = _count_departures(before, after, options.text)
-    rows = [
-        ("passed" if check.passed else "FAILED", check.name, check.detail)
-        for check in certificate.checks
-    ]
-    verdict = "The certificate passes." if certificate.passed else "The certificate FAILS."
-    used = (
-        f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}.\n"
-        if options.text
-        else ""
-    )
-    answer = {
-        **certificate.to_dict(),
-        **({"lines": len(lines), "of": of} if options.text else {}),
-        **departed,
-    }
-    departures = f"{_describe_departures(departed)}\n" if departed else ""
-    return Answer(
-        answer,
-        f"{format_table(('', 'check', 'detail'), rows)}\n\n{used}{departures}{verdict}",
-        0 if certificate.passed else 1,
-    )
+    departures = _count_departures(before, after, options.text)
+    if NOT_COUNTED in departures:
+        notes.append(
+            f"Departures from the exact-word rule were not counted: {departures[NOT_COUNTED]}."
+        )
+    elif departures:
+        notes.append(
+            f"The exact-word rule: {departures['departures']:,} departures against"
+            f" {departures['added_occurrences']:,} occurrences of added words in the text."
+        )
+    rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
+    notes.append(VERDICTS[certificate.passed])
+    table, shown = format_table(("", "check", "detail"), rows), "\n".join(notes)
+    answer = {**certificate.to_dict(), **answer, **departures}
+    return Answer(answer, f"{table}\n\n{shown}", int(not certificate.passed))
 
 
 def _count_departures(
@@ -337,16 +304,6 @@ def _count_departures(
         open_corpus([text]), before.vocabulary, after.fast_tokenizer, before.splitter
     )
     return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
-
-
-def _describe_departures(departed: Mapping[str, Any]) -> str:
-    """Describe the result of `_count_departures` in a sentence."""
-    if NOT_COUNTED in departed:
-        return f"Departures from the exact-word rule were not counted: {departed[NOT_COUNTED]}."
-    return (
-        f"The exact-word rule: {departed['departures']:,} departures against"
-        f" {departed['added_occurrences']:,} occurrences of added words in the text."
-    )
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;
@@ -368,15 +325,7 @@ REGISTRIES: dict[str, Mapping[str, Any]] = {  # what the command presets lists
 }
 
 
-def _add_presets_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--toml",
-        metavar="NAME",
-        help="print a recipe as TOML, to edit and pass to adapt --recipe",
-    )
-
-
-def _list_presets(options: Namespace, progress: Progress) -> Answer:
+def _list_presets(options: Options) -> Answer:
     if options.toml is not None:
         recipe = get_preset(options.toml)
         return Answer(recipe.to_dict(), format_toml(recipe).rstrip())
@@ -390,6 +339,76 @@ def _list_presets(options: Namespace, progress: Progress) -> Answer:
     )
 
 
-ADAPT = Command(_add_adapt_options, _adapt)
-CERTIFY = Command(_add_certify_options, _certify)
-PRESETS = Command(_add_presets_options, _list_presets)
+ADAPT = Command(
+    _adapt,
+    (
+        option(
+            "--preset",
+            metavar="NAME",
+            help="built-in recipe (default green-bert); the command presets lists them",
+        ),
+        option(
+            "--recipe",
+            metavar="FILE",
+            help="recipe file in TOML; presets --toml NAME prints one to start from",
+        ),
+        *model_options(help=WITH_WEIGHTS),
+        option(
+            "--target",
+            metavar="B",
+            help="model, or vocab.txt, whose vocabulary is taken over (transfer, combined)",
+        ),
+        option("--vectors", metavar="DIR", help="word vectors of the domain …"),
+        option(
+            "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
+        ),
+        setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
+        setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
+        setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
+        setting_options(PlanSettings, "max_added", shown_default=OF_RECIPE),
+        setting_options(ModuleSettings, "gate", shown_default=OF_RECIPE),
+        setting_options(AlignmentSettings, "method", "unit", "center", shown_default=OF_RECIPE),
+        add_initializer_settings,
+        group(
+            "continued pretraining",
+            setting_options(ContinuedSettings, "stage", shown_default=OF_RECIPE),
+            exclusive(setting_options(MaskedSettings, *BUDGET, shown_default=OF_RECIPE)),
+            setting_options(MaskedSettings, "length", "batch", "lr", shown_default=OF_RECIPE),
+            about="continue pretraining on --corpus afterwards, like the presets …+mlm",
+        ),
+        setting_options(ModelStep, "certify"),
+        CASING,
+        CORPUS_SETTINGS,
+        CHECKPOINTS,
+        *destination_options(),
+    ),
+)
+CERTIFY = Command(
+    _certify,
+    (
+        option("--before", metavar="M", required=True, help="original model: hub name or folder"),
+        option("--after", metavar="DIR", required=True, help="adapted model folder"),
+        option(
+            "--text",
+            metavar="FILE",
+            help="lines to compare outputs on (default: four built-in sentences)",
+        ),
+        option(
+            "--lines",
+            between=(1, MAX_COUNT),
+            default=200,
+            help="number of lines of --text to use (default 200)",
+        ),
+        OFFLINE,
+    ),
+)
+PRESETS = Command(
+    _list_presets,
+    (
+        option(
+            "--toml",
+            metavar="NAME",
+            help="print a recipe as TOML, to edit and pass to adapt --recipe",
+        ),
+    ),
+)

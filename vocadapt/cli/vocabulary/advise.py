@@ -1,4 +1,6 @@
-"""The command advise. Proportions in its JSON are fractions, unknown values null; the keys:
+"""advise, tokenize, lens: what a vocabulary does to a text.
+
+Proportions in the JSON of advise are fractions, unknown values null; the keys:
 
 verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
 distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
@@ -8,149 +10,360 @@ before), cut_words, lines of lines_read, task_file (entities, sentences, tokens)
 "counted"), seconds.
 """
 
-from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, read_lowercase
-from vocadapt.cli.parser import Parser
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings
+from vocadapt.cli.options import (
+    CASING,
+    CORPUS_SETTINGS,
+    OFFLINE,
+    M,
+    model_options,
+    open_named_model,
+    read_texts,
+)
 from vocadapt.cli.tables import format_table
+from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.models.language_model import open_model
+from vocadapt.models.adapted_model import open_base_model
+from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress
-from vocadapt.vocabulary.growth.word_tokenizations import TokenizationStatistics
+from vocadapt.settings import MAX_COUNT
+from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
+from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.lens import (
+    TERMS,
+    Piece,
+    WordTokenizer,
+    count_for_each_splitter,
+    count_text,
+    find_finest_splitter,
+    list_changes,
+    tokenize_text,
+)
 
-TASK = (
-    "tagged sentences, word TAB tag on each line and blank lines between sentences: report on the"
-    " words of their entities, too"
+WORDS_HEADER = (
+    "words with a letter",
+    "running",
+    "split",
+    "distinct",
+    "split",
+    "unknown",
+    "wordpieces per word",
+)
+read_word_figures = attrgetter(
+    "words", "share", "distinct", "share_distinct", "unknown_share", "fertility"
+)
+GAINS_HEADER = (
+    "seen at least",
+    "words added",
+    "tokens saved",
+    "wordpieces per word",
+    "made whole",
+    "in the task",
+    "under 20",
+    "under 50",
+    "parameters",
+    "MB",
+    "of the model",
 )
 
 
-def _add_options(parser: Parser) -> None:
-    parser.epilog = (
-        "JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
-        " (held-out P@5), added (by floor), first and recipes (with command lines), cut_words,"
-        " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
-        " verdict."
-    )
-    parser.add_argument(
-        "text",
-        nargs="+",
-        metavar="CORPUS",
-        help="files and folders of text, or a corpus of a workspace",
-    )
-    add_model(parser)
-    parser.add_argument("--task", metavar="FILE", help=TASK)
-    parser.add_argument(
-        "--workspace",
-        metavar="W",
-        default="workspace",
-        help="workspace with stored word counts (default ./workspace)",
-    )
-    add_casing(parser)
-    add_text(parser)
-
-
-def _advise(options: Namespace, progress: Progress) -> Answer:
-    settings = corpus_settings(options)
-    model = open_model(options.model, options.offline or None, read_lowercase(options))
+def _advise(options: Options) -> Answer:
+    settings = read_settings(options, CorpusSettings)
+    opened = open_named_model(options)
     root = find_workspace(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
-    asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
-    answer = build_advice_answer(asked, options.text, options.model, settings)
-    return Answer(answer, _render(asked, answer))
+    report = advise_on(
+        read_corpus(options.text, settings), opened, root, task, progress=options.progress
+    )
+    answer = build_advice_answer(report, options.text, options.model, settings)
+    return Answer(answer, _render(report, answer))
 
 
-def _render(asked: AdviceReport, answer: dict[str, Any]) -> str:
+def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
     """Render the advice: verdict, reasons, figures, expected gains, recommended commands."""
-    advice, figures = asked.advice, asked.advice.figures
-    reasons = [
-        f"{'STOP' if found.stops else 'note'}  {found.says} {found.why}"
-        for found in advice.findings
-    ]
-    rows = [
-        _build_row("text", figures.corpus),
-        *([_build_row("task's entities", figures.task)] if figures.task else []),
-    ]
-    statistics = format_table(
-        (
-            "words with a letter",
-            "running",
-            "split",
-            "distinct",
-            "split",
-            "unknown",
-            "wordpieces per word",
-        ),
-        rows,
-    )
-    gains = [
-        (
-            g.floor,
-            g.words,
-            g.saved,
-            g.fertility,
-            g.mended,
-            g.mended_task,
-            g.under_few,
-            g.under_enough,
-            g.parameters,
-            None if g.bytes is None else g.bytes / 1e6,
-            g.model_share,
+    advice, figures = report.advice, report.advice.figures
+
+    # 1. The verdict and its reasons.
+    lines = [advice.sentence]
+    for found in advice.findings:
+        mark = "note"
+        if found.stops:
+            mark = "STOP"
+        lines.append(f"{mark}  {found.says} {found.why}")
+
+    # 2. The words of the text, and of the entities of the task.
+    rows = [("text", *read_word_figures(figures.corpus))]
+    if figures.task:
+        rows.append(("task's entities", *read_word_figures(figures.task)))
+    lines += ["", format_table(WORDS_HEADER, rows)]
+
+    # 3. What is gained by the words from each floor under their occurrences.
+    gains = []
+    for gain in figures.gains:
+        megabytes = None
+        if gain.bytes is not None:
+            megabytes = gain.bytes / 1e6
+        gains.append(
+            (
+                gain.floor,
+                gain.words,
+                gain.saved,
+                gain.fertility,
+                gain.mended,
+                gain.mended_task,
+                gain.under_few,
+                gain.under_enough,
+                gain.parameters,
+                megabytes,
+                gain.model_share,
+            )
         )
-        for g in figures.gains
-    ]
-    header = (
-        "seen at least",
-        "words added",
-        "tokens saved",
-        "wordpieces per word",
-        "made whole",
-        "in the task",
-        "under 20",
-        "under 50",
-        "parameters",
-        "MB",
-        "of the model",
-    )
     expected = figures.forecast
-    lines = [
-        advice.sentence,
-        *reasons,
+    lines += [
         "",
-        statistics,
+        format_table(GAINS_HEADER, gains),
         "",
-        format_table(header, gains),
-        "",
-        (
-            f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"
-            f" ({expected.low:.3g} to {expected.high:.3g}), chance {expected.chance:.3g};"
-            f" {figures.lines:,} of {figures.lines_read:,} lines, {asked.seconds:.1f} s"
-        ),
+        f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"
+        f" ({expected.low:.3g} to {expected.high:.3g}), chance {expected.chance:.3g};"
+        f" {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
     ]
+
+    # 4. The commands.
     if advice.recipes:
-        lines += [
-            "",
-            "Worth a run:",
-            answer["first"],
-            *(entry["command"] for entry in answer["recipes"]),
-        ]
+        commands = [entry["command"] for entry in answer["recipes"]]
+        lines += ["", "Worth a run:", answer["first"], *commands]
     return "\n".join(lines)
 
 
-def _build_row(name: str, statistics: TokenizationStatistics) -> tuple[str | int | float, ...]:
-    return (
-        name,
-        statistics.words,
-        statistics.share,
-        statistics.distinct,
-        statistics.share_distinct,
-        statistics.unknown_share,
-        statistics.fertility,
+ADVISE = Command(
+    _advise,
+    (
+        option(
+            "text",
+            nargs="+",
+            metavar="CORPUS",
+            help="files and folders of text, or a corpus of a workspace",
+        ),
+        *model_options(),
+        option(
+            "--task",
+            metavar="FILE",
+            help="tagged sentences, word TAB tag on each line and blank lines between sentences:"
+            " report on the words of their entities, too",
+        ),
+        option(
+            "--workspace",
+            metavar="W",
+            default="workspace",
+            help="workspace with stored word counts (default ./workspace)",
+        ),
+        CASING,
+        CORPUS_SETTINGS,
+    ),
+    epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
+    " (held-out P@5), added (by floor), first and recipes (with command lines), cut_words,"
+    " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
+    " verdict.",
+)
+
+
+SHORT = 2000  # characters of a text whose tokens are printed
+COLUMNS = (
+    "model",
+    "words",
+    "distinct",
+    "pieces",
+    "fertility",
+    "fertility_distinct",
+    "one_piece",
+    "unknown",
+)
+HEADER = (
+    "model",
+    "words",
+    "distinct",
+    "wordpieces",
+    "per word",
+    "per distinct word",
+    "whole words",
+    "unknown",
+)
+ENDINGS = {*READERS, ".gz"}
+
+
+def _tokenize(options: Options) -> Answer:
+    tokenizations, shown = _tokenize_text(_open_models(options), options.text)
+    return Answer(tokenizations, "\n".join(shown))
+
+
+def _open_models(options: Options) -> dict[str, LanguageModel]:
+    """Open the models named by --model, by name."""
+    return {name: open_named_model(options, name) for name in options.model}
+
+
+def _tokenize_text(
+    models: Mapping[str, LanguageModel], text: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Tokenize a text by each model: tokens, ids and character offsets as JSON, without special
+    tokens; and the tokens of each model as text.
+    """
+    tokenizations, shown = {}, []
+    for name, model in models.items():
+        pieces: Sequence[Piece] = tokenize_text(model.fast_tokenizer, text)
+        tokens = [piece.token for piece in pieces]
+        casing = "uncased" if model.splitter.lowercase else "cased"
+        shown.append(f"{name} ({casing}, {len(tokens)} tokens)\n  {' '.join(tokens)}")
+        tokenizations[name] = {
+            "tokens": tokens,
+            "ids": [piece.id for piece in pieces],
+            "offsets": [[piece.start, piece.end] for piece in pieces],
+        }
+    return tokenizations, shown
+
+
+def _compare(options: Options) -> Answer:
+    # 1. The text and the models; a lone adapted model is compared with what it was before.
+    source, models = _open_source(options), _open_models(options)
+    if len(models) == 1:
+        name, model = next(iter(models.items()))
+        before = open_base_model(model)
+        if before is not None:
+            models = {str(Path(name) / before.path.name): before, **models}
+
+    # 2. The tokens of a short text.
+    tokenizations, parts = dict[str, Any](), list[str]()
+    if isinstance(source, str) and len(source) <= SHORT:
+        tokenizations, parts = _tokenize_text(models, source)
+
+    # 3. The figures of each model, and the words that change from the first to each other one.
+    tokenizers = [
+        WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
+    ]
+    counted = _count(source, [tokenizer.splitter for tokenizer in tokenizers], options.progress)
+    figures = [tokenizer.figures(counted[tokenizer.splitter]) for tokenizer in tokenizers]
+    parts.append(format_table(HEADER, map(attrgetter(*COLUMNS), figures)))
+    changed = []
+    for other in tokenizers[1:]:
+        changes, text = _list_changes(counted, tokenizers[0], other, options.top)
+        changed.append(changes)
+        parts.append(text)
+    answer = {
+        "models": list(models),
+        "words": figures[0].words,
+        "distinct": figures[0].distinct,
+        "rows": [row.to_dict() for row in figures],
+        "changed": changed,
+        "cuts": tokenizations,
+    }
+    return Answer(answer, "\n\n".join(parts))
+
+
+def _open_source(options: Options) -> str | Corpus:
+    """Return the given text, or the corpus of the given files.
+
+    Raises InputError for neither, for both, and for a missing file.
+    """
+    given: list[str] = options.text
+    if options.terms and given:
+        raise InputError("lens needs one text, or files, or --terms, and got both.")
+    if options.terms:
+        return " ".join(TERMS)
+    if not given:
+        raise InputError("lens needs one text, or files, or --terms, and got none.")
+    if len(given) > 1 or _is_path(given[0]):
+        return read_texts(options, given)
+    if Path(given[0]).suffix.lower() in ENDINGS and " " not in given[0]:
+        raise InputError(
+            f"{given[0]}: no such file.",
+            "Check the spelling; a text of your own stands in quotes.",
+        )
+    return given[0]
+
+
+def _is_path(text: str) -> bool:
+    try:
+        # An empty text would name the folder one is in.
+        return text.strip() != "" and Path(text).exists()
+    except (OSError, ValueError):  # too long for a path, or with a NUL in it
+        return False
+
+
+def _count(
+    source: str | Corpus, splitters: Sequence[Splitter], progress: Progress
+) -> Mapping[Splitter, Mapping[str, int]]:
+    """Count the words of a text for each splitter."""
+
+    def count(splitter: Splitter) -> Mapping[str, int]:
+        if isinstance(source, str):
+            return count_text(source, splitter)
+        return count_words(source, splitter, progress).counts
+
+    return count_for_each_splitter(splitters, count)
+
+
+def _list_changes(
+    counted: Mapping[Splitter, Mapping[str, int]],
+    before: WordTokenizer,
+    after: WordTokenizer,
+    top: int,
+) -> tuple[dict[str, Any], str]:
+    """List the `top` words whose tokenization changed most between two models, as JSON and as text."""
+    splitter = find_finest_splitter([before.splitter, after.splitter])
+    found = list_changes(counted[splitter], splitter, before, after)
+    listed, rows = [], []
+    for one in islice(found, top):
+        listed.append({**asdict(one), "saved": one.saved})
+        rows.append((one.word, " ".join(one.before), " ".join(one.after), one.count, one.saved))
+    text = (
+        f"{len(rows)} of {len(found):,} words tokenized differently by {after.name} and"
+        f" {before.name}"
     )
+    if rows:
+        text += f":\n{format_table(('word', 'before', 'after', 'count', 'saved'), rows)}"
+    else:
+        text += "."
+    changes = {"before": before.name, "after": after.name, "of": len(found), "words": listed}
+    return changes, text
 
 
-ADVISE = Command(_add_options, _advise)
+MODELS = (
+    option("--model", metavar="M", action="append", required=True, help=f"{M}; may be repeated"),
+    CASING,
+    OFFLINE,
+)
+TOKENIZE = Command(
+    _tokenize, (option("text", metavar="TEXT", help="text to tokenize, in quotes"), *MODELS)
+)
+LENS = Command(
+    _compare,
+    (
+        option(
+            "text",
+            nargs="*",
+            metavar="TEXT|FILE",
+            help="text in quotes, or files and folders of text",
+        ),
+        option(
+            "--terms",
+            action="store_true",
+            help=f"use the built-in example: {len(TERMS)} biomedical terms",
+        ),
+        option(
+            "--top",
+            between=(0, MAX_COUNT),
+            default=20,
+            help="number of changed words to list per model (default 20)",
+        ),
+        *MODELS,
+        CORPUS_SETTINGS,
+    ),
+)

@@ -1,29 +1,34 @@
-"""initializers."""
+"""initializers, and the options of initializers that have settings of their own."""
 
 import time
-from argparse import Namespace
+from argparse import _ActionsContainer
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
-from vocadapt.cli.command import Answer, Command
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
+    CASING,
+    CORPUS_SETTINGS_WITHOUT_SEED,
     TEXT,
+    WITH_WEIGHTS,
     M,
-    add_casing,
-    add_model,
-    add_out,
-    add_text,
     build_answer,
     choose_destination,
+    destination_options,
+    model_options,
 )
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.vocabulary.initializer_options import (
-    add_initializer_settings,
-    read_initializer_settings,
-)
+from vocadapt.errors import InputError
 from vocadapt.lab.steps.compare_initializers import (
     InitializerComparison,
     LeaderboardStep,
@@ -33,7 +38,7 @@ from vocadapt.lab.steps.compare_initializers import (
 from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.progress import Progress
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 COLUMNS = (
     "initializer",
@@ -50,72 +55,47 @@ COLUMNS = (
 )
 
 
-def _add_options(parser: Parser) -> None:
-    add_model(parser, help="hub name or model folder")
-    parser.add_argument("--target", metavar="B", help=f"model whose vocabulary is taken over: {M}")
-    parser.add_argument(
-        "--vectors", metavar="DIR", help="word vectors; words that the model lacks are added"
-    )
-    trained = f"text to train the vectors of a bare vocab.txt's tokens on: {TEXT}"
-    parser.add_argument("--corpus", nargs="+", metavar="TEXT", help=trained)
-    parser.add_argument(
-        "--text",
-        nargs="+",
-        metavar="TEXT",
-        help="held-out text for the masked-token loss",
-    )
-    add_settings(parser, LeaderboardSettings)
-    add_initializer_settings(parser)
-    add_casing(parser)
-    add_text(parser, own_seed=False)
-    add_out(parser)
-
-
-def _compare(options: Namespace, progress: Progress) -> Answer:
+def _compare(options: Options) -> Answer:
     start = time.perf_counter()
-    spec = _build_spec(options)
-    folder = choose_destination(options, spec.kind)
-    if folder is None:
-        compared = compare_for_step(StepContext(spec, Path(), None, progress), spec.settings)
-        return Answer(
-            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
-        )
-    kept = build_answer(run_step(spec.absolute(), folder, progress, options.overwrite))
-    compared = load_comparison(folder)
-    return Answer({**compared.to_dict(), **kept.json}, f"{_render(compared)}\nKept in {folder}.")
 
-
-def _build_spec(options: Namespace) -> Spec:
+    # 1. The step: seed and settings of the initializers that are compared.
     step = read_settings(options, LeaderboardStep)
     board = step.leaderboard
     rows = replace(board.rows, seed=board.seed)
     rows = read_initializer_settings(options, rows, board.named)
     step = replace(step, leaderboard=replace(board, rows=rows))
-    given = {
+    inputs = {
         "model": options.model,
         "vectors": options.vectors,
         "target": options.target,
         "text": options.corpus,
         "held_out": options.text,
     }
-    inputs = {
-        role: tuple(paths) if isinstance(paths, list) else (paths,)
-        for role, paths in given.items()
-        if paths
-    }
-    return Spec("leaderboard", step, inputs, options.offline, options.casing)
+    spec = Spec("leaderboard", step, inputs, options.offline, options.casing)
+
+    # 2. The comparison, written to a folder if one was named.
+    folder = choose_destination(options, spec.kind)
+    if folder is None:
+        compared = compare_for_step(
+            StepContext(spec, Path(), None, options.progress), spec.settings
+        )
+        answer = {**compared.to_dict(), "seconds": time.perf_counter() - start}
+        return Answer(answer, _render(compared))
+    written = build_answer(run_step(spec.absolute(), folder, options.progress, options.overwrite))
+    compared = load_comparison(folder)
+    answer = {**compared.to_dict(), **written.json}
+    return Answer(answer, f"{_render(compared)}\nKept in {folder}.")
 
 
 def _render(compared: InitializerComparison) -> str:
     """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
     board, masked = compared.board, compared.masked
-    rows = [
-        (
-            row.initializer + (" (baseline)" if row.is_baseline else ""),
-            *list(row.to_dict().values())[1:],
-        )
-        for row in board.rows
-    ]
+    rows = []
+    for row in board.rows:
+        name, *figures = row.to_dict().values()
+        if row.is_baseline:
+            name = f"{name} (baseline)"
+        rows.append((name, *figures))
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
     hidden = (
         f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked among"
@@ -142,4 +122,59 @@ def _render(compared: InitializerComparison) -> str:
     return "\n".join([*lines, board.verdict])
 
 
-COMPARE = Command(_add_options, _compare)
+def add_initializer_settings(parser: _ActionsContainer) -> None:
+    """Add an option for each setting that only one initializer has: --NAME-SETTING."""
+    for name, initializer in INITIALIZERS.items():
+        if initializer.settings is not None:
+            setting_options(initializer.settings, prefix=f"{name}-")(parser)
+
+
+def read_initializer_settings(
+    options: Options, rows: InitializerSettings, used: Collection[str]
+) -> InitializerSettings:
+    """Return the settings with those that were given for single initializers.
+
+    used: names of the initializers that will run. Raises InputError for a setting of another one.
+    """
+    own = dict(rows.options)
+    for name, initializer in INITIALIZERS.items():
+        if initializer.settings is None:
+            continue
+        given = read_given(options, initializer.settings, prefix=f"{name}-")
+        if given and name not in used:
+            raise InputError(
+                f"Settings of {name} were given, and this initializer is not used.",
+                f"Choose the initializer {name}, or leave its settings out.",
+            )
+        if given:
+            own[name] = replace(own.get(name) or initializer.settings(), **given)
+    return replace(rows, options=own)
+
+
+COMPARE = Command(
+    _compare,
+    (
+        *model_options(help=WITH_WEIGHTS),
+        option("--target", metavar="B", help=f"model whose vocabulary is taken over: {M}"),
+        option(
+            "--vectors", metavar="DIR", help="word vectors; words that the model lacks are added"
+        ),
+        option(
+            "--corpus",
+            nargs="+",
+            metavar="TEXT",
+            help=f"text to train the vectors of a bare vocab.txt's tokens on: {TEXT}",
+        ),
+        option(
+            "--text",
+            nargs="+",
+            metavar="TEXT",
+            help="held-out text for the masked-token loss",
+        ),
+        setting_options(LeaderboardSettings),
+        add_initializer_settings,
+        CASING,
+        CORPUS_SETTINGS_WITHOUT_SEED,
+        *destination_options(),
+    ),
+)

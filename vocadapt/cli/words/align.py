@@ -1,25 +1,35 @@
-"""align, neighbors."""
+"""align, neighbors, project."""
 
+import re
 import time
-from argparse import Namespace
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_model, add_out, choose_destination, write
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
-from vocadapt.cli.tables import format_table
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.options import (
+    WITH_WEIGHTS,
+    choose_destination,
+    describe_place,
+    destination_options,
+    model_options,
+    open_named_model,
+    write,
+)
+from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
 from vocadapt.lab.steps.alignment import (
     AlignmentStep,
     cross_validate_alignments,
     load_evaluation,
     tabulate_alignments,
 )
+from vocadapt.lab.steps.projection import ProjectionStep, compute_projection, summarize_projection
 from vocadapt.lab.steps.spec import Spec
-from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.progress import Progress
+from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
@@ -42,92 +52,80 @@ TITLES = {
     "to_pieces": "to wordpieces",
     "to_words": "to words",
 }
-ROWS = "hub name or model folder"
+RANKS = ("cosine", "p@1", "p@5", "p@10")
+HEADER = (
+    "map",
+    "anchors",
+    "cosine",
+    "P@1",
+    "P@5",
+    "P@10",
+    "P@5 CSLS",
+    "chance@5",
+    "all: P@5",
+    "all: P@5 CSLS",
+    "all: chance@5",
+    "all: of",
+    "verdict",
+)
 
 
-def _add_space_options(parser: Parser) -> None:
-    parser.add_argument(
+SPACES = (
+    option(
         "--vectors",
         metavar="DIR",
         required=True,
         help="word vectors, as vectors train or import wrote them",
-    )
-    add_model(parser, help=ROWS)
+    ),
+    *model_options(help=WITH_WEIGHTS),
+)
 
 
-def _add_align_options(parser: Parser) -> None:
-    _add_space_options(parser)
-    add_settings(parser, AlignmentStep)
-    add_out(parser, "--save")
-
-
-def _align(options: Namespace, progress: Progress) -> Answer:
+def _align(options: Options) -> Answer:
     start = time.perf_counter()
     step = read_settings(options, AlignmentStep)
-    written: dict[str, Any] = {}
+    place: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
         maps = tabulate_alignments(
-            cross_validate_alignments(step, *_open_spaces(options), progress)
+            cross_validate_alignments(step, *_open_spaces(options), options.progress)
         )
     else:
         inputs = {"vectors": options.vectors, "model": options.model}
-        artifact = write(Spec("alignment", step, inputs, options.offline), options, progress)
+        artifact = write(Spec("alignment", step, inputs, options.offline), options)
         maps = list(load_evaluation(artifact.folder).maps)
-        written = {"out": str(artifact.folder), "manifest": str(artifact.folder / "manifest.json")}
-    seconds = time.perf_counter() - start
+        place = describe_place(artifact)
+        del place["seconds"]  # the command reports its own
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
     if options.all:
-        space, model = _open_spaces(options)
-        skipped = find_infeasible_methods(space, model.word_space, maps[0]["anchors"], step.folds)
-    more = {"maps": maps, "left_out": skipped} if options.all else {}
-    return Answer(
-        {**answer, **more, **written, "seconds": seconds}, _render_scores(maps, skipped, written)
-    )
+        space, target = _open_spaces(options)
+        skipped = find_infeasible_methods(space, target.word_space, maps[0]["anchors"], step.folds)
+        answer |= {"maps": maps, "left_out": skipped}
+    written = [f"{key}: {value}" for key, value in place.items()]
+    answer |= {**place, "seconds": time.perf_counter() - start}
+    return Answer(answer, "\n".join([_render_scores(maps, skipped), *written]))
 
 
-def _open_spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
+def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
     """Load the word vectors and the model named by the options."""
-    model = open_model(options.model, options.offline or None)
-    return load_space(Path(options.vectors)), model
+    opened = open_named_model(options)
+    return load_space(Path(options.vectors)), opened
 
 
-def _render_scores(
-    maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]
-) -> str:
+def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
     """Format the scores of each alignment, one row each.
 
     Scores are among all anchors and, under "all: …", among all wordpieces, with n and chance.
     """
-    among = ("P@5", "P@5 CSLS", "chance@5", "of")
-    header = (
-        "map",
-        "anchors",
-        "cosine",
-        "P@1",
-        "P@5",
-        "P@10",
-        "P@5 CSLS",
-        "chance@5",
-        *(f"all: {name}" for name in among),
-    )
     rows = []
     for found in maps:
-        held, pieces = found["held_out"], found["held_out"]["all_pieces"]
-        scores = (
-            *(held[name] for name in ("cosine", "p@1", "p@5", "p@10")),
-            held["csls"]["p@5"],
-            held["chance@5"],
-        )
-        wide = (
-            pieces["p@5"],
-            held["csls"]["all_pieces"]["p@5"],
-            pieces["chance@5"],
-            pieces["candidates"],
-        )
+        held, csls = found["held_out"], found["held_out"]["csls"]
+        pieces = held["all_pieces"]
+        scores = (*(held[name] for name in RANKS), csls["p@5"], held["chance@5"])
+        wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
     chosen = maps[0]["held_out"]
-    lines = [format_table((*header, "verdict"), rows), ""]
+    lines = [format_table(HEADER, rows), ""]
     lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
     lines += [
         _describe_best(found, len(maps))
@@ -140,7 +138,7 @@ def _render_scores(
             "Chance: there is too little text, or text of another language, for a map that"
             " generalizes."
         )
-    return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
+    return "\n".join(lines)
 
 
 def _describe_best(found: dict[str, Any], among: int) -> str:
@@ -158,52 +156,95 @@ def _describe_best(found: dict[str, Any], among: int) -> str:
 
 
 def _name_alignment(found: dict[str, Any]) -> str:
-    return " ".join(
-        [found["method"], *(name for name in ("unit", "center") if found["settings"][name])]
-    )
+    used = [name for name in ("unit", "center") if found["settings"][name]]
+    return " ".join([found["method"], *used])
 
 
-def _add_neighbors_options(parser: Parser) -> None:
-    parser.add_argument("words", nargs="+", metavar="WORD", help="words to look up")
-    _add_space_options(parser)
-    add_settings(parser, AlignmentSettings)
-    add_settings(parser, ListSettings)
-
-
-def _list_neighbors(options: Namespace, progress: Progress) -> Answer:
-    space, model = _open_spaces(options)
-    progress(0.1, "fitting the map")
-    alignment = fit_alignment(space, model.word_space, read_settings(options, AlignmentSettings))
-    forms = {
-        typed: resolve_word(typed, model.splitter, space, model.word_space)
-        for typed in options.words
-    }
+def _list_neighbors(options: Options) -> Answer:
+    space, target = _open_spaces(options)
+    pieces = target.word_space
+    options.progress(0.1, "fitting the map")
+    alignment = fit_alignment(space, pieces, read_settings(options, AlignmentSettings))
     settings = read_settings(options, ListSettings)
-    spaces = CrossSpace(space, model.word_space, alignment)
-    found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
-    shown = [
-        _render_lists(typed if typed == form else f"{typed}: {form}", found[typed])
-        for typed, form in forms.items()
-    ]
-    return Answer(
-        found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."])
-    )
+    spaces = CrossSpace(space, pieces, alignment)
+    found, shown = {}, []
+    for typed in options.words:
+        form = resolve_word(typed, target.splitter, space, pieces)
+        found[typed] = spaces.lists(form, settings)
+        title = typed
+        if typed != form:
+            title = f"{typed}: {form}"
+        shown.append(_render_lists(title, found[typed]))
+    note = f"Scores: {settings.measure}. *: in more than one list."
+    return Answer(found, "\n\n".join([*shown, note]))
 
 
-def _render_lists(word: str, lists: FourLists) -> str:
+def _render_lists(title: str, lists: FourLists) -> str:
     """Format the four lists of a word side by side; a star marks words of several lists."""
-    marked = find_shared_neighbors(lists)
-    columns = [_render_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
-    return f"{word}\n" + format_table(
+    stars = dict.fromkeys(find_shared_neighbors(lists), "*")
+    columns = []
+    for key in TITLES:
+        listed: Listed | None = lists[key]  # type: ignore[literal-required]
+        if listed is None:
+            columns.append(["not there"])
+            continue
+        columns.append([f"{score:.3f} {name}{stars.get(name, '')}" for name, score in listed])
+    return f"{title}\n" + format_table(
         list(TITLES.values()), list(zip_longest(*columns, fillvalue=""))
     )
 
 
-def _render_column(listed: Listed | None, marked: frozenset[str]) -> list[str]:
-    if listed is None:
-        return ["not there"]
-    return [f"{score:.3f} {name}{'*' if name in marked else ''}" for name, score in listed]
+ALIGN = Command(_align, (*SPACES, setting_options(AlignmentStep), *destination_options("--save")))
+NEIGHBORS = Command(
+    _list_neighbors,
+    (
+        option("words", nargs="+", metavar="WORD", help="words to look up"),
+        *SPACES,
+        setting_options(AlignmentSettings),
+        setting_options(ListSettings),
+    ),
+)
 
 
-ALIGN = Command(_add_align_options, _align)
-NEIGHBORS = Command(_add_neighbors_options, _list_neighbors)
+FILE = re.compile(r"\.[A-Za-z]{2,8}")  # suffixes of files, in contrast to folders
+
+
+def _project(options: Options) -> Answer:
+    start = time.perf_counter()
+    if bool(options.model) == bool(options.vectors):
+        raise InputError(
+            "A projection shows the wordpieces of a model or word vectors: give either --model or"
+            " --vectors."
+        )
+    space, step = options.model or options.vectors, read_settings(options, ProjectionStep)
+    choose_destination(options, "projections")  # refuses two
+    file, place = Path(options.out or ""), dict[str, Any]()
+    if FILE.fullmatch(file.suffix):
+        check_export_path(file, options.overwrite)
+        offline, other = options.offline or None, None
+        opened = open_space(space, offline)
+        if options.other:
+            other = open_space(options.other, offline)
+        drawn = compute_projection(opened, other, step, options.progress)
+        export_projection(drawn, file, options.overwrite)
+        numbers = summarize_projection(drawn)
+        place = {"out": options.out, "seconds": time.perf_counter() - start}
+    else:
+        inputs = {"space": space, "other": options.other}
+        artifact = write(Spec("projection", step, inputs, options.offline), options)
+        numbers, place = dict(artifact.manifest.numbers), describe_place(artifact)
+    facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
+    answer = {**place, "settings": asdict(step), **numbers}
+    return Answer(answer, format_facts({**facts, **place}))
+
+
+PROJECT = Command(
+    _project,
+    (
+        *model_options(required=False, help="hub name or model folder whose wordpieces are shown"),
+        option("--vectors", metavar="DIR", help="word vectors to show"),
+        option("--other", metavar="M|DIR", help="second space; only shared words are shown"),
+        setting_options(ProjectionStep),
+        *destination_options(),
+    ),
+)

@@ -1,18 +1,17 @@
-"""diagnose, relations."""
+"""diagnose, relations, vectors evaluate."""
 
-from argparse import Namespace
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.options import add_offline
-from vocadapt.cli.parser import Parser
-from vocadapt.cli.setting_options import add_settings, read_settings
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.options import OFFLINE
 from vocadapt.cli.tables import format_table, number
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.reports.diagnostics import (
     TOKENS,
     Diagnosis,
@@ -22,7 +21,8 @@ from vocadapt.lab.reports.diagnostics import (
     select_tokens,
     shorten_names,
 )
-from vocadapt.progress import Progress, part
+from vocadapt.progress import part
+from vocadapt.spaces.diagnostics.evaluation import detect_casing, score_analogies, score_pairs
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
     compute_pair_cosines,
@@ -34,10 +34,16 @@ from vocadapt.spaces.diagnostics.statistics import (
     compute_mean_cosine,
 )
 from vocadapt.spaces.diagnostics.word_lists import (
+    PairList,
     RelationList,
+    load_bundled_analogies,
+    load_bundled_pairs,
     load_bundled_relations,
+    read_analogies,
+    read_pairs,
     read_relations,
 )
+from vocadapt.spaces.io.storage import load_space
 
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
@@ -67,41 +73,55 @@ MEASURES = {
         "median norm of the embeddings of added and of original tokens; null: no added tokens"
     ),
 }
+GEOMETRY = (
+    "space",
+    "zero rows",
+    "isotropy",
+    "IsoScore",
+    "first direction",
+    "hubness",
+    "norm",
+    "sd",
+    "norm ~ frequency",
+    "mean direction ~ frequency",
+    "frequency by",
+)
+RELATION_COLUMNS = (
+    "list",
+    "relation",
+    "space",
+    "corrected",
+    "sd",
+    "cosine",
+    "random",
+    "z",
+    "p",
+    "pairs",
+    "of",
+    "words it lacks",
+)
+PAIRS = (
+    "files of word pairs, with or without relations or scores; of analogy questions; or of"
+    " paradigms, under a header that begins with lemma (default: the pairs of Fast 2023, Google's"
+    " analogies, SimLex-999, WordSim-353)"
+)
+TOKENS_OPTION = option(
+    "--tokens",
+    default="all",
+    choices=TOKENS,
+    help="tokens to include (default all). "
+    + "; ".join(f"{name}: {meaning}" for name, meaning in TOKENS.items()),
+)
 
 
-def _add_tokens_option(parser: Parser) -> None:
-    said = "; ".join(f"{name}: {meaning}" for name, meaning in TOKENS.items())
-    parser.add_argument(
-        "--tokens",
-        default="all",
-        choices=tuple(TOKENS),
-        help=f"tokens to include (default all). {said}",
-    )
-
-
-def _add_diagnose_options(parser: Parser) -> None:
-    parser.add_argument("spaces", nargs="+", metavar="A", help=SPACE)
-    _add_tokens_option(parser)
-    parser.add_argument(
-        "--no-hubness", action="store_true", help="skip hubness, which takes seconds"
-    )
-    add_offline(parser)
-
-
-def _diagnose(options: Namespace, progress: Progress) -> Answer:
+def _diagnose(options: Options) -> Answer:
     names = shorten_names(options.spaces)
     opened = [open_space(name, options.offline or None) for name in options.spaces]
     spaces = [select_tokens(one, options.tokens) for one in opened]
-    tables, many = build_cosine_tables(spaces), len(spaces)
-    found = [
-        diagnose(
-            space,
-            not options.no_hubness,
-            part(progress, i / many, (i + 1) / many, names[i]),
-            opened[i].added,
-        )
-        for i, space in enumerate(spaces)
-    ]
+    tables, found = build_cosine_tables(spaces), []
+    for i, space in enumerate(spaces):
+        own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), names[i])
+        found.append(diagnose(space, not options.no_hubness, own, opened[i].added))
     answer = {
         "models": list(names),
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
@@ -111,11 +131,11 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
         "isotropy_as_published": [one.isotropy.partition_as_published for one in found],
         "isoscore": [one.isotropy.isoscore for one in found],
         "first_direction": [one.isotropy.first_direction for one in found],
-        "hubness": [one.hubness.skewness if one.hubness else None for one in found],
-        "hubs": [asdict(one.hubness) if one.hubness else None for one in found],
+        "hubness": [one.hubness and one.hubness.skewness for one in found],
+        "hubs": [one.hubness and asdict(one.hubness) for one in found],
         "norms": [asdict(one.norms) for one in found],
         "frequency_bias": [asdict(one.frequency_bias) for one in found],
-        "added_norms": [asdict(one.added) if one.added else None for one in found],
+        "added_norms": [one.added and asdict(one.added) for one in found],
         "measures": MEASURES,
     }
     return Answer(answer, _render_diagnosis(names, tables, found, options.tokens))
@@ -124,212 +144,119 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
 def _render_diagnosis(
     names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str
 ) -> str:
+    # 1. The mean cosines of each pair of spaces.
     counted = [f"{name} (n = {number(n)})" for name, n in zip(names, tables.counted, strict=True)]
-    common = [
-        [f"{_format_cosine(value)} (n = {number(n)})" for value, n in zip(values, row, strict=True)]
-        for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
-    ]
-    header = (
-        "space",
-        "zero rows",
-        "isotropy",
-        "IsoScore",
-        "first direction",
-        "hubness",
-        "norm",
-        "sd",
-        "norm ~ frequency",
-        "mean direction ~ frequency",
-        "frequency by",
-    )
-    rows = [(name, *_build_row(one)) for name, one in zip(names, found, strict=True)]
+    all_pairs, common = [], []
+    for i, name in enumerate(names):
+        shown = list(map(_format_cosine, tables.mean_cosine_common[i]))
+        for j, n in enumerate(tables.common[i]):
+            shown[j] += f" (n = {number(n)})"
+        all_pairs.append((counted[i], *map(_format_cosine, tables.mean_cosine[i])))
+        common.append((name, *shown))
     parts = [
-        _render_square(
-            "mean cosine of all pairs",
-            counted,
-            [[_format_cosine(value) for value in row] for row in tables.mean_cosine],
-        ),
-        _render_square("mean cosine of common tokens", names, common),
-        format_table(header, rows),
-        *(
-            _describe_added_norms(name, one)
-            for name, one in zip(names, found, strict=True)
-            if one.added
-        ),
-        f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows.",
+        format_table(("mean cosine of all pairs", *counted), all_pairs),
+        format_table(("mean cosine of common tokens", *names), common),
     ]
-    return "\n\n".join(parts)
 
-
-def _describe_added_norms(name: str, one: Diagnosis) -> str:
-    """Describe the norms of the embeddings of added tokens in one line."""
-    added = one.added
-    assert added is not None
-    return (
-        f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its"
-        f" {added.original_n:,} original ones {added.original_median:.3f}. Correlations with"
-        " frequency are over the original tokens."
-    )
-
-
-def _build_row(one: Diagnosis) -> tuple[Any, ...]:
-    even, lengths, bias = one.isotropy, one.norms, one.frequency_bias
-    hubs = one.hubness.skewness if one.hubness else None
-    measured = (even.partition, even.isoscore, even.first_direction, hubs, lengths.mean, lengths.sd)
-    return (lengths.zero_rows, *measured, bias.norm, bias.mean_direction, bias.by)
-
-
-def _render_square(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return format_table(
-        (title, *names), [(name, *row) for name, row in zip(names, rows, strict=True)]
-    )
+    # 2. The geometry of each space.
+    rows, notes = [], []
+    for name, one in zip(names, found, strict=True):
+        isotropy, norms, bias, added = one.isotropy, one.norms, one.frequency_bias, one.added
+        rows.append(
+            (
+                name,
+                norms.zero_rows,
+                isotropy.partition,
+                isotropy.isoscore,
+                isotropy.first_direction,
+                one.hubness and one.hubness.skewness,
+                norms.mean,
+                norms.sd,
+                bias.norm,
+                bias.mean_direction,
+                bias.by,
+            )
+        )
+        if added:
+            notes.append(
+                f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its"
+                f" {added.original_n:,} original ones {added.original_median:.3f}. Correlations"
+                " with frequency are over the original tokens."
+            )
+    note = f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows."
+    return "\n\n".join([*parts, format_table(GEOMETRY, rows), *notes, note])
 
 
 def _format_cosine(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _add_relations_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="hub names or model folders",
-    )
-    parser.add_argument(
-        "--vectors",
-        metavar="DIR",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="folders of word vectors",
-    )
-    parser.add_argument(
-        "--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS
-    )
-    add_settings(parser, PermutationSettings)
-    parser.add_argument("--each", action="store_true", help="also list every pair with its cosine")
-    _add_tokens_option(parser)
-    add_offline(parser)
-
-
-PAIRS = (
-    "files of word pairs, with or without relations or scores; of analogy questions; or of"
-    " paradigms, under a header that begins with lemma (default: the pairs of Fast 2023, Google's"
-    " analogies, SimLex-999, WordSim-353)"
-)
-
-
-def _score_relations(options: Namespace, progress: Progress) -> Answer:
+def _score_relations(options: Options) -> Answer:
     given = [*options.model, *options.vectors]
     if not given:
         raise InputError(
             "relations needs a space to look in.",
             "Give --model M, or --vectors DIR, as many as you like.",
         )
-    lists = (
-        [read_relations(Path(file)) for file in options.pairs]
-        if options.pairs
-        else list(load_bundled_relations())
-    )
+    lists = [read_relations(Path(file)) for file in options.pairs] or load_bundled_relations()
     names, permutations = shorten_names(given), read_settings(options, PermutationSettings)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
-    scores = [
-        score_lists(
-            one,
-            lists,
-            mean,
-            permutations,
-            part(progress, i / len(spaces), (i + 1) / len(spaces), names[i]),
-        )
-        for i, (one, mean) in enumerate(zip(spaces, means, strict=True))
-    ]
-    answer = {
+    scores = {}
+    for i, (name, opened) in enumerate(zip(names, spaces, strict=True)):
+        own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), name)
+        scores[name] = score_lists(opened, lists, means[i], permutations, own)
+    answer: dict[str, Any] = {
         "models": list(names),
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
         "mean_cosine": means,
         "null": asdict(permutations),
-        "relations": _relations_to_json(names, lists, scores),
-        "similarity": _similarity_to_json(names, lists, scores),
-        **({"pairs": _list_pairs(names, spaces, lists, means)} if options.each else {}),
+        **_scores_to_json(lists, scores),
     }
+    if options.each:
+        answer["pairs"] = [
+            {"model": name, "list": one.name, "relation": relation.name, **asdict(pair)}
+            for name, opened, mean in zip(names, spaces, means, strict=True)
+            for one in lists
+            for relation in one.relations
+            for pair in compute_pair_cosines(opened.space, relation, opened.splitter, mean)
+        ]
     return Answer(answer, _render_relations(answer))
 
 
-def _relations_to_json(
-    names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
-) -> list[dict[str, Any]]:
-    """One entry a relation: its list, its name, and its score in each space."""
-    return [
-        {
-            "list": one.name,
-            "relation": relation.name,
-            "of": len(relation.pairs),
-            "results": [
-                {"model": name, **asdict(scored[i].relations[j])}
-                for name, scored in zip(names, scores, strict=True)
-            ],
-        }
-        for i, one in enumerate(lists)
-        for j, relation in enumerate(one.relations)
-    ]
+def _scores_to_json(
+    lists: Sequence[RelationList], scores: Mapping[str, Sequence[ListScores]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Convert scores to JSON: an entry for each relation, and for each list that people rated.
 
-
-def _similarity_to_json(
-    names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
-) -> list[dict[str, Any]]:
-    """Convert the agreement with human judgments to JSON: one entry per judged list."""
-    found = []
+    scores: of the lists, by the name of the space.
+    """
+    relations, similarity = [], []
     for i, one in enumerate(lists):
-        if one.judged:
-            judged = [
-                (name, scored[i].similarity) for name, scored in zip(names, scores, strict=True)
+        for j, relation in enumerate(one.relations):
+            results = [
+                {"model": name, **asdict(own[i].relations[j])} for name, own in scores.items()
             ]
-            results = [{"model": name, **asdict(score)} for name, score in judged if score]
-            found.append({"list": one.name, "of": len(one.judged.pairs), "results": results})
-    return found
-
-
-def _list_pairs(
-    names: Sequence[str],
-    spaces: Sequence[OpenedSpace],
-    lists: Sequence[RelationList],
-    means: Sequence[float | None],
-) -> list[dict[str, Any]]:
-    return [
-        {"model": name, "list": one.name, "relation": relation.name, **asdict(pair)}
-        for name, opened, mean in zip(names, spaces, means, strict=True)
-        for one in lists
-        for relation in one.relations
-        for pair in compute_pair_cosines(opened.space, relation, opened.splitter, mean)
-    ]
+            sizes = {"list": one.name, "relation": relation.name, "of": len(relation.pairs)}
+            relations.append({**sizes, "results": results})
+        if one.judged:
+            results = []
+            for name, own in scores.items():
+                if score := own[i].similarity:
+                    results.append({"model": name, **asdict(score)})
+            sizes = {"list": one.name, "of": len(one.judged.pairs)}
+            similarity.append({**sizes, "results": results})
+    return {"relations": relations, "similarity": similarity}
 
 
 def _render_relations(answer: dict[str, Any]) -> str:
-    header = (
-        "list",
-        "relation",
-        "space",
-        "corrected",
-        "sd",
-        "cosine",
-        "random",
-        "z",
-        "p",
-        "pairs",
-        "of",
-        "words it lacks",
-    )
     keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
     rows = [
         (one["list"], one["relation"], *(got[key] for key in keys), summarize_words(got["lacking"]))
         for one in answer["relations"]
         for got in one["results"]
     ]
-    parts = [_render_table(header, rows)]
+    parts = [_render_table(RELATION_COLUMNS, rows)]
     judged = [
         (one["list"], got["model"], got["spearman"], got["covered"], got["of"])
         for one in answer["similarity"]
@@ -339,26 +266,115 @@ def _render_relations(answer: dict[str, Any]) -> str:
         parts.append(_render_table(("similarity set", "space", "Spearman", "pairs", "of"), judged))
     if "pairs" in answer:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
-        parts.append(
-            _render_table(columns, [[one[key] for key in columns] for one in answer["pairs"]])
-        )
-    means = ", ".join(
-        f"{name} {_format_cosine(mean)}"
-        for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
-    )
+        parts.append(_render_table(columns, map(itemgetter(*columns), answer["pairs"])))
+    pairs = zip(answer["models"], answer["mean_cosine"], strict=True)
+    means = [f"{name} {_format_cosine(mean)}" for name, mean in pairs]
     parts.append(
-        f"Corrected: minus the space's own mean cosine ({means}; {answer['tokens']['meaning']}).\n"
+        f"Corrected: minus the space's own mean cosine ({', '.join(means)};"
+        f" {answer['tokens']['meaning']}).\n"
         f"random: the same words paired at random, mean of {answer['null']['draws']} draws."
     )
     return "\n\n".join(parts)
 
 
-def _render_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _render_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format a table, with cells from files shortened to a readable length."""
-    return format_table(
-        header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
+    shown = []
+    for row in rows:
+        cells = list(row)
+        for i, cell in enumerate(cells):
+            if isinstance(cell, str):
+                cells[i] = cell[:40]
+        shown.append(cells)
+    return format_table(header, shown)
+
+
+DIAGNOSE = Command(
+    _diagnose,
+    (
+        option("spaces", nargs="+", metavar="A", help=SPACE),
+        TOKENS_OPTION,
+        option("--no-hubness", action="store_true", help="skip hubness, which takes seconds"),
+        OFFLINE,
+    ),
+)
+SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+RELATIONS = Command(
+    _score_relations,
+    (
+        option("--model", metavar="M", help="hub names or model folders", **SEVERAL),
+        option("--vectors", metavar="DIR", help="folders of word vectors", **SEVERAL),
+        option("--pairs", metavar="FILE", help=PAIRS, **SEVERAL),
+        setting_options(PermutationSettings),
+        option("--each", action="store_true", help="also list every pair with its cosine"),
+        TOKENS_OPTION,
+        OFFLINE,
+    ),
+)
+
+
+BUNDLED = "bundled"
+
+
+def _evaluate(options: Options) -> Answer:
+    space = load_space(Path(options.vectors))
+    splitter = detect_casing(space)
+    bundled = {pairs.name: pairs for pairs in load_bundled_pairs()}
+    lists = _read_lists(options.pairs) if options.pairs else bundled
+    pairs = {name: asdict(score_pairs(space, pairs, splitter)) for name, pairs in lists.items()}
+    parts = [_render_lists("pairs", "Spearman", "spearman", pairs)]
+    analogies = None
+    if options.analogies:
+        if options.analogies == BUNDLED:
+            questions = load_bundled_analogies()
+        else:
+            questions = read_analogies(Path(options.analogies))
+        scored = score_analogies(space, questions, splitter, options.progress)
+        analogies = {name: asdict(score) for name, score in scored.items()}
+        parts.append(_render_lists("analogies", "right", "accuracy", analogies))
+    spelled = (
+        "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
     )
+    text = "\n\n".join([*parts, f"Words were looked up {spelled}."])
+    return Answer({"pairs": pairs, "analogies": analogies}, text)
 
 
-DIAGNOSE = Command(_add_diagnose_options, _diagnose)
-RELATIONS = Command(_add_relations_options, _score_relations)
+def _read_lists(files: list[str]) -> dict[str, PairList]:
+    """Read the lists of word pairs, by file name, or by path if two names are equal."""
+    stems = Counter(Path(file).stem for file in files)
+    found = {}
+    for file in files:
+        name = Path(file).stem
+        if stems[name] > 1:
+            name = file
+        found[name] = read_pairs(Path(file))
+    return found
+
+
+def _render_lists(title: str, figure: str, key: str, scores: dict[str, dict[str, Any]]) -> str:
+    """Render one figure of each list, and how many of its entries the vectors cover."""
+    rows = [(name, score[key], score["covered"], score["of"]) for name, score in scores.items()]
+    return format_table((title, figure, "covered", "of"), rows)
+
+
+EVALUATE = Command(
+    _evaluate,
+    (
+        option(
+            "vectors", metavar="DIR", help="word vectors, as vectors train or import wrote them"
+        ),
+        option(
+            "--pairs",
+            nargs="+",
+            metavar="FILE",
+            help="word pairs with scores (default: WordSim-353, SimLex-999)",
+        ),
+        option(
+            "--analogies",
+            nargs="?",
+            const=BUNDLED,
+            metavar="FILE",
+            help="file of analogy questions (without FILE: Google's)",
+        ),
+    ),
+)

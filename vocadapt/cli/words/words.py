@@ -1,54 +1,50 @@
-"""words count."""
+"""words count, context: the words of a text, and the lines that contain one."""
 
 import time
-from argparse import Namespace
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
+    CASING,
+    CORPUS,
+    CORPUS_SETTINGS,
+    CORPUS_SETTINGS_WITHOUT_SEED,
     TEXT,
-    add_casing,
-    add_model,
-    add_text,
-    corpus_settings,
+    M,
+    model_options,
+    open_named_model,
     read_lowercase,
+    read_texts,
 )
-from vocadapt.cli.parser import Parser
 from vocadapt.cli.tables import format_facts
-from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.models.language_model import open_model
-from vocadapt.progress import Progress
+from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
+from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
 
 
-def _add_options(parser: Parser) -> None:
-    parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
-    add_model(parser)
-    add_casing(parser)
-    add_text(parser)
-
-
-def _count(options: Namespace, progress: Progress) -> Answer:
+def _count(options: Options) -> Answer:
     import pyarrow.compute  # noqa: F401 - the seconds below are without imports
 
-    splitter = open_model(options.model, options.offline or None, read_lowercase(options)).splitter
+    splitter = open_named_model(options).splitter
     start = time.perf_counter()
-    text = read_corpus(options.text, corpus_settings(options))
-    counts = count_words(text, splitter, progress)
-    numbers = {
+    text = read_texts(options, options.text)
+    counts = count_words(text, splitter, options.progress)
+    numbers: dict[str, float] = {
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
         **counts.article_counts(),
-        **({"files_left_out": text.left_out} if text.left_out else {}),
-        "megabytes": counts.bytes / 1e6,
-        "seconds": time.perf_counter() - start,
-        "peak_mb": peak_megabytes(),
     }
+    if text.left_out:
+        numbers["files_left_out"] = text.left_out
+    numbers["megabytes"] = counts.bytes / 1e6
+    numbers["seconds"] = time.perf_counter() - start
+    numbers["peak_mb"] = measure_peak_megabytes()
     return Answer(numbers, format_facts(numbers))
 
 
-def peak_megabytes() -> float:
+def measure_peak_megabytes() -> float:
     """Return the peak memory of this process in MB.
 
     getrusage is only the fallback: it includes the parent's memory from before the exec.
@@ -62,4 +58,76 @@ def peak_megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-COUNT = Command(_add_options, _count)
+def _show_context(options: Options) -> Answer:
+    settings, vocabulary = read_settings(options, ContextSettings), None
+    splitter = Splitter.bert(read_lowercase(options) is not False)
+    if options.model:
+        opened = open_named_model(options)
+        splitter, vocabulary = opened.splitter, opened.vocabulary
+    text = read_texts(options, options.corpus)
+    found = look_up(
+        text, options.word, splitter, vocabulary, settings, options.piece, progress=options.progress
+    )
+    lines = [
+        {
+            "left": hit.left,
+            "match": hit.match,
+            "right": hit.right,
+            "file": str(hit.file),
+            "line": hit.line,
+        }
+        for hit in found.hits
+    ]
+    answer = {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines}
+    return Answer(answer, _render_context(found, settings))
+
+
+def _render_context(found: KeywordContext, settings: ContextSettings) -> str:
+    """Render the lines with the word aligned; control characters are replaced."""
+    cells = [
+        [_replace_unprintable(text) for text in (hit.left, hit.match, hit.right)]
+        for hit in found.hits
+    ]
+    width = max((len(left) for left, _, _ in cells), default=0)
+    middle = max((len(match) for _, match, _ in cells), default=0)
+    lines = []
+    for left, match, right in cells:
+        padding = " " * (middle - len(match))
+        lines.append(f"{left:>{width}} [{match}]{padding} {right}".rstrip())
+    return "\n".join([*lines, f"{found.word}: {found.describe(settings)}"])
+
+
+def _replace_unprintable(text: str) -> str:
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+
+
+COUNT = Command(
+    _count,
+    (
+        option("text", nargs="+", metavar="TEXT", help=TEXT),
+        *model_options(),
+        CASING,
+        CORPUS_SETTINGS,
+    ),
+)
+CONTEXT = Command(
+    _show_context,
+    (
+        option("word", metavar="WORD", help="a word, or a wordpiece with its mark"),
+        CORPUS,
+        *model_options(
+            required=False,
+            help=f"model whose word splitting applies: {M} (default: that of uncased BERT)",
+        ),
+        CASING,
+        option(
+            "--piece",
+            action="store_true",
+            help="treat WORD as a wordpiece, also at the start of longer words",
+        ),
+        setting_options(ContextSettings),
+        CORPUS_SETTINGS_WITHOUT_SEED,
+    ),
+)
