@@ -42,12 +42,14 @@ def load_extensions() -> None:
     once; the command line, the app and jobs show it when they call `check_extensions`.
     """
     try:
+        # 1. Files, in the order of the variable, each once.
         named = os.environ.get(VARIABLE, "").split(os.pathsep)
         paths = list(dict.fromkeys(check_file(name).resolve() for name in named if name))
         if paths:  # a job works in another folder
             os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
         for path in paths:
             _import_file(path)
+        # 2. Installed packages.
         for entry in entry_points(group=GROUP):
             try:
                 entry.load()

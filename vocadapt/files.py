@@ -88,6 +88,7 @@ def open_file(named: str | Path) -> BufferedReader:
     """
     path = expand_path(named)
     try:
+        # Without O_NONBLOCK, opening a pipe would wait for a writer, perhaps forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise _cannot_be_read(path, error) from None
@@ -148,6 +149,7 @@ def parse_json(text: str, place: str, remedy: str = "Write or download it again.
         value, MAX_JSON_DEPTH
     ):
         raise _too_deep(place, remedy)
+    # The plain search is quick, and finds nothing in most documents.
     if "\\u" in text and SURROGATE.search(text):
         _refuse_half_characters(value, place)
     return value
@@ -295,6 +297,7 @@ def _refuse_half_characters(value: Any, place: str) -> None:
 
 def _is_deeper_than(value: Any, depth: int) -> bool:
     """Return whether lists and objects are nested more than `depth` levels deep."""
+    # Level by level, without recursion: deep nesting must not exhaust the stack.
     level = [value]
     for _ in range(depth):
         containers = [item for item in level if isinstance(item, dict | list)]

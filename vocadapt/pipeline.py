@@ -185,8 +185,10 @@ def compute_embeddings(
     if recipe.distils:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")
+    # The distiller comes first: a missing text is reported even if no token is new.
     if not plan.new_embeddings:
         return NewEmbeddings((), np.empty((0, model.dim), dtype=np.float32), ())
+    # Words of the domain are spelled as tokens, so that anchors are found by equal names.
     if domain is not None:
         source = domain = model.vocabulary.spell_words(domain)
     if recipe.needs_alignment and source is not None:

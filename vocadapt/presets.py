@@ -212,6 +212,7 @@ def get_preset(name: str) -> Recipe:
     """Return the preset of this name; raises InputError with similar names if there is none."""
     if name in PRESETS:
         return PRESETS[name]
+    # A member of a family that is not listed, such as reduced-last-33.
     found = FAMILY.fullmatch(name)
     if found and 0 < int(found[3]) <= 100:
         return FAMILIES[found[1]](found[2], int(found[3]))

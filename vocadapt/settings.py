@@ -278,6 +278,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
 
     Raises InputError for an unknown name and for a value of the wrong type.
     """
+    # 1. Refuse unknown names: most often a misspelled one, which would be ignored otherwise.
     hints = get_type_hints(kind)
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     unknown = [name for name in values if name not in known]
@@ -285,6 +286,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
         raise InputError(
             f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}."
         )
+    # 2. Convert the values; every setting without a default must be among them.
     given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
     lacking = [
         n
@@ -293,6 +295,7 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
     ]
     if lacking:
         raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
+    # 3. The settings check their own bounds; the message gets the place.
     try:
         return kind(**given)
     except InputError as error:
@@ -330,6 +333,7 @@ def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
 def show_value(value: object) -> str:
     """Format any value for a message, shortened."""
     if isinstance(value, int) and not isinstance(value, bool):
+        # Python refuses to print integers of thousands of digits: estimate them, log10(2) per bit.
         digits = int(value.bit_length() * 0.30103) + 1
         return f"{value:,}" if digits <= MAX_DIGITS else f"a number of about {digits:,} digits"
     if isinstance(value, float):

@@ -118,6 +118,7 @@ def setting_options(
 
     def add(parser: _ActionsContainer) -> None:
         chosen = names or [name for name in settings.__dataclass_fields__ if name not in except_]
+        # Nested settings are walked, too: their flags are in one list with those around them.
         walked = list(walk_settings(settings, chosen))
         taken = {"", *(one.flag for one, _ in walked)}
         for one, value in walked:
@@ -136,6 +137,7 @@ def _add_option(
     also: Collection[str],
     changes: Mapping[str, Any],
 ) -> None:
+    # 1. A boolean may share a repeatable flag with others, of which it is one choice.
     flag, _, value = _flag_of(declared, prefix).partition("=")
     if value:
         shared = parser._option_string_actions.get(flag)
@@ -144,6 +146,8 @@ def _add_option(
             shared = parser.add_argument(flag, action="append", choices=[], help=about)
         shared.choices = [*(shared.choices or ()), value]
         return
+    # 2. What the option takes follows from the kind of the setting. The default is always None, to
+    # tell an option that was given from one that was not: a preset keeps its values then.
     how: dict[str, Any] = {"dest": _name_of(flag), "default": None}
     if declared.kind is bool:
         how["action"] = SWITCHES[bool(declared.default)]
@@ -160,12 +164,14 @@ def _add_option(
         how["metavar"] = declared.name.upper()
     if declared.several:
         how |= {"nargs": "+", "action": "extend"}
+    # 3. An error of the setting finds its flag by this name.
     action: Action = parser.add_argument(flag, *also, **{**how, **changes})
     action.setting = declared.name  # type: ignore[attr-defined]
 
 
 def describe_setting(declared: Setting, value: Any, default: str) -> str:
     """Return the help text of an option: what it is, its choices, what 0 means, and the default."""
+    # 1. What it is, with its choices: explained as long as that is readable.
     parts = [declared.help]
     explained = "; ".join(f"{name}: {s}" for name, s in declared.explained_choices.items())
     if len(explained) > MAX_EXPLAINED:
@@ -174,13 +180,14 @@ def describe_setting(declared: Setting, value: Any, default: str) -> str:
         parts = [f"{declared.help}. {explained}"]
     if declared.empty and declared.is_number:
         parts.append(f"; 0: {declared.empty}")
+    # 2. The default: its value, or the text that replaces it. A switch is off by default.
     shown = _show_value(declared, value)
     mark = ""
     if default or not shown:
         shown, mark = default or declared.empty, ":"
     if shown and declared.kind is not bool:
         parts.append(f" (default{mark} {shown})")
-    return "".join(parts).replace("%", "%%")
+    return "".join(parts).replace("%", "%%")  # argparse formats help texts by %
 
 
 def _show_value(declared: Setting, value: Any) -> str:
@@ -205,6 +212,7 @@ def read_settings(
     names: of the settings and groups to read; None: all. prefix: as in `setting_options`.
     """
     made = base or settings()
+    # 1. The settings themselves, and the groups of settings inside.
     changes = read_given(options, settings, names, prefix)
     for name, (kind, shown) in groups_of(settings).items():
         if names is None or name in names:
@@ -212,6 +220,7 @@ def read_settings(
             read = read_settings(options, kind, inner, shown, prefix)
             if read != inner:
                 changes[name] = read
+    # 2. Settings that depend on each other know how to change together.
     change: Callable[..., T] = getattr(made, "with_changes", partial(replace, made))  # type: ignore[type-var]
     return change(**changes)
 

@@ -117,6 +117,7 @@ def describe_place(artifact: Artifact) -> dict[str, Any]:
 
 def build_answer(artifact: Artifact) -> Answer:
     """Build the answer of a command that wrote an artifact; a failed certificate is exit code 1."""
+    # The text holds what fits on a line each; JSON holds everything.
     place, numbers = describe_place(artifact), artifact.manifest.numbers
     flat = {name: _flatten(value) for name, value in numbers.items()}
     shown = {name: value for name, value in flat.items() if value not in ("", None)}

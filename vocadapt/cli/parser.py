@@ -26,6 +26,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Parse; raises InputError, an unknown option first, with the nearest known one."""
+        # argparse would report a missing argument first, and a misspelled option as superfluous.
         known = list(self._option_string_actions)
         for argument in arguments:
             if argument == "--":
@@ -43,6 +44,7 @@ class Parser(argparse.ArgumentParser):
     def add_flag(self, error: InputError) -> InputError:
         """Return the error with the flag of its setting, if it has one and does not name it."""
         for action in self._actions:
+            # The name of a setting, of an option by hand, or of an input of a step.
             names = (
                 getattr(action, "setting", ""),
                 action.dest,

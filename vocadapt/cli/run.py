@@ -215,13 +215,14 @@ def run(arguments: list[str]) -> int:
         return 0
     if arguments[0] != "job":  # a job shows it in its status
         check_extensions()
+    # Only the module of this command is imported: --help and light commands stay quick.
     name, rest = find(arguments)
     command = load_command(name)
     parser = build_parser(name, command)
     options = parser.parse(rest)
     try:
         return _run_command(command, options)
-    except InputError as error:
+    except InputError as error:  # code below the command line names settings, not flags
         raise parser.add_flag(error) from error
 
 
@@ -267,11 +268,13 @@ def _run_command(command: Command, options: Namespace) -> int:
     """Run the command with stdout kept clean, and print what it found."""
     from vocadapt.lab.workspace.strict_json import dumps
 
+    # Libraries warn and log a lot: without -v only errors are shown.
     level = logging.INFO
     if not options.verbose:
         warnings.simplefilter("ignore")
         level = logging.ERROR
     logging.basicConfig(stream=sys.stderr, level=level)
+    # What libraries print must not mix with the answer, which programs read from stdout.
     with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
         answer = command.run(Options(progress=progress, **vars(options)))
     # JSON is escaped beyond ASCII: valid whatever the terminal's encoding is.

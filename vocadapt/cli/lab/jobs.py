@@ -142,6 +142,7 @@ def _follow(job: Job, progress: Progress) -> Status:
 
 def _job_to_json(job: Job, status: Status) -> dict[str, Any]:
     """Convert a job to JSON values."""
+    # A job that waits has no progress yet; what it waits for explains why.
     before = job.waits_for() if status.state == "waiting" else None
     return {
         "id": job.id,
@@ -198,6 +199,7 @@ RESUME = Command(
 
 def _serve(options: Options) -> Answer:
     """Replace this process with the server; the CLI does not import the pages."""
+    # 1. The server's command line: only what was given, so that its defaults are in one place.
     command = [sys.executable, "-m", "vocadapt.ui.serving.server"]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
     for flag in ("port", "address", "files_root"):
@@ -206,6 +208,7 @@ def _serve(options: Options) -> Answer:
             command += [f"--{flag.replace('_', '-')}", str(value)]
     if options.no_browser:
         command.append("--no-browser")
+    # 2. The server must find this very package, wherever it is started.
     package = str(Path(vocadapt.__file__).parents[1])
     paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.stderr.flush()

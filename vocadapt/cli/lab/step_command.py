@@ -30,16 +30,19 @@ METAVARS = {"models": "M", "corpora": "TEXT", "": "FILE"}  # by kind of artifact
 
 def build_step_command(step: Step) -> Command:
     """Build a command that writes the artifact of a step and prints its figures."""
+    # 1. The inputs, then what depends on their kind.
     options = [_declare_input(role, required=role in step.needs) for role in step.roles.values()]
     if any(role.bare for role in step.roles.values()):
         options.append(CASING)
     if any(role.kind == "models" for role in step.roles.values()):
         options.append(OFFLINE)
+    # 2. The settings, and where to write.
     options.append(setting_options(step.settings))
     if step.resumes:
         options.append(CHECKPOINTS)
 
     def run(options: Options) -> Answer:
+        # Inputs have names of their own in the namespace: a setting may be called text, too.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
         settings = read_settings(options, step.settings)
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")

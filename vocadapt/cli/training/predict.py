@@ -28,6 +28,7 @@ WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 def _predict(options: Options) -> Answer:
     run, out, path = load_run(Path(options.model)), Path(options.out), Path(options.file)
     check_free_file(out, options.overwrite)
+    # 1. The examples: lines of plain text, or a file of the run's kind of task.
     lines: list[str] = []
     if options.plain:
         lines = read_lines(path)
@@ -40,12 +41,14 @@ def _predict(options: Options) -> Answer:
             "Leave it out.",
         )
     split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
+    # 2. Predict under every tokenization of the run; one of them, or their pool, is written.
     logits = run.logits(split.examples, options.progress)
     tokenization = select_tokenization(logits, options.tokenization)
     predicted = list(map(run.outputs.predict, logits[tokenization], split.examples))
     shown = run.kind.format_predictions(split.examples, predicted, out.suffix == ".jsonl")
     with open_file_draft(out) as draft:
         draft.write_text("".join(shown), encoding="utf-8")
+    # 3. What was written.
     figures = {
         "out": str(out),
         "examples": len(split),
@@ -59,12 +62,14 @@ def _predict(options: Options) -> Answer:
 
 
 def _answer(options: Options) -> Answer:
+    # 1. Answer under every tokenization.
     run = load_run(Path(options.model))
     with open_text_file(Path(options.context)) as source:
         context = source.read_document()
     found = answer(
         run, options.question, context, options.most, options.progress, options.word_rule or ""
     )
+    # 2. The tokenization that counts, and those that are shown.
     shown = list(found[0].best)
     main = select_tokenization(shown, options.tokenization)
     if options.tokenization:

@@ -75,6 +75,7 @@ SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a small
 
 
 def _pretrain(options: Options) -> Answer:
+    # Exactly one of the two is given.
     if options.from_scratch == bool(options.model):
         raise InputError(
             "Nothing to train was named.",
@@ -221,8 +222,10 @@ def _report_gates(options: Options) -> Answer:
     if options.out:
         out = Path(options.out)
         check_free_file(out, options.overwrite)
+    # 1. Measure.
     settings, corpus = read_settings(options, GateSettings), read_texts(options, options.corpus)
     found = measure_gates_on_text(open_named_model(options), corpus, settings, options.progress)
+    # 2. The figures, which the file holds, too.
     answer, weights = found.to_dict(), found.shares
     facts = {
         "lines": f"{found.lines:,} of {found.of:,}",
@@ -239,6 +242,7 @@ def _report_gates(options: Options) -> Answer:
             content = _render_tsv(found)
         with open_file_draft(out) as draft:
             draft.write_text(content, encoding="utf-8")
+    # 3. The table: kinds of tokens in columns, layers in rows.
     layers = enumerate(weights.means.tolist(), start=1)
     rows = [("tokens", *weights.counts), *((f"layer {i}", *means) for i, means in layers)]
     table = format_table(("", *weights.kinds), rows)

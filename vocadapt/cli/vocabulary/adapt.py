@@ -241,6 +241,7 @@ def _change_settings(recipe: Recipe, options: Options) -> Recipe:
 def _change_pretraining(recipe: Recipe, options: Options) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(options)
+    # A setting alone requests nothing: without a stage it would be ignored in silence.
     given = read_given(options, MaskedSettings)
     stage = options.stage or recipe.further.stage
     if given and not stage:
@@ -259,6 +260,7 @@ def _certify(options: Options) -> Answer:
     before, after = (
         open_model(name, options.offline or None) for name in (options.before, options.after)
     )
+    # 1. The lines on which outputs are compared.
     lines: list[str] = []
     answer, notes = dict[str, Any](), []
     if options.text:
@@ -269,6 +271,7 @@ def _certify(options: Options) -> Answer:
             f"Outputs were compared on the first {answer['lines']} of {answer['of']} lines of"
             f" {options.text}."
         )
+    # 2. The certificate, and how well the tokenizer keeps the exact-word rule.
     options.progress(None, "checking")
     certificate = certify(before, after, lines or None)
     departures = _count_departures(before, after, options.text)
@@ -281,6 +284,7 @@ def _certify(options: Options) -> Answer:
             f"The exact-word rule: {departures['departures']:,} departures against"
             f" {departures['added_occurrences']:,} occurrences of added words in the text."
         )
+    # 3. The verdict. A failed certificate is exit code 1.
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
     notes.append(VERDICTS[certificate.passed])
     table, shown = format_table(("", "check", "detail"), rows), "\n".join(notes)

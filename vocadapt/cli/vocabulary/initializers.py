@@ -89,6 +89,7 @@ def _compare(options: Options) -> Answer:
 
 def _render(compared: InitializerComparison) -> str:
     """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
+    # 1. A row for each initializer.
     board, masked = compared.board, compared.masked
     rows = []
     for row in board.rows:
@@ -96,6 +97,7 @@ def _render(compared: InitializerComparison) -> str:
         if row.is_baseline:
             name = f"{name} (baseline)"
         rows.append((name, *figures))
+    # 2. What the figures are of, and what they would be by chance.
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
     hidden = (
         f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked among"

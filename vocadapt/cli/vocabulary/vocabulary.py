@@ -155,6 +155,7 @@ def _count_words(options: Options, opened: LanguageModel, progress: Progress) ->
 def _study(options: Options) -> Answer:
     import pyarrow.compute  # noqa: F401 - the seconds below are without imports
 
+    # 1. Count the words once, and measure every cell of the study on the counts.
     opened = open_named_model(options)
     start = time.perf_counter()
     counts = _count_words(options, opened, part(options.progress, 0, 0.8))
@@ -168,7 +169,7 @@ def _study(options: Options) -> Answer:
         part(options.progress, 0.8, 1),
     )
 
-    # The cells as JSON, with a standard deviation only where there is one, and as text.
+    # 2. The cells as JSON, with a standard deviation only where there is one, and as text.
     cells, rows, unknown = [], [], []
     for one in found.rows:
         cell = {name: getattr(one, name) for name in CELL}
@@ -187,6 +188,7 @@ def _study(options: Options) -> Answer:
         answer["left_out"] = {f"{keep:g}": why for keep, why in found.left_out.items()}
     answer["counting_seconds"] = counted - start
     answer["seconds"] = time.perf_counter() - counted
+    # 3. What the figures are of, and what could not be measured.
     marks = "with" if options.count_marks else "without"
     parts = [
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
@@ -211,6 +213,7 @@ def _compare_sizes(options: Options) -> Answer:
     start, largest = time.perf_counter(), max(options.sizes, default=EXTENSION)
     opened = open_named_model(options)
     counts = _count_words(options, opened, part(options.progress, 0, 0.4))
+    # One plan is enough: a smaller extension has the first tokens of a larger one.
     recipe = get_preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=largest))
     plan = plan_adaptation(

@@ -84,6 +84,7 @@ SPACES = (
 def _align(options: Options) -> Answer:
     start = time.perf_counter()
     step = read_settings(options, AlignmentStep)
+    # 1. Fit and evaluate the alignments; as an artifact if a folder was named.
     place: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
         maps = tabulate_alignments(
@@ -95,6 +96,7 @@ def _align(options: Options) -> Answer:
         maps = list(load_evaluation(artifact.folder).maps)
         place = describe_place(artifact)
         del place["seconds"]  # the command reports its own
+    # 2. The answer is about the chosen method; the others follow with --all.
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
     skipped: dict[str, str] = {}
     if options.all:
@@ -117,6 +119,7 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
 
     Scores are among all anchors and, under "all: …", among all wordpieces, with n and chance.
     """
+    # 1. A row for each alignment.
     rows = []
     for found in maps:
         held, csls = found["held_out"], found["held_out"]["csls"]
@@ -124,6 +127,7 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
         scores = (*(held[name] for name in RANKS), csls["p@5"], held["chance@5"])
         wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
+    # 2. How it was measured, which one is best, what is missing, and whether it means anything.
     chosen = maps[0]["held_out"]
     lines = [format_table(HEADER, rows), ""]
     lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
@@ -219,6 +223,7 @@ def _project(options: Options) -> Answer:
     space, step = options.model or options.vectors, read_settings(options, ProjectionStep)
     choose_destination(options, "projections")  # refuses two
     file, place = Path(options.out or ""), dict[str, Any]()
+    # 1. A file: computed here and exported.
     if FILE.fullmatch(file.suffix):
         check_export_path(file, options.overwrite)
         offline, other = options.offline or None, None
@@ -229,6 +234,7 @@ def _project(options: Options) -> Answer:
         export_projection(drawn, file, options.overwrite)
         numbers = summarize_projection(drawn)
         place = {"out": options.out, "seconds": time.perf_counter() - start}
+    # 2. A folder: the artifact of a step.
     else:
         inputs = {"space": space, "other": options.other}
         artifact = write(Spec("projection", step, inputs, options.offline), options)

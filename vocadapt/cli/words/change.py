@@ -101,6 +101,7 @@ def _open_baseline(
             "Neither space was trained in this workspace, so none can be trained again.",
             "Give two spaces that differ in the seed alone: --noise-baseline X Y.",
         )
+    # The text behind the first may have changed since: then the second is trained again.
     chosen = found[0]
     try:
         rebuild_spec(chosen)

@@ -199,6 +199,7 @@ def _score_relations(options: Options) -> Answer:
             "Give --model M, or --vectors DIR, as many as you like.",
         )
     lists = [read_relations(Path(file)) for file in options.pairs] or load_bundled_relations()
+    # 1. Score every list in every space, each corrected by the space's own mean cosine.
     names, permutations = shorten_names(given), read_settings(options, PermutationSettings)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
@@ -206,6 +207,7 @@ def _score_relations(options: Options) -> Answer:
     for i, (name, opened) in enumerate(zip(names, spaces, strict=True)):
         own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), name)
         scores[name] = score_lists(opened, lists, means[i], permutations, own)
+    # 2. The answer; the single pairs only if they are requested.
     answer: dict[str, Any] = {
         "models": list(names),
         "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
@@ -250,6 +252,7 @@ def _scores_to_json(
 
 
 def _render_relations(answer: dict[str, Any]) -> str:
+    # 1. A row for each relation in each space.
     keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
     rows = [
         (one["list"], one["relation"], *(got[key] for key in keys), summarize_words(got["lacking"]))
@@ -257,6 +260,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
         for got in one["results"]
     ]
     parts = [_render_table(RELATION_COLUMNS, rows)]
+    # 2. Agreement with human judgments, and single pairs, where there are any.
     judged = [
         (one["list"], got["model"], got["spearman"], got["covered"], got["of"])
         for one in answer["similarity"]
@@ -267,6 +271,7 @@ def _render_relations(answer: dict[str, Any]) -> str:
     if "pairs" in answer:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
         parts.append(_render_table(columns, map(itemgetter(*columns), answer["pairs"])))
+    # 3. What the figures mean.
     pairs = zip(answer["models"], answer["mean_cosine"], strict=True)
     means = [f"{name} {_format_cosine(mean)}" for name, mean in pairs]
     parts.append(
@@ -318,6 +323,7 @@ BUNDLED = "bundled"
 
 def _evaluate(options: Options) -> Answer:
     space = load_space(Path(options.vectors))
+    # Words are looked up in lower case if all words of the vectors are.
     splitter = detect_casing(space)
     bundled = {pairs.name: pairs for pairs in load_bundled_pairs()}
     lists = _read_lists(options.pairs) if options.pairs else bundled

@@ -84,12 +84,14 @@ def _show_context(options: Options) -> Answer:
 
 def _render_context(found: KeywordContext, settings: ContextSettings) -> str:
     """Render the lines with the word aligned; control characters are replaced."""
+    # 1. What is left and right of the word, without characters that would spoil the alignment.
     cells = [
         [_replace_unprintable(text) for text in (hit.left, hit.match, hit.right)]
         for hit in found.hits
     ]
     width = max((len(left) for left, _, _ in cells), default=0)
     middle = max((len(match) for _, match, _ in cells), default=0)
+    # 2. The word in brackets, one below the other.
     lines = []
     for left, match, right in cells:
         padding = " " * (middle - len(match))
