@@ -249,7 +249,7 @@ def _compare(options: Options) -> Answer:
         WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
     ]
     counted = _count(source, [tokenizer.splitter for tokenizer in tokenizers], options.progress)
-    figures = [tokenizer.figures(counted[tokenizer.splitter]) for tokenizer in tokenizers]
+    figures = [tokenizer.measure(counted[tokenizer.splitter]) for tokenizer in tokenizers]
     parts.append(format_table(HEADER, map(attrgetter(*COLUMNS), figures)))
     changed = []
     for other in tokenizers[1:]:

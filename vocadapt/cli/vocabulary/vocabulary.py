@@ -46,8 +46,14 @@ from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.vocab_file import Fault, format_faults
 from vocadapt.vocabulary.families.vocabulary import POSITIONS
-from vocadapt.vocabulary.growth.extension_size import SELDOM, measure_extension_curve
-from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study
+from vocadapt.vocabulary.growth.growth import (
+    KEEPS,
+    RARE,
+    SEEDS,
+    Reducer,
+    measure_extension_curve,
+    study,
+)
 from vocadapt.vocabulary.overlap import (
     Overlap,
     Profile,
@@ -232,7 +238,7 @@ def _compare_sizes(options: Options) -> Answer:
         "a word",
         "text shorter",
         "are new tokens",
-        f"under {SELDOM} times",
+        f"under {RARE} times",
     )
     note = plan.note or ""
     answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
