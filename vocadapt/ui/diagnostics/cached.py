@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from vocadapt.analysis.figures.diagnostics import NormPanel
 from vocadapt.lab.artifacts.open_space import OpenedSpace
 from vocadapt.lab.reports.diagnostics import (
     Diagnosis,
@@ -17,7 +19,6 @@ from vocadapt.lab.reports.diagnostics import (
 )
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
-    NormBands,
     compute_norm_bands,
     get_frequencies,
     measure_hubness,
@@ -33,7 +34,7 @@ from vocadapt.spaces.diagnostics.word_lists import (
     load_bundled_relations,
     read_relations,
 )
-from vocadapt.spaces.space import EmbeddingSpace, FloatArray
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.frame import cache
 
 
@@ -67,27 +68,20 @@ def _select_tokens(opened: OpenedSpace, tokens: str) -> EmbeddingSpace:
     return select_tokens(opened, tokens)
 
 
-STAMPS: dict[str | type, Callable[[Any], Any]] = {Seen: lambda seen: seen.stamp}
+def _stamp_file(file: Path) -> str:
+    return f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}"
+
+
+STAMPS: dict[str | type, Callable[[Any], Any]] = {
+    Seen: lambda seen: seen.stamp,
+    type(Path()): _stamp_file,
+}
 
 
 def short(names: Sequence[str]) -> list[str]:
     """Return labels without their kinds ("model · "), if they are unique without."""
     short = [name.split(" · ", 1)[-1] for name in names]
     return short if len(set(short)) == len(short) else list(names)
-
-
-@dataclass(frozen=True, eq=False)
-class NormView:
-    """Norms of a space against frequency.
-
-    by: "counts" or "ids", how the frequency is known. frequency, norms: of each token. bands: of
-    groups of tokens.
-    """
-
-    by: str
-    frequency: FloatArray
-    norms: FloatArray
-    bands: NormBands
 
 
 @st.cache_data(max_entries=16, show_spinner="Taking mean cosines …", hash_funcs=STAMPS)
@@ -113,11 +107,22 @@ def hubness(seen: Seen) -> Hubness | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def norms(seen: Seen) -> NormView:
-    """Return norms and frequencies of the tokens of a space."""
+def norms(seen: Seen) -> tuple[NormPanel, int]:
+    """Return the norms of a space by frequency, without title and color, and the number of tokens
+    that have no counts and are left out.
+
+    Norms are against occurrences, or against the rank by id if there are no counts.
+    """
     by, frequency = get_frequencies(seen.space)
     lengths, bands = sum_directions(seen.space).lengths, compute_norm_bands(seen.space)
-    return NormView(by, frequency, lengths, bands)
+    counted, drawn = by == "counts", lengths > 0
+    n_uncounted, place, axis = 0, -frequency, "rank by id among the selected tokens"
+    if counted:
+        n_uncounted, place, axis = int((frequency <= 0).sum()), frequency, "occurrences"
+        drawn &= frequency > 0
+    shown = (place[drawn].astype(np.float32), lengths[drawn])
+    lines = (bands.place, bands.low, bands.median, bands.high)
+    return NormPanel("", "", axis, counted, *shown, *lines), n_uncounted
 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
@@ -126,34 +131,19 @@ def own_mean(seen: Seen) -> float | None:
     return compute_mean_cosine(seen.space)
 
 
+@st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …", hash_funcs=STAMPS)
 def lists_of(file: Path | None) -> tuple[RelationList, ...]:
     """Return the bundled lists, or those of a file; raises InputError with the number of an invalid
     line.
     """
-    return _read_lists(str(file or ""), _file_stamp(file))
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …")
-def _read_lists(file: str, stamp: str) -> tuple[RelationList, ...]:
-    return (read_relations(Path(file)),) if file else load_bundled_relations()
-
-
-def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:
-    """Return the scores of these lists in a space."""
-    return _score_lists(seen, str(file or ""), _file_stamp(file), lists_of(file))
+    if file is None:
+        return load_bundled_relations()
+    return (read_relations(file),)
 
 
 @st.cache_data(
     max_entries=32, show_spinner="Comparing the pairs with random ones …", hash_funcs=STAMPS
 )
-def _score_lists(
-    seen: Seen, file: str, stamp: str, _lists: tuple[RelationList, ...]
-) -> tuple[ListScores, ...]:
-    return score_lists(seen.opened, _lists, own_mean(seen))
-
-
-def _file_stamp(file: Path | None) -> str:
-    """Return a cache key that changes with a file; "" without one."""
-    if file is None:
-        return ""
-    return f"{file.stat().st_size} {file.stat().st_mtime_ns}"
+def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:
+    """Return the scores of these lists in a space."""
+    return score_lists(seen.opened, lists_of(file), own_mean(seen))

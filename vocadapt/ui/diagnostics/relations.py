@@ -160,48 +160,29 @@ def _draw_similarity(
         "**Agreement with human judgment**: Spearman's correlation of cosine and human score"
     )
     columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
-    draw_table(
-        dict(columns),
-        key="similarity_table",
-        column_config=COLUMNS,
-        placeholder="–",
-    )
+    draw_table(dict(columns), key="similarity_table", column_config=COLUMNS, placeholder="–")
 
 
 def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
-    rows: list[tuple[object, ...]] = [
-        (
-            one.name,
-            relation.name,
-            seen.label,
-            s.corrected,
-            s.sd,
-            s.mean,
-            s.null_mean,
-            s.null_sd,
-            s.z,
-            s.p,
-            s.usable,
-            s.of,
-            " ".join(s.lacking),
-        )
-        for one, relation, seen, s in _scores(spaces, cached.lists_of(file), file)
+    rows: list[dict[str, object]] = [
+        {
+            "list": one.name,
+            "relation": relation.name,
+            "space": seen.label,
+            "corrected": score.corrected,
+            "sd": score.sd,
+            "cosine": score.mean,
+            "null_mean": score.null_mean,
+            "null_sd": score.null_sd,
+            "z": score.z,
+            "p": score.p,
+            "usable": score.usable,
+            "of": score.of,
+            "lacking": " ".join(score.lacking),
+        }
+        for one, relation, seen, score in _scores(spaces, cached.lists_of(file), file)
     ]
-    header = (
-        "list",
-        "relation",
-        "space",
-        "corrected",
-        "sd",
-        "cosine",
-        "null_mean",
-        "null_sd",
-        "z",
-        "p",
-        "usable",
-        "of",
-    )
-    return tsv((*header, "lacking"), rows)
+    return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:

@@ -1,17 +1,14 @@
 """Parts of the page Diagnostics: picker of spaces, cosine tables, and one card of figures per space."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, SOURCE, TARGET
 from vocadapt.lab.reports.diagnostics import TOKENS, Diagnosis
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.geometry import (
     HUB_K,
@@ -26,7 +23,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
-    draw_metric,
+    draw_metrics,
     draw_note,
     open_details,
     tsv,
@@ -34,7 +31,7 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import Card, Heat, plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.diagnostics import cached
-from vocadapt.ui.diagnostics.cached import NormView, Seen, short
+from vocadapt.ui.diagnostics.cached import Seen, short
 from vocadapt.ui.frame import mistakes
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
@@ -156,10 +153,11 @@ def draw_cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
             [(name, "", row) for name, row in zip(names, twins, strict=True)],
             "mean cosine of common tokens",
         )
-    draw_note(
-        "Exact, over all selected tokens. –: vectors of different dimension have"
-        f" no cosine.{_zero_note(tables)}"
-    )
+    note = "Exact, over all selected tokens. –: vectors of different dimension have no cosine."
+    zero = sum(tables.zero_rows)
+    if zero:
+        note += f" Excluded: {count(zero)} zero vectors, which have no direction."
+    draw_note(note)
 
 
 def draw_cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
@@ -250,15 +248,17 @@ def compare_added_tokens(found: AddedNorms) -> str:
 def norms_against_frequency(spaces: Sequence[Seen]) -> None:
     """Plot the norm of each embedding against the frequency of its token."""
     st.subheader("Norm by frequency")
-    views = [cached.norms(seen) for seen in spaces]
-    panels = [_panel(seen, view) for seen, view in zip(spaces, views, strict=True)]
+    panels, uncounted = [], 0
+    for seen in spaces:
+        panel, n = cached.norms(seen)
+        panels.append(replace(panel, title=short([seen.label])[0], color=seen.color))
+        uncounted += n
     draw_figure(figures.plot_norms(panels), "norms")
     note = (
         "One dot per token. Lines: median, 5 % and 95 % of groups of equal size."
         " Spaces without counts are ordered by id: in WordPiece vocabularies a lower id is"
         " roughly a more frequent token."
     )
-    uncounted = sum(int((view.frequency <= 0).sum()) for view in views if view.by == "counts")
     if uncounted:
         note += f" {count(uncounted)} tokens have no counts and are not drawn."
     draw_note(note)
@@ -276,9 +276,8 @@ def draw_details(
         tokens: tuple[str, ...] = ()
         if spaces[0].tokens != "all":
             tokens = ("--tokens", spaces[0].tokens)
-        named = [seen.name for seen in spaces]
-        for command in (["diagnose", *named, *tokens], ["relations", *relations, *tokens]):
-            draw_command(shlex.join([*PROGRAM, *command]))
+        draw_command(["diagnose", *(seen.name for seen in spaces), *tokens])
+        draw_command(["relations", *relations, *tokens])
         st.markdown(
             "Mean cosines are computed from the sum of all unit vectors in 64 bits: exact, no"
             " sampling. A zero vector has no direction: it is excluded, and counted. *Isotropy* is"
@@ -296,23 +295,14 @@ def draw_details(
 
 def _figures(seen: Seen, found: Diagnosis) -> None:
     isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
-    left, right = st.columns(2)
-    left.metric("Isotropy", fraction(isotropy.partition), help=HELP["isotropy"])
-    draw_metric(
-        right,
-        "First direction",
-        fraction(isotropy.first_direction),
-        f"even: {fraction(1 / seen.space.dim)}",
-        help=HELP["first"],
-    )
-    left, right = st.columns(2)
-    draw_metric(left, "Norm", fraction(norms.mean), f"± {fraction(norms.sd)}", help=HELP["norm"])
-    draw_metric(
-        right,
-        "Frequency bias",
-        fraction(bias.norm),
-        f"direction {fraction(bias.mean_direction)}",
-        help=HELP["bias"],
+    first, even = fraction(isotropy.first_direction), f"even: {fraction(1 / seen.space.dim)}"
+    direction = f"direction {fraction(bias.mean_direction)}"
+    draw_metrics(
+        ("Isotropy", fraction(isotropy.partition), None, HELP["isotropy"]),
+        ("First direction", first, even, HELP["first"]),
+        ("Norm", fraction(norms.mean), f"± {fraction(norms.sd)}", HELP["norm"]),
+        ("Frequency bias", fraction(bias.norm), direction, HELP["bias"]),
+        places=[*st.columns(2), *st.columns(2)],
     )
 
 
@@ -329,48 +319,8 @@ def _hubs(found: Hubness | None) -> None:
         f" {fraction(found.never)} of the tokens are near none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
-    markup.draw_neighbor_cards(
-        [
-            Card(
-                "Hubs",
-                f"tokens that have it among their {found.k} nearest",
-                "source",
-                rows,
-                measure="count",
-            )
-        ]
-    )
-
-
-def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
-    """Build the panel of a space: norms against occurrences, or against the rank by id if there are
-    no counts.
-    """
-    counted = view.by == "counts"
-    place, drawn, axis = -view.frequency, view.norms > 0, "rank by id among the selected tokens"
-    if counted:
-        place, axis = view.frequency, "occurrences"
-        drawn &= view.frequency > 0
-    bands = view.bands
-    return figures.NormPanel(
-        short([seen.label])[0],
-        seen.color,
-        axis,
-        counted,
-        place[drawn].astype(np.float32),
-        view.norms[drawn],
-        bands.place,
-        bands.low,
-        bands.median,
-        bands.high,
-    )
-
-
-def _zero_note(tables: CosineTables) -> str:
-    zero = sum(tables.zero_rows)
-    if not zero:
-        return ""
-    return f" Excluded: {count(zero)} zero vectors, which have no direction."
+    note = f"tokens that have it among their {found.k} nearest"
+    markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")])
 
 
 def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
@@ -389,43 +339,25 @@ def _cosines_file(spaces: Sequence[Seen], tables: CosineTables) -> str:
 
 
 def _spaces_file(spaces: Sequence[Seen]) -> str:
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, object]] = []
     for seen in spaces:
         found = cached.diagnosis(seen)
         isotropy, norms, bias = found.isotropy, found.norms, found.frequency_bias
-        measured = (
-            isotropy.partition,
-            isotropy.partition_as_published,
-            isotropy.isoscore,
-            isotropy.first_direction,
-        )
         rows.append(
-            (
-                seen.label,
-                len(seen.space),
-                seen.space.dim,
-                norms.zero_rows,
-                *measured,
-                norms.mean,
-                norms.sd,
-                bias.norm,
-                bias.mean_direction,
-                bias.by,
-            )
+            {
+                "space": seen.label,
+                "tokens": len(seen.space),
+                "width": seen.space.dim,
+                "zero_rows": norms.zero_rows,
+                "isotropy": isotropy.partition,
+                "isotropy_as_published": isotropy.partition_as_published,
+                "isoscore": isotropy.isoscore,
+                "first_direction": isotropy.first_direction,
+                "norm": norms.mean,
+                "norm_sd": norms.sd,
+                "norm_frequency": bias.norm,
+                "mean_direction_frequency": bias.mean_direction,
+                "frequency_by": bias.by,
+            }
         )
-    header = (
-        "space",
-        "tokens",
-        "width",
-        "zero_rows",
-        "isotropy",
-        "isotropy_as_published",
-        "isoscore",
-        "first_direction",
-        "norm",
-        "norm_sd",
-        "norm_frequency",
-        "mean_direction_frequency",
-        "frequency_by",
-    )
-    return tsv(header, rows)
+    return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
