@@ -25,7 +25,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction, megabytes
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache, count_cache, mistakes
-from vocadapt.ui.initializers.own_settings import draw_own_settings
+from vocadapt.ui.initializers.view import draw_own_settings
 from vocadapt.ui.pretraining import view
 from vocadapt.vocabulary.growth.growth import RARE
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS

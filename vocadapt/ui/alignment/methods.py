@@ -95,11 +95,13 @@ def list_methods(
 
 def alignments_of(workspace: Workspace, vectors: Artifact, model: LanguageModel) -> list[Artifact]:
     """Return the alignments of these vectors, unchanged, and this model, newest first."""
-    return [
-        found
-        for found in workspace.artifacts("alignments")
-        if _fits(found, workspace, vectors, model)
-    ]
+    alignments = []
+    for found in workspace.artifacts("alignments"):
+        inputs = found.manifest.inputs
+        folder = (workspace.root / inputs["model"].paths[0]).resolve()
+        if folder == model.path.resolve() and inputs["vectors"].stamp == vectors.stamp:
+            alignments.append(found)
+    return alignments
 
 
 def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
@@ -107,9 +109,9 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
     newest evaluation of the method.
     """
     evaluations = [judged_of(found).maps for found in alignments]
-    comparisons_first = sorted(evaluations, key=lambda lines: len(lines) == 1)
+    evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, Row] = {}
-    for lines in comparisons_first:
+    for lines in evaluations:
         first = settings_from(AlignmentSettings, lines[0]["settings"])
         for line in lines:
             settings = settings_from(AlignmentSettings, line["settings"])
@@ -124,10 +126,10 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
 
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings."""
-    kept = (
-        found for found in alignments if judged_of(found).maps[0]["settings"] == asdict(settings)
-    )
-    return next(kept, None)
+    for found in alignments:
+        if judged_of(found).maps[0]["settings"] == asdict(settings):
+            return found
+    return None
 
 
 def is_slow(settings: AlignmentSettings) -> bool:
@@ -177,9 +179,3 @@ def build_scores(rows: Mapping[str, Row], chosen: str) -> list[Scores]:
     """Return the table rows of all methods, highest P@5 with CSLS first."""
     ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
     return [Scores(name, rows[name].values, name == chosen) for name in ordered]
-
-
-def _fits(found: Artifact, workspace: Workspace, vectors: Artifact, model: LanguageModel) -> bool:
-    inputs = found.manifest.inputs
-    same_model = (workspace.root / inputs["model"].paths[0]).resolve() == model.path.resolve()
-    return same_model and inputs["vectors"].stamp == vectors.stamp

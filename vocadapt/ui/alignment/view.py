@@ -200,7 +200,10 @@ def draw_held_out(
     with right:
         st.subheader("Held-out pairs against random pairs")
         if detail:
-            _pairs(judged_of(detail))
+            anchors = judged_of(detail).anchors
+            true = [anchor.cosine for anchor in anchors]
+            random = [anchor.random_cosine for anchor in anchors]
+            draw_figure(figures.plot_pair_similarities(true, random), "pairs")
         else:
             st.markdown(
                 "Run the detailed evaluation of this method to see the cosine of each anchor."
@@ -281,13 +284,6 @@ def _describe_difference(against: Mapping[str, Any], among: int) -> str:
         f"P@5 · CSLS {signed(against['difference'])} to Poerner et al. 2020, {ahead}, p ="
         f" {against['p']:.2g}; {picked}"
     )
-
-
-def _pairs(judged: AlignmentEvaluation) -> None:
-    true, random = zip(
-        *((anchor.cosine, anchor.random_cosine) for anchor in judged.anchors), strict=True
-    )
-    draw_figure(figures.plot_pair_similarities(true, random), "pairs")
 
 
 def _draw_anchors(judged: AlignmentEvaluation, chosen: str) -> None:

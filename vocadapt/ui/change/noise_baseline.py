@@ -45,7 +45,7 @@ def choose_baseline(
 ) -> ChosenBaseline:
     """Show the picker of noise baselines of either side; return the selected one."""
     opened = (open_vectors_artifact(before), open_vectors_artifact(after))
-    ours = [artifact for artifact in opened if artifact]
+    ours = list(filter(None, opened))
     found: dict[str, tuple[Artifact, Artifact]] = {}
     for artifact in ours:
         found |= list_noise_baselines(artifact, workspace)
@@ -85,9 +85,11 @@ def _offer_baseline(workspace: Workspace, ours: list[Artifact]) -> None:
 
 def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     """Draw the buttons that create a noise baseline: another seed, or two bootstrap resamples."""
-    about = duration(artifact.manifest.seconds)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":small[Train **{plain(artifact.name)}** a second time: about {about}]")
+        st.markdown(
+            f":small[Train **{plain(artifact.name)}** a second time: about"
+            f" {duration(artifact.manifest.seconds)}]"
+        )
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
             _start(workspace, use_next_seed(spec), f"{artifact.name}-seed")
         if not isinstance(spec.settings, VectorsStep):

@@ -1,13 +1,12 @@
 """Parts of the page Neighborhood change: figures, histogram, ranked list, and cards of a word."""
 
-import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.slices import MAX_NAME_LENGTH, save_slice
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
@@ -24,7 +23,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
-    draw_metric,
+    draw_metrics,
     draw_note,
     draw_table,
     open_details,
@@ -111,19 +110,21 @@ def compare(
 
 def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
-    words, overlap, chance, changed = st.columns(4)
-    of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
-    draw_metric(words, "Words compared", count(len(change.words)), of, HELP["compared"])
+    before, after = map(count, change.of)
+    compared = f"of {count(change.shared)} shared · {before} and {after} words"
     against, fraction_changed, noise = None, "–", None
     if baseline is not None:
         difference = signed(change.mean - baseline.mean)
         against = f"{difference} to the noise baseline's {fraction(baseline.mean)}"
         fraction_changed = fraction(baseline.fraction_below)
         noise = f"noise alone: {fraction(baseline.baseline_fraction_below)}"
-    label = f"Mean overlap@{change.settings.k}"
-    draw_metric(overlap, label, fraction(change.mean), against, HELP["mean"])
-    draw_metric(chance, "Chance", fraction(change.chance), None, HELP["chance"])
-    draw_metric(changed, "Changed", fraction_changed, noise, HELP["changed"])
+    overlap = f"Mean overlap@{change.settings.k}"
+    draw_metrics(
+        ("Words compared", count(len(change.words)), compared, HELP["compared"]),
+        (overlap, fraction(change.mean), against, HELP["mean"]),
+        ("Chance", fraction(change.chance), None, HELP["chance"]),
+        ("Changed", fraction_changed, noise, HELP["changed"]),
+    )
     if change.left_out:
         excluded = " · ".join(
             f"{count(number)} {KINDS.get(reason, reason)}"
@@ -147,8 +148,11 @@ def draw_charts_and_list(
         st.subheader("Most changed words")
         histogram = st.container()  # above the slider that it depends on
         kept = _choose_range(change.settings.k)
+        noise = None
+        if baseline is not None:
+            noise = count_by_overlap(baseline.overlap, change.settings.k)
         with histogram:
-            _histogram(change, baseline, kept)
+            draw_figure(figures.plot_overlap_histogram(change.histogram, noise, kept), "overlaps")
         rows = select_rows(change, kept)
         _draw_ranked_list(change, baseline, rows, kept)
         _save_slice_form(workspace, change, rows, kept)
@@ -195,7 +199,7 @@ def details(
 ) -> None:
     """Details & export: the settings, the same as a command, the whole list."""
     settings = change.settings
-    command = [*PROGRAM, "change", "--before", before, "--after", after, "-k", str(settings.k)]
+    command = ["change", "--before", before, "--after", after, "-k", str(settings.k)]
     if settings.among != "shared":
         command += ["--among", settings.among]
     for name in settings.without:
@@ -203,8 +207,7 @@ def details(
     if pair:
         command += ["--noise-baseline", *(str(one.folder) for one in pair)]
     with open_details():
-        st.markdown("The same in a terminal")
-        draw_command(shlex.join(command))
+        draw_command(command, "The same in a terminal")
         st.markdown(
             "Neighbors by cosine in the original spaces, without projection or alignment;"
             f" among {AMONG[settings.among]}. Words with a zero vector are excluded. A word"
@@ -223,24 +226,28 @@ def whole_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> st
     """Format every word as TSV: overlap, count, position in the noise baseline, and its neighbor
     lists.
     """
-    header = ["word", "overlap"]
-    if change.counts is not None:
-        header.append("occurrences")
-    if baseline:
-        header += ["null overlap", "null quantile", "z", "changed"]
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, object]] = []
     for row in change.order.tolist():
         found = change.word(change.words[row])
-        cells: list[object] = [found.word, found.overlap]
+        cells: dict[str, object] = {"word": found.word, "overlap": found.overlap}
         if change.counts is not None:
-            cells.append(int(change.counts[row]))
+            cells["occurrences"] = int(change.counts[row])
         if baseline:
-            cells += [baseline.overlap[row], baseline.quantile[row], baseline.z[row]]
-            cells.append(bool(baseline.below[row]))
-        for neighbors in (found.only_before, found.both, found.only_after):
-            cells.append(" ".join(neighbor[0] for neighbor in neighbors))
-        rows.append(tuple(cells))
-    return tsv((*header, "only before", "both", "only after"), rows)
+            cells |= {
+                "null overlap": baseline.overlap[row],
+                "null quantile": baseline.quantile[row],
+                "z": baseline.z[row],
+                "changed": bool(baseline.below[row]),
+            }
+        lists: dict[str, Sequence[tuple[Any, ...]]] = {
+            "only before": found.only_before,
+            "both": found.both,
+            "only after": found.only_after,
+        }
+        for name, neighbors in lists.items():
+            cells[name] = " ".join(neighbor[0] for neighbor in neighbors)
+        rows.append(cells)
+    return tsv(tuple(rows[0]), [tuple(cells.values()) for cells in rows])
 
 
 def _choose_range(k: int) -> tuple[int, int]:
@@ -262,26 +269,15 @@ def _choose_range(k: int) -> tuple[int, int]:
     return int(chosen[0]), int(chosen[1])
 
 
-def _histogram(
-    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
-) -> None:
-    noise = None
-    if baseline is not None:
-        noise = count_by_overlap(baseline.overlap, change.settings.k)
-    figure = figures.plot_overlap_histogram(change.histogram, noise, kept)
-    draw_figure(figure, "overlaps")
-
-
 def _overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     st.subheader("Overlap by word frequency")
     if change.counts is None:
         st.markdown("Neither space has word counts.")
         return
     lines = {"compared spaces": average_by_frequency(change.counts, change.overlap)}
-    if baseline is not None:
-        lines[figures.NOISE] = average_by_frequency(change.counts, baseline.overlap)
     changed = np.zeros(len(change.words), dtype=bool)
     if baseline is not None:
+        lines[figures.NOISE] = average_by_frequency(change.counts, baseline.overlap)
         changed = baseline.below
     # Jitter: otherwise thousands of dots would coincide.
     jitter = np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
@@ -302,14 +298,14 @@ def _draw_ranked_list(
     ties = "most frequent first"
     if change.counts is None:
         ties = "alphabetical, since counts are unknown"
-    how_many = (
+    draw_note(
         f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
-        " neighbors"
+        f" neighbors; ties: {ties}"
     )
-    draw_note(f"{how_many}; ties: {ties}")
     chosen = np.array(rows, dtype=np.int64)
+    words = [change.words[row] for row in rows]
     columns: dict[str, object] = {
-        "word": [escape_invisible(change.words[row]) for row in rows],
+        "word": [escape_invisible(word) for word in words],
         "overlap": change.overlap[chosen],
     }
     if change.counts is not None:
@@ -320,7 +316,6 @@ def _draw_ranked_list(
             "quantile": baseline.quantile[chosen],
             "changed": baseline.below[chosen],
         }
-    words = [change.words[row] for row in rows]
     key = f"ranked_{kept[0]}_{kept[1]}"
     draw_table(
         columns,

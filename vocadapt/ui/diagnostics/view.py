@@ -272,11 +272,12 @@ def draw_details(
 ) -> None:
     """Draw the folded block: the commands, the definitions of the figures, and tables."""
     with open_details():
-        st.markdown("The same in a terminal")
         tokens: tuple[str, ...] = ()
         if spaces[0].tokens != "all":
             tokens = ("--tokens", spaces[0].tokens)
-        draw_command(["diagnose", *(seen.name for seen in spaces), *tokens])
+        draw_command(
+            ["diagnose", *(seen.name for seen in spaces), *tokens], "The same in a terminal"
+        )
         draw_command(["relations", *relations, *tokens])
         st.markdown(
             "Mean cosines are computed from the sum of all unit vectors in 64 bits: exact, no"

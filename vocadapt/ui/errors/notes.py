@@ -114,8 +114,7 @@ def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     name = selected_slice()
     command = build_command(compared, settings, name, _searchable_text(compared)[0])
     with open_details():
-        st.markdown("The same in a terminal")
-        draw_command(command)
+        draw_command(command, "The same in a terminal")
         test = compared.test
         st.markdown(
             f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test:"

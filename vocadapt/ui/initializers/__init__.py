@@ -1,3 +1,1 @@
-"""Page Initializers: `view` (a transfer, token by token), `own_settings` (settings of single
-initializers), `leaderboard` (all initializers compared).
-"""
+"""Page Initializers: `view` (a transfer, token by token), `leaderboard` (all initializers compared)."""

@@ -31,8 +31,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import cache
-from vocadapt.ui.initializers.own_settings import draw_own_settings
-from vocadapt.ui.initializers.view import Transfer
+from vocadapt.ui.initializers.view import Transfer, draw_own_settings
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
@@ -76,8 +75,19 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     if made:
         kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
         pickers.stale_note(kept, workspace)
-        _draw_standings(cache.compared_of(kept))
-        _export(kept)
+        compared = cache.compared_of(kept)
+        _draw_standings(compared)
+        rows = [row.to_dict() for row in compared.board.rows]
+        with open_details():
+            draw_command(build_artifact_command(kept), "The same comparison in a terminal")
+            draw_downloads(
+                {
+                    "leaderboard.tsv": lambda: tsv(
+                        tuple(rows[0]), [tuple(row.values()) for row in rows]
+                    ),
+                    "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
+                }
+            )
     place = st.container()
     if made:
         place = st.expander("Compare again", icon=":material/replay:")
@@ -88,20 +98,13 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
 def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
     """Return the leaderboards of these inputs, newest first."""
     wanted = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
-    return [
-        board
-        for board in workspace.artifacts("leaderboards")
-        if _inputs_of(board, workspace) == wanted
-    ]
-
-
-def _inputs_of(board: Artifact, workspace: Workspace) -> dict[str, Path]:
-    inputs = board.manifest.inputs.items()
-    return {
-        role: (workspace.root / given.paths[0]).resolve()
-        for role, given in inputs
-        if role != "held_out"
-    }
+    boards = []
+    for board in workspace.artifacts("leaderboards"):
+        paths = {role: given.paths[0] for role, given in board.manifest.inputs.items()}
+        paths.pop("held_out", None)  # the text for the masked loss
+        if {role: (workspace.root / path).resolve() for role, path in paths.items()} == wanted:
+            boards.append(board)
+    return boards
 
 
 def _draw(name: str, key: str, **options: Any) -> Any:
@@ -207,16 +210,3 @@ def _describe_masked_loss(compared: InitializerComparison) -> str:
         f"Masked loss in nats per character over {count(words)} masked words of {lines};"
         f" before any change {before:.3f}."
     )
-
-
-def _export(kept: Artifact) -> None:
-    compared = cache.compared_of(kept)
-    rows = [row.to_dict() for row in compared.board.rows]
-    with open_details():
-        st.markdown("The same comparison in a terminal")
-        draw_command(build_artifact_command(kept))
-        make = {
-            "leaderboard.tsv": lambda: tsv(tuple(rows[0]), [tuple(row.values()) for row in rows]),
-            "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
-        }
-        draw_downloads(make)

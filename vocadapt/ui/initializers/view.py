@@ -1,7 +1,7 @@
 """Parts of the page Initializers: the transfer, and one token under each initializer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -17,9 +17,10 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import pickers, word_query
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.blocks import draw_metrics, draw_note
 from vocadapt.ui.components.markup import Card, draw_neighbor_cards, escape_invisible
 from vocadapt.ui.components.number_formats import count, format_estimate
+from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
@@ -73,7 +74,7 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     base = cache.model_of(name)
     inputs = {"model": str(base.path)}
     key: Key = (str(base.path), cache.model_stamp(name))
-    if isinstance(target, Artifact) and _is_vectors(target):
+    if isinstance(target, Artifact) and target.folder.parent.name == "vectors":
         key = (*key, str(target.folder), target.stamp)
         materials = _materials(key, base, cache.space_of(target), None)
         return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
@@ -86,19 +87,18 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
-    settings = Word2VecSettings(dim=base.dim, workers=1)
-    space = _train_token_vectors(corpus, other, settings)
+    space = _train_token_vectors(corpus, other, base.dim)
     inputs["text"] = str(corpus.folder)
     return Transfer(key, _materials(key, base, space, other.vocabulary), inputs)
 
 
 def draw_headline(materials: Materials) -> None:
     """Draw the numbers of new and common tokens, and the dimensions."""
-    columns = st.columns(3)
-    columns[0].metric("New tokens", count(len(materials.plan.new_embeddings)), help=HELP["new"])
-    columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
-    columns[2].metric(
-        "Dimension", f"{materials.similarity_space.dim} → {materials.model.dim}", help=HELP["width"]
+    dimension = f"{materials.similarity_space.dim} → {materials.model.dim}"
+    draw_metrics(
+        ("New tokens", count(len(materials.plan.new_embeddings)), None, HELP["new"]),
+        ("Common tokens", count(len(materials.donors)), None, HELP["common"]),
+        ("Dimension", dimension, None, HELP["width"]),
     )
 
 
@@ -137,10 +137,6 @@ def draw_token_inspector(transfer: Transfer) -> None:
             " source tokens of the embedding and their weights. A good embedding has"
             " neighbors of similar meaning."
         )
-
-
-def _is_vectors(target: Artifact) -> bool:
-    return target.folder.parent.name == "vectors"
 
 
 def _choose_training_text(
@@ -184,12 +180,11 @@ def _choose_training_text(
     show_spinner="Training vectors of the target's tokens …",
     hash_funcs=cache.STAMPS,
 )
-def _train_token_vectors(
-    corpus: Artifact, target: LanguageModel, settings: Word2VecSettings
-) -> EmbeddingSpace:
+def _train_token_vectors(corpus: Artifact, target: LanguageModel, dim: int) -> EmbeddingSpace:
     from vocadapt.training.word_vectors import train_token_vectors
 
     text = read_corpus([corpus.folder])
+    settings = Word2VecSettings(dim=dim, workers=1)
     return train_token_vectors(text, target.splitter, target.vocabulary, settings)[0]
 
 
@@ -240,3 +235,21 @@ def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list
         (space.words[i], float(score))
         for i, score in zip(found.rows[0], found.scores[0], strict=True)
     ]
+
+
+def draw_own_settings(
+    rows: InitializerSettings, names: Collection[str], key: str
+) -> InitializerSettings:
+    """Draw the inputs of these initializers' own settings, and return the settings with them.
+
+    key: prefix of the keys.
+    """
+    options = dict(rows.options)
+    for name in names:
+        kind = INITIALIZERS[name].settings
+        if kind is None:
+            continue
+        with st.container(border=True):
+            st.markdown(f"Settings of **{name}**")
+            options[name] = draw_settings(st, options.get(name) or kind(), f"{key}_{name}")
+    return replace(rows, options=options)

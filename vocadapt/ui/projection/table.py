@@ -205,14 +205,12 @@ def _remove(workspace: Workspace, id: str) -> None:
 def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
     """Draw Details & export: settings, command line and files of the projection."""
     with open_details():
-        st.markdown("The same projection in a terminal")
+        roles = zip(("space", "other"), shown.spaces, strict=False)
+        spec = Spec("projection", shown.map.settings, {role: (one.name,) for role, one in roles})
+        command = build_command(spec, Path("map.html"))
         if shown.kept and shown.kept.manifest.command:
-            draw_command(shown.kept.manifest.command)
-        else:
-            roles = zip(("space", "other"), shown.spaces, strict=False)
-            inputs = {role: (one.name,) for role, one in roles}
-            spec = Spec("projection", shown.map.settings, inputs)
-            draw_command(build_command(spec, Path("map.html")))
+            command = shown.kept.manifest.command
+        draw_command(command, "The same projection in a terminal")
         left, right = st.columns(2)
         left.markdown("Settings")
         left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")

@@ -2,7 +2,6 @@
 exports.
 """
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -26,7 +25,6 @@ from vocadapt.analysis.results.tables import (
 from vocadapt.analysis.results.tables import format_fraction as score
 from vocadapt.lab.artifacts.runs import RunSet, list_tasks
 from vocadapt.lab.reports.results import GroupMeans, Results, build_results
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
@@ -35,6 +33,7 @@ from vocadapt.ui.components.blocks import (
     draw_downloads,
     draw_figure,
     draw_metric,
+    draw_metrics,
     draw_note,
     draw_table,
     open_details,
@@ -112,7 +111,7 @@ def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: st
 def draw_headline(board: TaskLeaderboard) -> None:
     """Draw the best run, its difference to the baseline, and the numbers of units and collapsed runs."""
     best = board.standings[0]
-    score_column, difference, units, collapsed = st.columns([1.4, 1.4, 1, 1])
+    score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
     seeds = "one seed: no sd"
     if best.headline.sd is not None:
         seeds = f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
@@ -131,9 +130,9 @@ def draw_headline(board: TaskLeaderboard) -> None:
             verdict = "the best is the baseline"
         difference.metric("Difference", "–")
         difference.markdown(f":small[{verdict}]")
-    units.metric("Test units", count(board.units))
     by_run = {one.name: one.collapsed for one in board.standings}
-    collapsed.metric("Collapsed runs", sum(by_run.values()))
+    collapsed = str(sum(by_run.values()))
+    draw_metrics(("Test units", count(board.units)), ("Collapsed runs", collapsed), places=others)
 
 
 def draw_leaderboard(board: TaskLeaderboard) -> None:
@@ -247,8 +246,13 @@ def draw_group_means(groups: GroupMeans) -> None:
 def draw_details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
     """Draw the folded block: the command, and the table in several formats."""
     with open_details():
-        st.markdown("The same in a terminal")
-        draw_command(command(workspace, board, scorer))
+        arguments = ["results", "--workspace", str(workspace.root), "--task", board.task]
+        if board.baseline:
+            run, tokenization = board.baseline
+            arguments += ["--baseline", run, "--baseline-tokenization", tokenization]
+        if scorer:
+            arguments += ["--scorer", scorer]
+        draw_command(arguments, "The same in a terminal")
         makers: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
             "results.csv": format_csv_table,
             "results.md": format_markdown_tables,
@@ -257,14 +261,3 @@ def draw_details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> N
         draw_downloads({name: partial(make, [board]) for name, make in makers.items()})
         st.markdown("As Markdown")
         st.code(format_markdown_tables([board]), language="markdown", wrap_lines=True)
-
-
-def command(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> str:
-    """Return the command line that prints this leaderboard."""
-    arguments = ["results", "--workspace", str(workspace.root), "--task", board.task]
-    if board.baseline:
-        run, tokenization = board.baseline
-        arguments += ["--baseline", run, "--baseline-tokenization", tokenization]
-    if scorer:
-        arguments += ["--scorer", scorer]
-    return shlex.join([*PROGRAM, *arguments])
