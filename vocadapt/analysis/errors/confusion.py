@@ -8,6 +8,7 @@ of a multilabel text is right, missed or invented.
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,10 @@ class ConfusionMatrix:
         """Return the matrix of the `n` classes with the most mistakes, in their original
         order.
         """
-        wrong = Counter(name for cell in self.mistakes for name in cell for _ in self.cases[cell])
+        # A mistake counts for both of its classes.
+        wrong: Counter[str] = Counter()
+        for cell in self.mistakes:
+            wrong.update(dict.fromkeys(cell, len(self.cases[cell])))
         names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:n]
         rows = [place for place, name in enumerate(self.gold) if name in names]
         columns = [place for place, name in enumerate(self.predicted) if name in names]
@@ -86,7 +90,7 @@ def build_confusion_matrix(
             found[one.gold, one.predicted].append(Case(place, one.start, one.end))
 
     # 2. The names of both axes; NO_LABEL comes last, and only where it occurs.
-    names = sorted({name for cell in found for name in cell} - {NO_LABEL})
+    names = sorted({*chain.from_iterable(found)} - {NO_LABEL})
     rows, columns = list(names), list(names)
     if any(gold == NO_LABEL for gold, _ in found):
         rows.append(NO_LABEL)

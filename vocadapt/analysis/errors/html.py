@@ -148,6 +148,7 @@ def _render_row(name: str, body: str) -> str:
 
 def _render_marks(text: str, marks: Sequence[Mark]) -> str:
     """Render a text with its non-overlapping marks."""
+    # The text up to each mark, the marked part, and what remains.
     rendered, at = "", 0
     for mark in marks:
         marked = f'<mark class="ve-{mark.style}">{escape(text[mark.start : mark.end])}</mark>'

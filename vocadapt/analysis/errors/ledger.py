@@ -322,8 +322,8 @@ def count_outcomes(
             for item in kind.label_items(labels, untyped):
                 counts["gold entity"][OUTCOME_OF[item in in_a, item in in_b]] += 1
     if not kind.finds_entities:
-        del counts["gold entity"]
-    return tuple(
-        OutcomeCounts(unit, {outcome: own[outcome] for outcome in OUTCOMES})
-        for unit, own in counts.items()
-    )
+        del counts["gold entity"]  # the outcomes of entities come first, where there are any
+    units = []
+    for unit, own in counts.items():
+        units.append(OutcomeCounts(unit, {outcome: own[outcome] for outcome in OUTCOMES}))
+    return tuple(units)

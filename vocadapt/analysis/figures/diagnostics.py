@@ -115,6 +115,7 @@ def plot_relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.
     )
     for place, (space, symbol) in enumerate(zip(spaces, cycle(SYMBOLS), strict=False)):
         label = escape_name(space.name, MAX_LABEL_LENGTH)
+        # The spaces of a relation are drawn one below the other, within .7 of its row.
         y = np.arange(len(names)) + (place - (many - 1) / 2) * 0.7 / many
         figure.add_scatter(
             x=np.array(space.random, dtype=float),

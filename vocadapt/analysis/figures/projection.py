@@ -230,6 +230,7 @@ def _color_points(
     if column.numbers is not None:
         return _color_by_number(column, column.numbers, marker)
     groups = []
+    # Gray for no value (code −1), then one color and mark per category.
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
         name, (color, symbol) = "no value", (NEUTRAL, "star-diamond")
@@ -249,6 +250,7 @@ def _color_by_number(
     """Return the masks of points without and with a value, and their look: gray, and colored by
     value between the 1st and 99th percentile.
     """
+    # 1. Points without a value.
     known = np.isfinite(numbers)
     groups: list[tuple[Mask, dict[str, Any]]] = []
     if not known.all():
@@ -256,6 +258,8 @@ def _color_by_number(
         groups.append((~known, {"marker": unknown_marker, "name": "no value"}))
     if not known.any():
         return groups
+
+    # 2. The scale; logarithmic for frequencies, with 0 at its lower end and a tick per power of 10.
     values = numbers[known]
     name = escape_name(column.name)
     bar: dict[str, Any] = {"title": {"text": name, "side": "right"}, "thickness": 10}
@@ -265,6 +269,7 @@ def _color_by_number(
         powers = np.arange(int(values.max()) + 1)
         bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
+    # The extremes would leave one color to all others.
     low, high = np.percentile(values, [1, 99])
     colors = {"color": values.astype(np.float32), "cmin": low, "cmax": high}
     colors |= {"colorscale": "Viridis", "colorbar": bar}

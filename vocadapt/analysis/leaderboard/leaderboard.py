@@ -185,8 +185,11 @@ class Leaderboard:
         baseline = next(row for row in self.rows if row.is_baseline)
         n = f"{len(self.hidden):,} held-out tokens"
         sure = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
-        if sure <= max(baseline.centered_cosine, 0.0):
-            return f"None beats {BASELINES['global-mean' if sure <= 0 else baseline.initializer]} on {n}."
+        # Centered at the global mean, that baseline has a cosine of 0.
+        if sure <= 0:
+            return f"None beats {BASELINES['global-mean']} on {n}."
+        if sure <= baseline.centered_cosine:
+            return f"None beats {BASELINES[baseline.initializer]} on {n}."
         against = f"{baseline.centered_cosine:.3f} of {BASELINES[baseline.initializer]}"
         best = (
             f"Best on {n}: {judged[0].initializer}, centered cosine {judged[0].centered_cosine:.3f}"

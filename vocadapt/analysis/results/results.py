@@ -222,6 +222,7 @@ def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
 
     A claim needs at least three seeds without collapse, a difference above the noise, and p < .05.
     """
+    # What forbids any claim comes first: the runs, then the size of the difference, then the test.
     fewest = min(len(ours.values), len(theirs.values))
     if ours.collapsed or theirs.collapsed:
         return "collapsed runs: no claim"
