@@ -2,7 +2,7 @@
 words, width → held-out P@5.
 
     python benchmarks/advise.py measure TABLE.tsv   train and judge what the table lacks; each line is kept at once
-    python benchmarks/advise.py fit TABLE.tsv       the fit, its leave-one-out errors, the constants of vocabulary/forecast.py
+    python benchmarks/advise.py fit TABLE.tsv       the fit, its leave-one-out errors, the constants of vocabulary/advice/rules.py
 
 Needs ../shared/data/text and, without --model, MiniLM of the development package. Every run: lines
 drawn with seed 1, CBOW with the defaults (one worker for each core), the paper's least-squares map,
@@ -29,10 +29,11 @@ from vocadapt.spaces.space import normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 from vocadapt.training.word_vectors import train_domain_vectors
-from vocadapt.vocabulary.advice import forecast
+from vocadapt.vocabulary.advice import rules
 
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
 FOLDS, SEED = 10, 1
+T_95 = 2.10  # Student's t for a 95 % interval, with 18 degrees of freedom
 MILLIONS = {  # words of the whole text, as MiniLM splits it: only to draw about the wanted size
     "biomedical-fulltext": 21.0,
     "general-wikipedia": 11.7,
@@ -146,7 +147,7 @@ def read(table):
 
 def fit(table):
     """Fit logit(P@5) on the logarithm of the words, and print what stands in
-    vocadapt/vocabulary/advice/forecast.py.
+    vocadapt/vocabulary/advice/rules.py.
     """
     rows = [
         row for row in read(table) if int(row["dim"]) == 384 and float(row["words"]) > 50_000
@@ -177,7 +178,7 @@ def fit(table):
             f" {errors[1]:.3f}, worst {np.abs(whole).max():.3f}, weights {weights}"
         )
         if chosen == ("words",):
-            half = forecast.T_95 * errors[1]
+            half = T_95 * errors[1]
             found = *weights, round(half, 2), (np.abs(whole) <= half).sum()
     words, anchors = (10 ** value[name] for name in ("words", "anchors"))
     print(
@@ -190,7 +191,7 @@ def fit(table):
     )
     for row in read(table):
         if row not in rows:
-            said = forecast.forecast(int(row["words"]), int(row["anchors"]), int(row["dim"]))
+            said = rules.forecast(int(row["words"]), int(row["anchors"]), int(row["dim"]))
             print(
                 f"not fitted: {row['text']} {row['words']} words, width {row['dim']}: P@5"
                 f" {row['p5']}, chance {row['chance']}, forecast {said.p5:.4f} ({said.low:.4f} to"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 
 # transformers repeats the name in its error if it does not know it, so it says what to install.
 MODEL_TYPE = "vocadapt-exbert"
@@ -37,7 +37,7 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class ModuleSettings:
+class ModuleSettings(CheckedSettings):
     """Settings of the extension module of every layer.
 
     With an initial gate of .98 the model starts near the original one.
@@ -58,9 +58,6 @@ class ModuleSettings:
         label="Initial gate",
     )
     seed: int = setting(1, "random seed of the module's weights", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)

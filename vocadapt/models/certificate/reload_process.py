@@ -65,9 +65,9 @@ def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, 
     ids, outputs = _compute_here(model, texts)
 
     # 2. Compare them.
-    detail = f"{len(texts)} texts: ids {EQUAL[answer['ids'] == ids]}"
-    detail += f", outputs {BIT_EQUAL[answer['outputs'] == outputs]}"
-    passed = answer["ids"] == ids and answer["outputs"] == outputs
+    same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
+    passed = same_ids and same_outputs
+    detail = f"{len(texts)} texts: ids {EQUAL[same_ids]}, outputs {BIT_EQUAL[same_outputs]}"
     if module:
         return passed, f"{detail}, with {module} imported"
     if answer["vocadapt"]:

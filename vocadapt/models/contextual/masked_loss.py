@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.models.layers import get_output_layer
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 
@@ -36,7 +36,7 @@ PIECES_OF_A_WORD = 3  # at most, on average
 
 
 @dataclass(frozen=True)
-class WindowSettings:
+class WindowSettings(CheckedSettings):
     """Windows of a text, and the fraction of their words that is masked.
 
     Words are drawn, not wordpieces, so that every vocabulary predicts the same words in the same
@@ -48,9 +48,6 @@ class WindowSettings:
         0.15, "fraction of words to mask", high=1, label="Masking probability", flag=""
     )
     seed: int = setting(1, "random seed of the masked words", high=MAX_SEED, flag="")
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def within(self, positions: int) -> "WindowSettings":
         """Return settings with windows short enough that their wordpieces rarely exceed the

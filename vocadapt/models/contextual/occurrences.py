@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 
 UNITS = {
@@ -26,7 +26,7 @@ LAST = -1
 
 
 @dataclass(frozen=True)
-class ContextualSettings:
+class ContextualSettings(CheckedSettings):
     """Which contextual vectors are computed; a window includes [CLS] and [SEP].
 
     Layer 0 is the embedding output: token, position and type embedding, normalized.
@@ -64,9 +64,6 @@ class ContextualSettings:
         0, "number of most frequent words to keep", label="First words", empty="all"
     )
     seed: int = setting(1, "random seed of the sampled occurrences", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,8 +192,8 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
         if not recipes:
             name = "frequent words"
         about = (
-            f"Words seen {gain.floor} times or more: {format_fraction(gain.saved)} of the tokens"
-            f" go, {format_fraction(gain.mended)} of the split words become one."
+            f"Words seen {gain.floor} times or more: saves {format_fraction(gain.saved)} of the"
+            f" tokens, {format_fraction(gain.mended)} of the split words become one token."
         )
         recipes[gain.words] = Suggestion(name, "green-bert", gain.words, BETTER_MAP, about)
     about = (

@@ -37,27 +37,29 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 )
 
 MAX_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
-# of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85
+# Of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85.
 MAX_SPLIT = 0.30
-# expected P@5: at .022 new disease and drug names find their kind twice as often as random rows, at
-# .063 5 times
+# Expected P@5: at .022 new disease and drug names have neighbors of their kind twice as often as with
+# random embeddings, at .063 five times.
 USABLE = 0.05
-# times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times it, 78 000 and more
-# over 4 times
+# Times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times chance, those of 78 000
+# words and more over 4 times.
 NEAR_CHANCE = 3.0
-# expected P@5: what 4 to 5 million words reached; below, most new rows are far from where they
-# belong
+# Expected P@5: what 4 to 5 million words reached; below, most new embeddings are far from words of
+# their kind.
 GOOD = 0.15
-# words: the most frequent ones that could come in; a fixed number, so that more text does not
-# change the verdict
+# The most frequent words that could be added; a fixed number, so that more text does not change the
+# verdict.
 TOP = 1_000
-# of the tokens, by these: general texts save .008 and .015, biomedical and legal ones .05 and more
+# Of the tokens, by adding these: general texts save .008 and .015, biomedical and legal ones .05 and
+# more.
 MIN_SAVED = 0.03
-# words that occur 20 times or more: fewer are no vocabulary, and no test set would show them
+# Words that occur 20 times or more: the effect of fewer would not show in any test set.
 MIN_ADDED = 100
-CUT_ENTITIES = 0.25  # of a task's entity words: from here the task alone can be reason enough …
-MIN_MENDED = 0.10  # … where the text brings at least this share of those that are split
-MAX_RARE = 0.5  # of the would-be-added words
+# A task alone is reason enough if this fraction of its entity words is split, and the words of the
+# text join at least the second fraction of those into one token.
+MIN_SPLIT_ENTITIES, MIN_MENDED = 0.25, 0.10
+MAX_RARE = 0.5  # of the words that could be added
 
 # The forecast.
 INTERCEPT, SLOPE = -11.783, 1.509
@@ -148,11 +150,13 @@ class Figures:
 
     @property
     def task_needs_words(self) -> bool:
-        """Whether a task's entity words are often split, and the words of the text would mend
-        enough of them.
+        """Whether a task's entity words are often split, and enough of them become one token if
+        the words of the text are added.
         """
         mended = self.gain(FEW_OCCURRENCES).mended_task or 0.0
-        return self.task is not None and self.task.share >= CUT_ENTITIES and mended >= MIN_MENDED
+        return (
+            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and mended >= MIN_MENDED
+        )
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,9 @@ def format_fraction(value: float | None) -> str:
     if value is None:
         return "–"
     text = f"{value:.2g}" if 0 < value < 0.0095 else f"{value:.3f}"
-    return text.replace("0.", ".", 1) if value < 1 else text
+    if value >= 1:
+        return text
+    return text.replace("0.", ".", 1)
 
 
 RULES: tuple[Rule, ...] = (
@@ -204,21 +210,20 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "too few anchors",
-        "too little text for a map",
+        "too little text for an alignment",
         lambda f: f.width is not None and f.anchors < f.width,
         lambda f: (
             f"{f.anchors:,} words have a vector and a wordpiece, fewer than the model's {f.width}"
             " dimensions."
         ),
-        "With fewer anchors than dimensions a least-squares map fits anything and carries nothing"
-        " over. Get more text.",
+        "With fewer anchors than dimensions a least-squares alignment fits any data and does not"
+        " generalize. Get more text.",
     ),
     Rule(
         "too little text",
         "too little text",
-        lambda f: (
-            f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance)
-        ),  # chance is high where anchors are few
+        # With few anchors, chance is high.
+        lambda f: f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance),
         lambda f: (
             f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
             f" {format_fraction(f.forecast.p5)}, chance {format_fraction(f.forecast.chance)}."
@@ -234,11 +239,11 @@ RULES: tuple[Rule, ...] = (
             f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).floor} times or"
             " more."
         ),
-        f"Under {MIN_ADDED} there is nothing to gain; rarer words get poor rows.",
+        f"Under {MIN_ADDED} there is nothing to gain; rarer words get poor embeddings.",
     ),
     Rule(
         "hardly split",
-        "hardly worth it, for the model knows nearly all that this text says often",
+        "hardly worth it, because the model knows nearly all frequent words of this text",
         lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
             f"The {TOP:,} most frequent words that could be added would save {format_fraction(f.top_saved)}"
@@ -255,8 +260,8 @@ RULES: tuple[Rule, ...] = (
             f"Expected held-out P@5 {format_fraction(f.forecast.p5)} ({format_fraction(f.forecast.low)} to"
             f" {format_fraction(f.forecast.high)})."
         ),
-        f"Under {format_fraction(GOOD)} most new rows are far from where they belong: fine-tuning has to mend"
-        " them. More text helps.",
+        f"Under {format_fraction(GOOD)} most new embeddings are far from words of their kind:"
+        " fine-tuning has to correct them. More text helps.",
     ),
     Rule(
         "rare words",
@@ -278,8 +283,8 @@ RULES: tuple[Rule, ...] = (
             and (f.gain(FEW_OCCURRENCES).mended_task or 0.0) < MIN_MENDED
         ),
         lambda f: (
-            "Of the task's entity words that are split, the words to be added mend"
-            f" {format_fraction(f.gain(FEW_OCCURRENCES).mended_task)}."
+            f"{format_fraction(f.gain(FEW_OCCURRENCES).mended_task)} of the task's entity words that"
+            " are split become one token if these words are added."
         ),
         f"Under {format_fraction(MIN_MENDED)} this is not the text of that task.",
     ),
@@ -300,13 +305,13 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f"The expectation reaches beyond what was measured: {'; '.join(f.forecast.outside)}."
         ),
-        "Take it as a guess, and judge the map on held-out words before anything else.",
+        "Take it as a guess, and evaluate the alignment on held-out words first.",
     ),
     Rule(
         "sample",
         "",
         lambda f: f.lines < f.lines_read,
-        lambda f: f"Counted were {f.lines:,} of {f.lines_read:,} lines; all figures are of these.",
+        lambda f: f"{f.lines:,} of {f.lines_read:,} lines were counted; all figures are of these.",
         "The whole text has more anchors, more words and more occurrences of each.",
     ),
 )

@@ -34,7 +34,7 @@ from itertools import pairwise
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.vocabulary.families.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
 
 ALPHABET = 1000  # characters that are kept, the most frequent ones; words with others become [UNK]
@@ -102,7 +102,7 @@ TRAINERS: dict[str, Trainer] = {
 
 
 @dataclass(frozen=True)
-class TrainerSettings:
+class TrainerSettings(CheckedSettings):
     """Settings of a WordPiece trainer."""
 
     trainer: str = setting(
@@ -114,9 +114,6 @@ class TrainerSettings:
     alphabet: int = setting(
         ALPHABET, "number of characters to keep, the most frequent ones", low=1, high=1_000_000
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 def train_wordpiece(

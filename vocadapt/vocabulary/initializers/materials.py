@@ -16,7 +16,7 @@ from vocadapt.settings import (
     ABOVE_ZERO,
     MAX_LEARNING_RATE,
     MAX_SEED,
-    check_settings,
+    CheckedSettings,
     setting,
     settings_from,
     show_value,
@@ -87,7 +87,7 @@ class NewEmbeddings:
 
 
 @dataclass(frozen=True)
-class DistilSettings:
+class DistilSettings(CheckedSettings):
     """Settings of token distillation; Adam with separate state for each embedding.
 
     A token with fewer contexts reuses them, so every embedding gets `passes` × `contexts` updates.
@@ -114,7 +114,7 @@ class DistilSettings:
     seed: int = setting(1, "random seed of the contexts and of their order", high=MAX_SEED)
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.layer < 1 and self.layer != -1:
             raise InputError(
                 f"Distilled embeddings: there is no layer {self.layer} to match.",
@@ -186,7 +186,7 @@ class Materials:
 
 
 @dataclass(frozen=True)
-class InitializerSettings:
+class InitializerSettings(CheckedSettings):
     """Settings of the initialization of new embeddings.
 
     options: settings that only one initializer has, by its name: those that are not at their
@@ -220,7 +220,7 @@ class InitializerSettings:
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         # Keep the method's own settings, and those of others that differ from their defaults: equal
         # settings compare equal, and a recipe does not list what it does not use.
         options = read_options(self.options)

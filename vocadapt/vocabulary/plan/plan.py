@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.settings import MAX_SEED, check_settings, setting
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -52,7 +52,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class PlanSettings:
+class PlanSettings(CheckedSettings):
     """Settings of a vocabulary plan.
 
     `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000); `cut` and `removed`
@@ -90,9 +90,6 @@ class PlanSettings:
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from functools import lru_cache
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.vocabulary import Ints, WordTable
 
@@ -45,7 +45,7 @@ NEEDED = "with a character that nothing else spells there"
 
 
 @dataclass(frozen=True)
-class ReductionSettings:
+class ReductionSettings(CheckedSettings):
     """Settings of a vocabulary reduction."""
 
     heuristic: str = setting(
@@ -60,9 +60,6 @@ class ReductionSettings:
         False,
         "count the mark of a continuation as part of a token's length (Fast 2023, section 3.3.3)",
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 # Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the words
@@ -208,7 +205,7 @@ ROUND_FRACTION, ROUND_MIN = 0.06, 150
 
 
 @dataclass(frozen=True)
-class CostSettings:
+class CostSettings(CheckedSettings):
     """Assumptions of the heuristic `cost` about other texts than the given one.
 
     Damped counts predict those of another text better, as the exponent ¾ of word2vec's negative
@@ -224,9 +221,6 @@ class CostSettings:
     zipf: float = setting(
         1.2, "exponent by which a token's frequency falls with its rank in the prior text", high=10
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 def _sort_by_cost(
