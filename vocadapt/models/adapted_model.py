@@ -114,7 +114,7 @@ def list_new_tokens(plan: Mapping[str, Any]) -> list[str]:
 
 
 def hash_embeddings(rows: "torch.Tensor") -> str:
-    """Hash embeddings (n, width) bit by bit, in order; the record tells by it whether they changed."""
+    """Hash embeddings (n, width) bit by bit, in order; the record stores it to detect changes."""
     import torch
 
     stored = rows.detach().contiguous().view(torch.uint8).numpy().tobytes()
@@ -190,7 +190,7 @@ def save_trained(
     examples that it was fine-tuned on are copied.
     """
     network = loaded.network
-    weights = _weights(network, dtype)
+    weights = _cast_weights(network, dtype)
     run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["dtype"] = str(dtype).removeprefix("torch.")
@@ -333,11 +333,11 @@ def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:
     return {"how": ways, "tokens": dict(zip(rows.tokens, made, strict=True))}
 
 
-def _weights(
+def _cast_weights(
     network: "transformers.PreTrainedModel", dtype: "torch.dtype"
 ) -> "dict[str, torch.Tensor]":
-    """Return the weights in `dtype`; those that share memory still do, because transformers relies
-    on it.
+    """Return the weights in `dtype`; tied weights still share memory, because
+    transformers relies on it.
     """
     changed: dict[tuple[int, Any], torch.Tensor] = {}
     weights = {}

@@ -1,4 +1,6 @@
-"""Networks with a new task head: the body keeps its stored weights, the head is drawn by a seed."""
+"""Networks with a new task head: the body has its stored weights, the head is initialized with a
+seed.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -8,21 +8,21 @@ if TYPE_CHECKING:
 
 
 def get_embeddings(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter":
-    """The wordpiece embedding matrix (rows, width)."""
+    """Return the wordpiece embedding matrix, (tokens, width)."""
     return cast("torch.nn.Parameter", network.get_input_embeddings().weight)
 
 
 def get_output_layer(network: "transformers.PreTrainedModel") -> Any:
-    """The layer that scores tokens, None where the head does not."""
+    """Return the layer that scores tokens; None if the head has none."""
     return cast(Any, network).get_output_embeddings()
 
 
 def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parameter | None":
-    """The bias of that layer, one number for each token."""
+    """Return the bias of that layer, (tokens,); None if there is none."""
     return cast("torch.nn.Parameter | None", getattr(get_output_layer(network), "bias", None))
 
 
 def is_tied(network: "transformers.PreTrainedModel") -> bool:
-    """Whether the output layer shares the input rows."""
+    """Return whether the output layer shares the input embeddings."""
     output = get_output_layer(network)
     return output is not None and output.weight.data_ptr() == get_embeddings(network).data_ptr()

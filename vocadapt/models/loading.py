@@ -126,7 +126,7 @@ def get_network_class(model: ModelFolder) -> Any:
             f"{model.path}: config.json names no architecture.",
             'Add "architectures": ["BertModel"], for example.',
         )
-    kind = getattr(_classes_for(model), named, None)
+    kind = getattr(_get_classes(model), named, None)
     if (
         kind is None
         or not isinstance(kind, type)
@@ -140,7 +140,7 @@ def get_network_class(model: ModelFolder) -> Any:
     return kind
 
 
-def _classes_for(model: ModelFolder) -> Any:
+def _get_classes(model: ModelFolder) -> Any:
     """Return the module with the class of a model's network: transformers, or ours for an exBERT."""
     import transformers
 
@@ -155,7 +155,7 @@ def get_auto_class(model: ModelFolder, name: str) -> Any:
     """Return the Auto class of that name; it knows the architecture of the model."""
     import transformers
 
-    _classes_for(model)
+    _get_classes(model)
     return getattr(transformers, name)
 
 

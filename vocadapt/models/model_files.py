@@ -239,7 +239,7 @@ def check_network(
 
     # 2. The number of layers.
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
-    key, stated = _first(config, ("num_hidden_layers", "n_layers"))
+    key, stated = _find_first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
         raise _build_mismatch_error(
             folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers"
@@ -259,7 +259,7 @@ def _check_sizes(
 ) -> None:
     """Raise InputError if a size in config.json is not that of its tensor."""
     for keys, ending, axis in STORED_SIZES:
-        (key, size), pattern = _first(config, keys), re.compile(ending + "$")
+        (key, size), pattern = _find_first(config, keys), re.compile(ending + "$")
         names = filter(pattern.search, tensors)
         stored = [tensors[name].shape for name in names][:1]
         if not key or not stored or len(stored[0]) <= axis:
@@ -268,7 +268,7 @@ def _check_sizes(
             raise _build_mismatch_error(
                 folder, f"{key} is {size:,}, but the weights have {stored[0][axis]:,}"
             )
-    key, width = _first(config, WIDTHS)
+    key, width = _find_first(config, WIDTHS)
     sides = set(chain.from_iterable(tensor.shape for tensor in tensors.values()))
     if key and width not in sides:
         raise _build_mismatch_error(folder, f"{key} is {width:,}, but no tensor has this width")
@@ -285,7 +285,10 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
     """Raise InputError if the hidden size is not a multiple of the number of heads."""
-    width, heads = _first(config, WIDTHS)[1], _first(config, ("num_attention_heads", "n_heads"))[1]
+    width, heads = (
+        _find_first(config, WIDTHS)[1],
+        _find_first(config, ("num_attention_heads", "n_heads"))[1],
+    )
     if width and heads and width % heads:
         raise InputError(
             f"{show_path(path)}: the hidden size {width:,} is not a multiple of the {heads:,}"
@@ -294,7 +297,7 @@ def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
         )
 
 
-def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
+def _find_first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
     """Return the first of these keys that config.json has, and its size; "" and 0 if it has
     none.
     """

@@ -65,7 +65,7 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
 
     Raises InputError for a lone surrogate, which no valid UTF-8 text has.
     """
-    _check(text)
+    _check_utf8(text)
     encoding = encode(tokenizer, text, add_special_tokens=False)
     pieces: list[Piece] = []
     previous = None  # the word of the previous token; None outside of words
@@ -218,7 +218,7 @@ def list_changes(
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
     """Return the distinct words of a text and their counts; raises InputError as `tokenize_text` does."""
-    _check(text)
+    _check_utf8(text)
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
     return dict(tally.word_counts())
@@ -274,6 +274,6 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
     return bool(same and not fine["lowercase"] and not fine["strip_accents"])
 
 
-def _check(text: str) -> None:
+def _check_utf8(text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError("The text is not valid UTF-8.", "Give it in the terminal's own encoding.")

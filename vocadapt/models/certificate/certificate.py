@@ -35,7 +35,7 @@ PROBES, PROBE_LENGTH, SEED = 8, 24, 1
 
 @dataclass(frozen=True)
 class Check:
-    """One property, whether it holds, and the numbers behind the verdict."""
+    """The result of a check: its name, whether it passed, and the numbers."""
 
     name: str
     passed: bool
@@ -54,7 +54,7 @@ class Certificate:
         return all(check.passed for check in self.checks)
 
     def to_dict(self) -> dict[str, object]:
-        """The certificate as JSON values."""
+        """Return the certificate as JSON values."""
         return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
 
 
@@ -102,7 +102,7 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     new = get_embeddings(edit.after.network)[edit.ids(edit.after, edit.kept)]
     same = 0
     if old.dtype == new.dtype:
-        same = int((_bits(old) == _bits(new)).all(dim=1).sum())
+        same = int((_view_bits(old) == _view_bits(new)).all(dim=1).sum())
     detail = (
         f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on"
         " purpose"
@@ -125,7 +125,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
 
     # 2. The special ids of config.json, and the special tokens of the tokenizer.
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
-    wrong = [key for key in keys if not _same_special(edit, key)]
+    wrong = [key for key in keys if not _is_same_special(edit, key)]
     special = edit.after.tokenizer.special_tokens_map
     for name, token in edit.before.tokenizer.special_tokens_map.items():
         if str(special.get(name)) != str(token):
@@ -136,7 +136,7 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
     """Check that the embedding layer treats the same token as padding."""
-    old, new = _padding_token(edit.before), _padding_token(edit.after)
+    old, new = _find_padding_token(edit.before), _find_padding_token(edit.after)
     return old == new, f"padding row before: {old}, after: {new}"
 
 
@@ -157,7 +157,7 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
     rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
     old_kept = old[edit.ids(edit.before, edit.kept)]
     new_kept = new[edit.ids(edit.after, edit.kept)]
-    same = int((_bits(old_kept) == _bits(new_kept)).sum())
+    same = int((_view_bits(old_kept) == _view_bits(new_kept)).sum())
     detail = f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows"
     return same == kept and len(new) == rows, detail
 
@@ -181,7 +181,7 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     rows = get_embeddings(edit.before.network).shape[0]
     names = [name for name, tensor in old.items() if not _is_token_tensor(name, tensor, rows)]
     common = [name for name in names if name in new]
-    same = [name for name in common if torch.equal(_bits(old[name]), _bits(new[name]))]
+    same = [name for name in common if torch.equal(_view_bits(old[name]), _view_bits(new[name]))]
     detail = f"{len(same)} of {len(names)} other tensors are bit-identical"
 
     # Tensors that only one of the models has; those of an extension are expected.
@@ -282,7 +282,7 @@ def check_outputs(edit: Edit) -> tuple[bool, str]:
     if edit.extended:
         context = open_gates(edit.after.network)
     with context:
-        same = sum(_equal_outputs(edit, old, new) for old, new in batches)
+        same = sum(_have_equal_outputs(edit, old, new) for old, new in batches)
     detail = f"{same} of {len(batches)} inputs give bit-equal outputs"
     if edit.extended:
         detail += " with every gate at 1"
@@ -318,7 +318,7 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
 }
 
 
-def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
+def _view_bits(tensor: "torch.Tensor") -> "torch.Tensor":
     """Return a tensor's bytes as integers, so that equality is bit-identity, also for NaN
     and -0.
     """
@@ -328,7 +328,7 @@ def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
     return tensor.detach().contiguous().view(whole[tensor.element_size()])
 
 
-def _same_special(edit: Edit, key: str) -> bool:
+def _is_same_special(edit: Edit, key: str) -> bool:
     """Return whether a special id in config.json means the same token in both models."""
     old, new = edit.before.config.get(key), edit.after.config.get(key)
     if not isinstance(old, int) or not isinstance(new, int):
@@ -337,7 +337,7 @@ def _same_special(edit: Edit, key: str) -> bool:
     return known and edit.before.vocabulary.tokens[old] == edit.after.vocabulary.tokens[new]
 
 
-def _padding_token(model: LanguageModel) -> str:
+def _find_padding_token(model: LanguageModel) -> str:
     """Return the token whose embedding is treated as padding."""
     row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
     if row is None:
@@ -377,7 +377,7 @@ def _draw_sequences(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str
     return batches
 
 
-def _equal_outputs(
+def _have_equal_outputs(
     edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
 ) -> bool:
     """Return whether both networks compute bit-equal tensors under every name."""
@@ -393,6 +393,6 @@ def _equal_outputs(
         # Logits over tokens are compared for kept tokens.
         if scores_tokens and one.shape[-1] == n_tokens:
             one, other = one[..., kept_old], other[..., kept_new]
-        if one.shape != other.shape or not torch.equal(_bits(one), _bits(other)):
+        if one.shape != other.shape or not torch.equal(_view_bits(one), _view_bits(other)):
             return False
     return True

@@ -26,7 +26,9 @@ LINES = (
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """Two models, lines of text to compare them on, and what their tokenizers and record say."""
+    """The model before and after an edit, the record of the edit, and lines of text on which the
+    outputs are compared.
+    """
 
     before: LanguageModel
     after: LanguageModel

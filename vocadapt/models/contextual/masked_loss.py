@@ -108,7 +108,7 @@ def build_loss_windows(
         words = splitter.words(line)
         for start in range(0, len(words), settings.words):
             stretch = words[start : start + settings.words]
-            yield _window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
+            yield _build_window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
 
 
 def compute_masked_loss(
@@ -183,7 +183,9 @@ def compute_scores_at(
     return get_masked_head(network)(compute_states_at(network.base_model, ids, attended, places))
 
 
-def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> MaskedWindow:
+def _build_window(
+    words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary
+) -> MaskedWindow:
     ids, hidden, masked = [vocabulary.role_ids["cls"]], [False], list[str]()
     for word, is_drawn in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)

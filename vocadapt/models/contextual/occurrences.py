@@ -112,7 +112,7 @@ def find_targets(
     the vocabulary cannot spell, or only with more pieces than fit into a window, get none. Raises
     InputError if nothing is left.
     """
-    whole, left_out = _units(counts, vocabulary, settings), Counter[str]()
+    whole, left_out = _count_units(counts, vocabulary, settings), Counter[str]()
     # 1. The candidates: frequent enough, or wanted.
     if wanted is None:
         candidates = {name: n for name, n in whole.items() if n >= settings.min_count}
@@ -240,7 +240,7 @@ class _Reader:
         return chosen is None or number in chosen
 
 
-def _units(
+def _count_units(
     counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> Mapping[str, int]:
     """Return the words with their counts, or the wordpieces of these words with theirs, without

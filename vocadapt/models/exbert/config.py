@@ -1,4 +1,4 @@
-"""The config of an exBERT: BERT's, and the sizes of the extension."""
+"""Config of an exBERT: that of BERT, and the sizes of the extension."""
 
 from transformers import BertConfig
 
@@ -6,11 +6,12 @@ from vocadapt.models.extension_size import MODEL_TYPE
 
 
 class ExBertConfig(BertConfig):
-    """BERT's config with the units of each layer's module (0: no module), the added tokens, and
-    the gate at the start.
+    """BERT's config with the sizes of each layer's extension module (0: no module), the number of
+    added tokens, and the initial gate.
 
-    The added tokens are the last `extension_vocab_size` of the `vocab_size` rows. Raises ValueError
-    for units that do not fall to the heads in equal numbers, and for a decoder.
+    The added tokens are the last `extension_vocab_size` of the `vocab_size` embeddings. Raises
+    ValueError if the hidden size of the module is not a multiple of the number of heads, and for a
+    decoder.
     """
 
     model_type = MODEL_TYPE

@@ -76,8 +76,10 @@ class ExtensionModule(nn.Module):
     def __init__(self, config: ExBertConfig) -> None:
         super().__init__()
         self.attention = ExtensionAttention(config)
-        self.attention_output = BertOutput(_with_units(config, config.extension_hidden_size))
-        inner = _with_units(config, config.extension_intermediate_size)
+        self.attention_output = BertOutput(
+            _set_intermediate_size(config, config.extension_hidden_size)
+        )
+        inner = _set_intermediate_size(config, config.extension_intermediate_size)
         self.intermediate, self.output = BertIntermediate(inner), BertOutput(inner)
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
@@ -146,8 +148,8 @@ class ExBertEncoder(BertEncoder):
         )
 
 
-def _with_units(config: ExBertConfig, units: int) -> ExBertConfig:
-    """The config under which BERT's own classes build a feed-forward part of so many units."""
+def _set_intermediate_size(config: ExBertConfig, units: int) -> ExBertConfig:
+    """Return a copy of a config with which BERT's classes build a feed-forward part of `units` units."""
     changed = copy.deepcopy(config)
     changed.intermediate_size = units
     return changed

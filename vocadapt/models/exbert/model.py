@@ -29,11 +29,10 @@ from vocadapt.models.extension_size import compute_gate_bias
 
 
 class ExBertPreTrainedModel(BertPreTrainedModel):
-    """What all have in common: the config, how new weights are drawn, what can be returned in
-    addition to the output.
+    """Base class: the config, the initialization of weights, and additional outputs.
 
-    `output_gates=True` gives each layer's gate, (batch, length, 1). A head's own weights are drawn
-    as BERT's.
+    `output_gates=True` returns the gate of each layer, (batch, length, 1). All weights but the gates'
+    biases are initialized as in BERT.
     """
 
     config: ExBertConfig
@@ -65,7 +64,7 @@ class ExBertModel(ExBertPreTrainedModel, BertModel):
 
 
 class ExBertForMaskedLM(ExBertPreTrainedModel, BertForMaskedLM):
-    """With BERT's masked-word head, over the old and the added tokens."""
+    """With BERT's masked-language-model head, over the old and the added tokens."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -75,7 +74,7 @@ class ExBertForMaskedLM(ExBertPreTrainedModel, BertForMaskedLM):
 
 
 class ExBertForPreTraining(ExBertPreTrainedModel, BertForPreTraining):
-    """With BERT's masked-word and next-sentence heads."""
+    """With BERT's masked-language-model and next-sentence heads."""
 
     def __init__(self, config: ExBertConfig) -> None:
         BertPreTrainedModel.__init__(self, config)
@@ -91,7 +90,7 @@ class ExBertForTokenClassification(ExBertPreTrainedModel, BertForTokenClassifica
         BertPreTrainedModel.__init__(self, config)
         self.num_labels = config.num_labels
         self.bert = ExBertModel(config, add_pooling_layer=False)
-        self.dropout, self.classifier = _classifier(config)
+        self.dropout, self.classifier = _build_classifier(config)
         self.post_init()
 
 
@@ -102,7 +101,7 @@ class ExBertForSequenceClassification(ExBertPreTrainedModel, BertForSequenceClas
         BertPreTrainedModel.__init__(self, config)
         self.num_labels = config.num_labels
         self.bert = ExBertModel(config)
-        self.dropout, self.classifier = _classifier(config)
+        self.dropout, self.classifier = _build_classifier(config)
         self.post_init()
 
 
@@ -117,7 +116,7 @@ class ExBertForQuestionAnswering(ExBertPreTrainedModel, BertForQuestionAnswering
         self.post_init()
 
 
-def _classifier(config: ExBertConfig) -> tuple[nn.Dropout, nn.Linear]:
+def _build_classifier(config: ExBertConfig) -> tuple[nn.Dropout, nn.Linear]:
     dropout = config.classifier_dropout
     if dropout is None:
         dropout = config.hidden_dropout_prob

@@ -123,16 +123,16 @@ class SeparatedEmbeddings:
         # The layers stayed on the CPU if the network was moved while they were separated.
         device = self.rows.weight.device
         self.original.to(device)
-        _write(self.original.weight, self.rows.weight, self.ids)
+        _write_rows(self.original.weight, self.rows.weight, self.ids)
         if self.layer is not None and self.output is not None:
             self.layer.to(device)
             if self.output.own is not None:
-                _write(self.layer.weight, self.output.own.weight, self.ids)
+                _write_rows(self.layer.weight, self.output.own.weight, self.ids)
             if self.output.bias is not None and self.output.fixed_bias is not None:
                 # The fixed bias is trained, too, if the heads are.
                 with torch.no_grad():
                     self.layer.bias.copy_(self.output.fixed_bias)
-                _write(self.layer.bias, self.output.bias, self.ids)
+                _write_rows(self.layer.bias, self.output.bias, self.ids)
         self._set_layers(self.original, self.layer)
 
     @contextmanager
@@ -150,7 +150,7 @@ class SeparatedEmbeddings:
             cast(Any, get_masked_head(self.network)).decoder = output
 
 
-def _write(matrix: Tensor, rows: Tensor, ids: Tensor) -> None:
+def _write_rows(matrix: Tensor, rows: Tensor, ids: Tensor) -> None:
     """Write rows into a matrix at the given ids, in its dtype."""
     with torch.no_grad():
         matrix[ids.to(matrix.device)] = rows.detach().to(matrix.dtype)

@@ -162,9 +162,9 @@ def register_family(family: TokenizerFamily) -> None:
 
 def family_of(tokenizer: Tokenizer) -> TokenizerFamily:
     """Return the family of a tokenizer; raises InputError if there is none."""
-    found = find_family(_describe(tokenizer))
+    found = find_family(_describe_parts(tokenizer))
     if found is None:
-        raise _unsupported("The tokenizer", type(tokenizer.model).__name__)
+        raise _build_unsupported_error("The tokenizer", type(tokenizer.model).__name__)
     return found
 
 
@@ -241,7 +241,9 @@ def _read_folder(folder: Path) -> Tokenizer:
     content = check_tokenizer_files(folder, _check_model)
     if content is not None:
         if find_family(content) is None:
-            raise _unsupported(f"{folder}: its tokenizer", str(content["model"].get("type")))
+            raise _build_unsupported_error(
+                f"{folder}: its tokenizer", str(content["model"].get("type"))
+            )
         try_parts(content)
         with TokenizerErrors(
             f"{folder / TOKENIZER} cannot be read", "Download or save the model again."
@@ -274,7 +276,7 @@ def _check_model(content: Json) -> dict[str, int] | None:
     return family.check_model(content["model"])
 
 
-def _describe(tokenizer: Tokenizer) -> dict[str, Any]:
+def _describe_parts(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return a tokenizer as in tokenizer.json, without the vocabulary, which takes long to write."""
     content: dict[str, Any] = {"model": {"type": type(tokenizer.model).__name__}}
     for part in ("normalizer", "pre_tokenizer", "decoder"):
@@ -285,7 +287,7 @@ def _describe(tokenizer: Tokenizer) -> dict[str, Any]:
     return content
 
 
-def _unsupported(what: str, kind: str) -> InputError:
+def _build_unsupported_error(what: str, kind: str) -> InputError:
     return InputError(
         f"{what} is {kind[:40]}, but vocadapt supports only {_list_titles()} models.", REMEDY
     )

@@ -87,7 +87,7 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
-        if part is not None and any(one.get("type") not in SAFE for one in _single(part)):
+        if part is not None and any(one.get("type") not in SAFE for one in _list_parts(part)):
             failure = _try(kind, json.dumps(part, sort_keys=True))
             if failure:
                 raise InputError(
@@ -103,7 +103,7 @@ def _try(kind: str, part: str) -> str:
     """
     # 1. Test each part of a Sequence alone, then all of them in order.
     whole = json.loads(part)
-    single = [one for one in _single(whole) if one.get("type") not in SAFE]
+    single = [one for one in _list_parts(whole) if one.get("type") not in SAFE]
     parts = [(_describe(one), kind, one) for one in single]
     if whole not in single:
         parts.append(("all parts in sequence", kind, whole))
@@ -128,7 +128,7 @@ def _try(kind: str, part: str) -> str:
     )
     try:
         out, err = _communicate(process, work)
-        reason = _reason(err, process.returncode)
+        reason = _explain_failure(err, process.returncode)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, _ = process.communicate()
@@ -186,14 +186,14 @@ def build_adversarial_lines(part: str) -> Iterator[str]:
     yield "ab1-" * 25_000
 
 
-def _single(part: Any) -> Iterator[Mapping[str, Any]]:
+def _list_parts(part: Any) -> Iterator[Mapping[str, Any]]:
     """Flatten a Sequence into its parts, at any depth; any other part is yielded as it is."""
     inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
     if part.get("type") != "Sequence" or inner is None:
         yield part
         return
     for one in inner:
-        yield from _single(one if isinstance(one, dict) else {"type": str(one)})
+        yield from _list_parts(one if isinstance(one, dict) else {"type": str(one)})
 
 
 def _describe(part: Mapping[str, Any]) -> str:
@@ -207,7 +207,7 @@ def _describe(part: Mapping[str, Any]) -> str:
     return " ".join(f"{name} with the pattern {str(pattern)[:80]!r}".split())
 
 
-def _reason(errors: str, code: int) -> str:
+def _explain_failure(errors: str, code: int) -> str:
     """Return why the subprocess failed, from its stderr and exit code."""
     lines = [line for line in errors.splitlines() if line.strip()]
     if code < 0 and lines:

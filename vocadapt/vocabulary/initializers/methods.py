@@ -85,7 +85,7 @@ def initialize_random_normal(materials: Materials, settings: InitializerSettings
     """Draw from a normal distribution: a baseline without information."""
     shape = (len(materials.plan.new_embeddings), materials.model.dim)
     rows = np.random.default_rng(settings.seed).normal(0.0, settings.sd, shape)
-    return _with_provenance(rows, f"random normal, sd {settings.sd:g}, seed {settings.seed}")
+    return _add_provenance(rows, f"random normal, sd {settings.sd:g}, seed {settings.seed}")
 
 
 def initialize_random_uniform(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -93,20 +93,20 @@ def initialize_random_uniform(materials: Materials, settings: InitializerSetting
     bound = settings.sd * 3**0.5
     shape = (len(materials.plan.new_embeddings), materials.model.dim)
     rows = np.random.default_rng(settings.seed).uniform(-bound, bound, shape)
-    return _with_provenance(rows, f"random uniform, sd {settings.sd:g}, seed {settings.seed}")
+    return _add_provenance(rows, f"random uniform, sd {settings.sd:g}, seed {settings.seed}")
 
 
 def initialize_global_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Return the mean of all old embeddings, the same for every token."""
     rows = np.tile(mean_embedding(materials.model), (len(materials.plan.new_embeddings), 1))
-    return _with_provenance(rows, f"mean of all {len(materials.model):,} old rows")
+    return _add_provenance(rows, f"mean of all {len(materials.model):,} old rows")
 
 
 def initialize_common_mean(materials: Materials, settings: InitializerSettings) -> Initialized:
     """Return the mean of the common tokens' embeddings, the same for every token."""
     common = materials.model.take(materials.model.rows(materials.donors))
     rows = np.tile(mean_embedding(common), (len(materials.plan.new_embeddings), 1))
-    return _with_provenance(rows, f"mean of the rows of all {len(common):,} common tokens")
+    return _add_provenance(rows, f"mean of the rows of all {len(common):,} common tokens")
 
 
 def initialize_syntactic(materials: Materials, settings: InitializerSettings) -> Initialized:
@@ -114,7 +114,7 @@ def initialize_syntactic(materials: Materials, settings: InitializerSettings) ->
     return average_pieces(materials, materials.plan.new_embeddings)
 
 
-def _with_provenance(rows: NDArray[np.floating], how: str) -> Initialized:
+def _add_provenance(rows: NDArray[np.floating], how: str) -> Initialized:
     """Return embeddings as float32, all with the same provenance."""
     return rows.astype(np.float32), (Provenance(how),) * len(rows)
 
