@@ -135,6 +135,7 @@ def apply_plan(
     to the stored dtype. The output bias of a new token is 0; an output layer that is not tied to
     the embeddings gets the same new ones.
     """
+    # The tokenizer numbers added tokens itself: an id that differs would read another embedding.
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.after.ids] != list(plan.after.ids.values()):
         raise AssertionError("the tokenizer gave a token another id than the plan")
@@ -189,6 +190,7 @@ def save_trained(
     is removed: it compared the model as it was before the training. The fingerprints of the
     examples that it was fine-tuned on are copied.
     """
+    # 1. Weights, with their dtype in config.json, and the tensors that the class does not have.
     network = loaded.network
     weights = _cast_weights(network, dtype)
     run_quietly(lambda: network.save_pretrained(folder, state_dict=weights))
@@ -198,6 +200,7 @@ def save_trained(
         json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
     )
     copy_unused_tensors(model.path, folder, loaded.unused)
+    # 2. Tokenizers, fingerprints, and the record of an adapted model.
     save_tokenizers(model, folder)
     if (model.path / SEEN).is_file():
         shutil.copyfile(model.path / SEEN, folder / SEEN)

@@ -39,6 +39,7 @@ def load_network(model: ModelFolder) -> Loaded:
     Raises InputError for an architecture that transformers does not have, and if weights of its
     class are missing: transformers would initialize them at random.
     """
+    # transformers would draw missing weights at random, with no more than a warning.
     network, report = _load_with_report(model)
     missing = sorted(report["missing_keys"])
     # A model that was saved without a pooler is loaded without one.

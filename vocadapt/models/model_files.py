@@ -47,6 +47,7 @@ def weight_files(folder: Path) -> list[Path]:
     Raises InputError if there are none, naming other weight files, or if one of them or the index
     cannot be read.
     """
+    # A large model is stored in several files, which the index lists.
     index = folder / INDEX
     names = _shard_names(index) if index.exists() or index.is_symlink() else [WHOLE]
     files = [folder / name for name in names]

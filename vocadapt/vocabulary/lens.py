@@ -87,8 +87,8 @@ class WordTokenizer:
     def tokenize(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
         """Return the wordpieces of distinct words that `splitter` made.
 
-        If it is not the model's own splitter, each word is first split by the model's own. A word that
-        the model's normalizer removes has no wordpieces.
+        If it is not the model's own splitter, each word is first split by the model's own. A word
+        that the model's normalizer removes has no wordpieces.
         """
         tokenize = self.vocabulary.tokenize
         if splitter == self.splitter:
@@ -99,8 +99,8 @@ class WordTokenizer:
         }
 
     def measure(self, counts: Counts) -> "TokenizationFigures":
-        """Measure the tokenization of a text from its distinct words, made by this model's splitter, and
-        their counts.
+        """Measure the tokenization of a text from its distinct words, made by this model's
+        splitter, and their counts.
 
         Raises InputError for a text without words.
         """
@@ -203,8 +203,8 @@ def list_changes(
 ) -> list[Change]:
     """List the words of a text that two models tokenize differently.
 
-    counts: words as `splitter` made them, with their counts.
-    Sorted by wordpieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
+    counts: words as `splitter` made them, with their counts. Sorted by wordpieces saved or lost in
+    the whole text, then by count, then by word. [UNK] counts as
     one token: a word that was unknown and now has three pieces has lost two.
     """
     olds, news = before.tokenize(counts, splitter), after.tokenize(counts, splitter)
@@ -261,9 +261,9 @@ def recount_words(counts: Counts, splitter: Splitter) -> dict[str, int]:
 def refines(finer: Splitter, coarser: Splitter) -> bool:
     """Return whether the words of `coarser` follow from those of `finer`, without the text.
 
-    True for BERT's cased splitter and the uncased one, not assumed for any other pair: both split at
-    whitespace and punctuation and drop control characters, and lowercasing and stripping accents never
-    join what was split.
+    True for BERT's cased splitter and the uncased one, not assumed for any other pair: both split
+    at whitespace and punctuation and drop control characters, and lowercasing and stripping accents
+    never join what was split.
     """
     if finer == coarser:
         return True

@@ -177,6 +177,7 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     """
     import torch
 
+    # 1. Tensors that both models have.
     old, new = edit.before.network.state_dict(), edit.after.network.state_dict()
     rows = get_embeddings(edit.before.network).shape[0]
     names = [name for name, tensor in old.items() if not _is_token_tensor(name, tensor, rows)]
@@ -184,7 +185,7 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     same = [name for name in common if torch.equal(_view_bits(old[name]), _view_bits(new[name]))]
     detail = f"{len(same)} of {len(names)} other tensors are bit-identical"
 
-    # Tensors that only one of the models has; those of an extension are expected.
+    # 2. Tensors that only one of them has; those of an extension are expected.
     extension: set[str] = set()
     if edit.extended:
         extension = set(filter(is_extension_tensor, set(new) - set(old)))
@@ -205,11 +206,14 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     named in the record and accepted.
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
+    # 1. Words: the tokenizer itself must return the token.
     words = [token for token in edit.added if not vocabulary.continues(token)]
     encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
     silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
+    # 2. Continuations: no text is known that contains them, so their reach is computed.
     continuations = [token for token in edit.added if vocabulary.continues(token)]
     silent |= set(vocabulary.find_unreachable(splitter, continuations))
+    # 3. Some were never reachable in the vocabulary that they came from.
     unexpected = silent.difference(edit.plan.get("silent_tokens", ()))
     faults = [token for token in edit.added if token in unexpected]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens are reachable"

@@ -125,6 +125,7 @@ def compute_masked_loss(
     nats: list[float] = []
     fitting: list[MaskedWindow] = []
     too_long = 0
+    # Dropout off; the caller's mode is restored, because this also runs during training.
     training = network.training
     network.eval()
     source = iter(windows)

@@ -104,6 +104,7 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     """Return the number of the layer to read, −1 resolved; raises InputError for a layer that the
     model lacks and for too long windows.
     """
+    # Checked before any text is read: transformers would fail in the middle of it.
     layers, positions = count_layers(model), int(model.config.get("max_position_embeddings", 0))
     if settings.layer > layers:
         raise InputError(

@@ -31,8 +31,8 @@ from vocadapt.models.extension_size import compute_gate_bias
 class ExBertPreTrainedModel(BertPreTrainedModel):
     """Base class: the config, the initialization of weights, and additional outputs.
 
-    `output_gates=True` returns the gate of each layer, (batch, length, 1). All weights but the gates'
-    biases are initialized as in BERT.
+    `output_gates=True` returns the gate of each layer, (batch, length, 1). All weights but the
+    gates' biases are initialized as in BERT.
     """
 
     config: ExBertConfig

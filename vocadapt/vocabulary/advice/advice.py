@@ -1,5 +1,5 @@
-"""Advise whether adapting a vocabulary to a text is worth it, and with which recipe, from word counts
-alone; nothing is trained.
+"""Advise whether adapting a vocabulary to a text is worth it, and with which recipe, from word
+counts alone; nothing is trained.
 
 The rules and their thresholds are in `rules`, the expected quality of the alignment in `forecast`.
 """
@@ -85,8 +85,8 @@ class SplitWord:
 
 @dataclass(frozen=True)
 class Advice:
-    """The verdict ("adapt" or "keep") with its reasons, figures, recipes to try, and the words that are
-    split most often.
+    """The verdict ("adapt" or "keep") with its reasons, figures, recipes to try, and the words that
+    are split most often.
     """
 
     verdict: str
@@ -126,8 +126,8 @@ class Advice:
 
 
 def tokenization_as_json(statistics: TokenizationStatistics) -> dict[str, Any]:
-    """Return tokenization statistics as fractions; `pieces`: fractions of the running words with 1, 2, …,
-    6 or more wordpieces.
+    """Return tokenization statistics as fractions; `pieces`: fractions of the running words with 1,
+    2, …, 6 or more wordpieces.
     """
     return {
         "words": statistics.words,
@@ -180,8 +180,8 @@ def apply_rules(figures: Figures) -> tuple[Finding, ...]:
 
 
 def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
-    """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control with
-    random embeddings.
+    """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control
+    with random embeddings.
     """
     recipes: dict[int, Suggestion] = {}  # by number of words: equal numbers are the same words
     names = {"frequent words": ENOUGH_OCCURRENCES, "more words": FEW_OCCURRENCES}

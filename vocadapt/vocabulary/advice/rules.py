@@ -1,5 +1,5 @@
-"""The rules of the advice, in one table: when to keep a vocabulary, and what to be careful about, with
-the reason for each threshold; and the forecast that some of them compare.
+"""The rules of the advice, in one table: when to keep a vocabulary, and what to be careful about,
+with the reason for each threshold; and the forecast that some of them compare.
 
 Measured with MiniLM (uncased), November 2026, on five English texts (biomedical papers and
 abstracts, contracts, encyclopedia, film reviews), on program messages in German, French, Spanish
@@ -17,10 +17,10 @@ fitted on 20 runs of `benchmarks/advise.py` (November 2026): lines of five Engli
 papers and their abstracts, contracts, encyclopedia, film reviews) drawn with seed 1, 78 000 to 9.7
 million words, CBOW with the defaults, MiniLM (width 384, uncased), least squares over 1 646 to 18
 668 anchors, P@5 held out over ten folds. Root-mean-square error of the logit: .192 leaving one run
-out, .202 leaving one text out. Adding the anchors to the words took .018 off the second; their counts
-nothing. Four samples of 20 000 to 27 000 words were all at chance. Two runs with vectors of width
-768 into the same model (.022 and .059, at .28 and .93 million words) lie within the interval; no
-other model and no other language was measured: outside of all this the forecast says so.
+out, .202 leaving one text out. Adding the anchors to the words took .018 off the second; their
+counts nothing. Four samples of 20 000 to 27 000 words were all at chance. Two runs with vectors of
+width 768 into the same model (.022 and .059, at .28 and .93 million words) lie within the interval;
+no other model and no other language was measured: outside of all this the forecast says so.
 """
 
 import math
@@ -39,11 +39,11 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 MAX_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
 # Of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85.
 MAX_SPLIT = 0.30
-# Expected P@5: at .022 new disease and drug names have neighbors of their kind twice as often as with
-# random embeddings, at .063 five times.
+# Expected P@5: at .022 new disease and drug names have neighbors of their kind twice as often as
+# with random embeddings, at .063 five times.
 USABLE = 0.05
-# Times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times chance, those of 78 000
-# words and more over 4 times.
+# Times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times chance, those of
+# 78 000 words and more over 4 times.
 NEAR_CHANCE = 3.0
 # Expected P@5: what 4 to 5 million words reached; below, most new embeddings are far from words of
 # their kind.
@@ -51,8 +51,8 @@ GOOD = 0.15
 # The most frequent words that could be added; a fixed number, so that more text does not change the
 # verdict.
 TOP = 1_000
-# Of the tokens, by adding these: general texts save .008 and .015, biomedical and legal ones .05 and
-# more.
+# Of the tokens, by adding these: general texts save .008 and .015, biomedical and legal ones .05
+# and more.
 MIN_SAVED = 0.03
 # Words that occur 20 times or more: the effect of fewer would not show in any test set.
 MIN_ADDED = 100
@@ -75,7 +75,8 @@ K = 5
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected held-out P@5 of a least-squares alignment, with a 95 % interval from `low` to `high`.
+    """Expected held-out P@5 of a least-squares alignment, with a 95 % interval from `low` to
+    `high`.
 
     chance: P@5 by chance; words: running words that get a vector.
     outside: in which ways the inputs are outside of the measured range.
@@ -91,8 +92,8 @@ class Forecast:
 
 
 def forecast(words: int, anchors: int, width: int | None) -> Forecast:
-    """Forecast the held-out P@5 for vectors of `words` running words with this number of anchors; it is
-    never below chance, and 0 without anchors.
+    """Forecast the held-out P@5 for vectors of `words` running words with this number of anchors;
+    it is never below chance, and 0 without anchors.
     """
     chance = min(1.0, K / anchors) if anchors else 0.0
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
@@ -127,7 +128,8 @@ def _describe_extrapolation(words: int, anchors: int, width: int | None) -> list
 class Figures:
     """The figures that the rules compare with thresholds.
 
-    task: statistics of the entity words of a task; anchors: words with a vector that are wordpieces too.
+    task: statistics of the entity words of a task; anchors: words with a vector that are wordpieces
+    too.
     lines, lines_read: lines that were counted, of those that were read.
     gains: by rising floor; the first is `min_count`, below which a word has no vector.
     top_saved: fraction of the tokens that adding the 1,000 most frequent words would save.

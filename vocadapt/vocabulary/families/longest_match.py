@@ -5,7 +5,8 @@ WordPiece takes, at each place of a word, the longest token that matches there. 
 match at one place are prefixes of one another, so two tables that do not depend on what is removed
 are enough:
 
-1. `LongestMatchTable.longest`: at each place of each word, the longest token of the whole vocabulary.
+1. `LongestMatchTable.longest`: at each place of each word, the longest token of the whole
+vocabulary.
 2. `LongestMatchTable.shorter`: for each token, the next shorter token that is a prefix of it.
 
 If some tokens are removed, the token taken at a place is the first one on the chain longest →

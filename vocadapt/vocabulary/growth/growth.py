@@ -177,8 +177,8 @@ def study(
 def measure_growth_over_seeds(
     reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]
 ) -> Growth:
-    """Measure the growth; for a random heuristic the mean over seeds, with its standard deviation if there
-    are two or more.
+    """Measure the growth; for a random heuristic the mean over seeds, with its standard deviation
+    if there are two or more.
     """
     if not REDUCTIONS[settings.heuristic].seeded:
         return reducer.measure_growth(settings)

@@ -168,8 +168,8 @@ class Materials:
 
     @cached_property
     def donors(self) -> tuple[str, ...]:
-        """Common tokens, by id: old tokens that keep their embedding and have a vector in the target
-        space.
+        """Common tokens, by id: old tokens that keep their embedding and have a vector in the
+        target space.
 
         Special and [unused] tokens are excluded. Raises InputError if there is none.
         """

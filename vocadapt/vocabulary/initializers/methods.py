@@ -155,8 +155,8 @@ def initialize_focus(materials: Materials, settings: InitializerSettings) -> Ini
 
 
 def initialize_wechsel(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Mix the embeddings of the nearest common tokens, weighted by the softmax of their cosines divided
-    by a temperature.
+    """Mix the embeddings of the nearest common tokens, weighted by the softmax of their cosines
+    divided by a temperature.
     """
     k = min(settings.neighbors or WECHSEL_NEIGHBORS, len(materials.donors))
 

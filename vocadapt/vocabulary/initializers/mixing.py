@@ -74,8 +74,8 @@ def mix_embeddings(
 def mix_similar_tokens(
     materials: Materials, choose: Callable[[Matrix], Mix], how: str
 ) -> Initialized:
-    """Mix the embeddings of common tokens, by their cosine similarity to each new token in the target
-    space.
+    """Mix the embeddings of common tokens, by their cosine similarity to each new token in the
+    target space.
 
     choose: turns similarities (block, common tokens) into a Mix. It gets a block of new tokens at a
         time, which bounds the memory.

@@ -1,5 +1,5 @@
-"""Initializer by orthogonal matching pursuit: write a target vector as a sum of a few common tokens'
-vectors, and apply the same sum to their embeddings.
+"""Initializer by orthogonal matching pursuit: write a target vector as a sum of a few common
+tokens' vectors, and apply the same sum to their embeddings.
 
 Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are computed
 once, and each step reads a few rows of them. The atom with the largest product with the residual is
@@ -28,8 +28,8 @@ MIN_RESIDUAL = 1e-6  # relative to an atom's squared norm: below it depends on t
 
 
 def initialize_omp(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Sum the common tokens' embeddings, with the coefficients that rebuild the token's vector in the
-    target space.
+    """Sum the common tokens' embeddings, with the coefficients that rebuild the token's vector in
+    the target space.
     """
     space, names = materials.similarity_space, materials.donors
     atoms = space.matrix[space.rows(names)]

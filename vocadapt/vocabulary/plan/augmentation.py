@@ -159,8 +159,8 @@ def _rank_target(materials: AugmentationMaterials) -> Candidates:
 
 
 def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
-    """Return the augmentation that reverses a reduction: tokens of the target that it never removes,
-    by id, then those that it would remove last.
+    """Return the augmentation that reverses a reduction: tokens of the target that it never
+    removes, by id, then those that it would remove last.
     """
 
     needs = ("target", "counts") if reduction.needs_counts else ("target",)

@@ -55,8 +55,8 @@ KINDS = {
 class PlanSettings(CheckedSettings):
     """Settings of a vocabulary plan.
 
-    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000); `cut` and `removed`
-    to `reduce` and `combined`, `refill` to `combined` and `extend`.
+    `max_added` applies to `append`, `replace` and `extend` (there 0 means 20,000); `cut` and
+    `removed` to `reduce` and `combined`, `refill` to `combined` and `extend`.
     """
 
     kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")

@@ -186,10 +186,10 @@ def _plan_combination(
 ) -> VocabularyPlan:
     """Remove tokens and add as many, so that the size stays the same.
 
-    Order: kept tokens in their old order, added tokens, kept exact-word tokens (the tokenizers library
-    numbers these after the WordPiece vocabulary). If all tokens are removed, the protected ones are
-    removed too, and the first tokens of the target replace them: with a target of the same size that
-    is a transfer.
+    Order: kept tokens in their old order, added tokens, kept exact-word tokens (the tokenizers
+    library numbers these after the WordPiece vocabulary). If all tokens are removed, the protected
+    ones are removed too, and the first tokens of the target replace them: with a target of the same
+    size that is a transfer.
     """
     if settings.removed == 1:
         if settings.refill != "target" or sources.target is None:

@@ -72,7 +72,8 @@ class Reduction:
     """A removal heuristic with its explanation and source.
 
     order: sorts the ids that may be removed, first to be removed first.
-    needs_counts: whether it needs the word counts of a text. seeded: whether it depends on the seed.
+    needs_counts: whether it needs the word counts of a text. seeded: whether it depends on the
+    seed.
     """
 
     about: str
@@ -209,9 +210,9 @@ class CostSettings(CheckedSettings):
     """Assumptions of the heuristic `cost` about other texts than the given one.
 
     Damped counts predict those of another text better, as the exponent ¾ of word2vec's negative
-    sampling (Mikolov et al. 2013, section 2.2). The prior text (see `rank_by_cost`) weighs a fraction
-    of the words of the real one. `power` and `belief` were chosen by benchmarks/reduction.py, `zipf`
-    measured on general text under BERT's vocabulary.
+    sampling (Mikolov et al. 2013, section 2.2). The prior text (see `rank_by_cost`) weighs a
+    fraction of the words of the real one. `power` and `belief` were chosen by
+    benchmarks/reduction.py, `zipf` measured on general text under BERT's vocabulary.
     """
 
     power: float = setting(0.8, "exponent of the word counts", high=10)

@@ -56,8 +56,8 @@ def adapt_tokenizer(
 ) -> Tokenizer:
     """Return a copy of a tokenizer after a plan.
 
-    Raises InputError for an unknown mode, and for one that does not fit the plan: only `replacement`
-    can remove or move tokens, and `exact-word` cannot add continuations.
+    Raises InputError for an unknown mode, and for one that does not fit the plan: only
+    `replacement` can remove or move tokens, and `exact-word` cannot add continuations.
     """
     if mode not in TOKENIZER_MODES:
         raise InputError(
@@ -106,8 +106,9 @@ def measure_departures(
 ) -> Departures:
     """Compare a tokenizer with the exact-word rule on the whitespace-separated pieces of a text.
 
-    By the rule, an added word is one token and every other word is tokenized as by `before`. `missed`
-    counts pieces in which an added word is not one token; `other` those that differ in anything else.
+    By the rule, an added word is one token and every other word is tokenized as by `before`.
+    `missed` counts pieces in which an added word is not one token; `other` those that differ in
+    anything else.
     """
     # Words of the text that are new tokens now. Continuations never are words.
     vocabulary = vocabulary_of(after)
@@ -149,8 +150,8 @@ def count_departures(
     splitter: Splitter,
     progress: Progress = silent,
 ) -> Departures:
-    """Count how often an adapted tokenizer departs from the exact-word rule on a corpus; each distinct
-    piece is tokenized once.
+    """Count how often an adapted tokenizer departs from the exact-word rule on a corpus; each
+    distinct piece is tokenized once.
     """
     pieces: Counter[str] = Counter()
     for passage in corpus.passages():
