@@ -198,7 +198,7 @@ class Corpus:
         filter_lines = _LineFilter(self.settings, self._main_language())
         bytes_before = 0  # of the files that were read to their end
         for path in self.files:
-            number = 1
+            number = 1  # of the next line of this file
             for block in _read_blocks(path, self.settings):
                 text = block.text
                 read = text.count("\n")

@@ -296,18 +296,23 @@ class _RunFinder:
 
     def _find_plain(self, raw: bytes) -> list[Span]:
         """Find words in runs of ASCII letters and digits only, and of ASCII punctuation."""
+        # 1. BERT's uncased splitter lowercases; ASCII letters keep their positions.
         if not self.plain:
             return []
         low = raw
         if self.splitter.lowercase:
             low = raw.translate(LOWER)
-        if not self.core:  # the words share no letters to look for
+
+        # 2. Without a core there are no letters to look for: every run is looked up. A single word
+        #    is found by its own pattern.
+        if not self.core:
             return [match.span() for match in RUNS.finditer(low) if match[0] in self.plain]
         if self.plain == {self.core}:
             return [match.span() for match in self.alone.finditer(low)]
+
+        # 3. Else only lines that hold the core are searched.
         spans: list[Span] = []
         at = low.find(self.core)
-        # Only lines that hold the core are searched.
         while at >= 0:
             start, end = low.rfind(b"\n", 0, at) + 1, low.index(b"\n", at)
             runs = RUNS.finditer(low, start, end)

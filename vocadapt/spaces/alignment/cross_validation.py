@@ -142,13 +142,14 @@ def cross_validate(
     The folds depend only on `seed` and the number of anchors. Raises InputError for fewer than two
     folds, fewer anchors than folds, and if the alignment cannot be fitted.
     """
+    # 1. Assign the anchors to folds.
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
     anchors = find_anchors(source, target, settings.anchors)
     n = len(anchors)
     fold = assign_folds(n, folds, seed)
 
-    # The results of a fold go to the positions of its held-out anchors.
+    # 2. Evaluate each fold; its results go to the positions of its held-out anchors.
     cosine, random_cosine = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     sizes = dict(zip(RANKINGS, 2 * (n, len(target)), strict=True))
     ranks = {ranking: np.empty(n, dtype=np.int64) for ranking in RANKINGS}
@@ -268,10 +269,13 @@ def find_infeasible_methods(
 
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
+    # 1. The number of anchors that are left to fit on.
     fitted, given = anchors, f"{anchors:,} anchors"
     if folds > 0:
         fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
+
+    # 2. Some methods need an anchor for each dimension, some need spaces of equal dimensions.
     reasons: dict[str, str] = {}
     if fitted < source.dim:
         few = f"{given} for {source.dim} dimensions"
@@ -336,6 +340,7 @@ def compare_fold_by_fold(
     difference = one.hits(k, ranking) - other.hits(k, ranking)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
+    # Without any variation the test is not defined: p is 1 for equal alignments, else 0.
     p = float(mean == 0)
     if error:
         p = float(2 * stdtr(folds - 1, -abs(mean) / error))

@@ -68,12 +68,14 @@ def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     mean: list[list[float | None]] = [[None] * n for _ in spaces]
     mean_common: list[list[float | None]] = [[None] * n for _ in spaces]
     common = np.zeros((n, n), dtype=np.int64)
-    # Each pair once; the tables are symmetric.
+    # 1. Fill the tables: each pair once, because they are symmetric.
     for i, j in combinations_with_replacement(range(n), 2):
         mean[i][j] = mean[j][i] = _compute_mean(found[i], found[j], i == j)
         cosine, number = _compare_common(spaces[i], spaces[j], found[i], found[j])
         mean_common[i][j] = mean_common[j][i] = cosine
         common[i, j] = common[j, i] = number
+
+    # 2. Return them as tuples, which are hashable and cannot be changed.
     counted = tuple(one.counted for one in found)
     return CosineTables(
         tuple(map(tuple, mean)),
@@ -107,6 +109,7 @@ def _compare_common(
     one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions
 ) -> tuple[float | None, int]:
     """Return the mean cosine of the common tokens' vectors in two spaces, and their number."""
+    # 1. The rows of the common tokens, without zero vectors.
     if one is other and here.counted:
         return 1.0, here.counted
     found = [(row, other.index[word]) for row, word in enumerate(one.words) if word in other.index]
@@ -114,6 +117,8 @@ def _compare_common(
     rows = rows[(here.lengths[rows[:, 0]] > 0) & (there.lengths[rows[:, 1]] > 0)]
     if one.dim != other.dim or not len(rows):
         return None, len(rows)
+
+    # 2. Sum their cosines, in blocks that are converted to float64.
     total = 0.0
     for start in range(0, len(rows), BLOCK):
         left, right = rows[start : start + BLOCK].T

@@ -214,6 +214,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
             )
             raise InputError(problem, "An analogy is, for example: Athens Greece Oslo Norway.")
         elif fields:
+            # Questions before the first section form one that is named as the file.
             if not sections:
                 sections.append((path.stem, []))
             sections[-1][1].append((fields[0], fields[1], fields[2], fields[3]))
@@ -259,6 +260,7 @@ def read_relations(path: Path) -> RelationList:
     """Read a list of word pairs of any of the shapes above; raises InputError with the number of a
     line that does not fit.
     """
+    # The shape follows from the first thing that tells: a section, a header, the scores.
     name = path.stem
     if any(line.lstrip("\ufeff").startswith(": ") for line in read_word_lines(path)):
         return RelationList(name, _relations_of_sections(name, read_analogies(path)))

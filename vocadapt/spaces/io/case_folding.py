@@ -29,7 +29,7 @@ def fold_case(
             f"Unknown rule for words that become one: {collisions!r}.",
             f"Choose one of: {', '.join(COLLISIONS)}.",
         )
-    # Group the rows by normalized word, without the words that the model splits.
+    # 1. Group the rows by normalized word, without the words that the model splits.
     groups: dict[str, list[int]] = {}
     for row, word in enumerate(space.words):
         words = splitter.words(word)
@@ -40,6 +40,8 @@ def fold_case(
             f"{space.name}: the model splits every one of its {len(space):,} words.",
             "Check that these are words.",
         )
+
+    # 2. One vector for each group, and the sum of its counts.
     matrix = space.matrix[[rows[0] for rows in groups.values()]]
     if collisions == "mean":
         for number, rows in enumerate(groups.values()):
@@ -48,6 +50,8 @@ def fold_case(
     counts = space.counts
     if counts is not None:
         counts = np.array([counts[rows].sum() for rows in groups.values()], dtype=np.int64)
+
+    # 3. The new space, with notes on what was dropped and merged.
     folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
     return ImportedSpace(folded, "folded", _describe_folding(space, groups, collisions))
 

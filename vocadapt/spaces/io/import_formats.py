@@ -168,6 +168,7 @@ def _read_array(
     path: Path, head: bytes, words: Path | None, limit: int | None, only: Container[str] | None
 ) -> ImportedSpace:
     """Read an array and its words, block by block."""
+    # 1. Map the array, and read one word for each of its rows.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
         format, rows = "npy", _map_npy(path)
@@ -178,6 +179,8 @@ def _read_array(
             f"{path}: {len(rows):,} rows, but the words file has {len(names.words):,} lines.",
             "Give the words file that belongs to it, one word for each row.",
         )
+
+    # 2. Copy the wanted rows, block by block, so that only these are in memory.
     into = RowCollector(path.name, rows.shape[1], limit, only)
     end = into.room(len(rows))
     for start in range(0, end, ROWS):

@@ -273,6 +273,7 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
     buffer, start, rows = b"", 0, 0
     size = 4 * into.dim  # bytes of a vector
     while True:
+        # A row that is complete in the buffer: the word ends at the first blank.
         blank = buffer.find(b" ", start)
         end = blank + 1 + size
         if blank >= 0 and end <= len(buffer):
@@ -286,6 +287,7 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
         if not more:
             break
         buffer, start = buffer[start:] + more, 0
+    # Some tools end each row with a newline, the last one too.
     if buffer[start:].strip(b"\n"):
         raise InputError(
             f"{into.name}: the file breaks off within row {rows + 1:,}.",

@@ -27,17 +27,20 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     Writes atomically. Raises InputError if the disk is full, if a word contains a line break, and
     if numbers are too large for float16.
     """
+    # 1. Encode first: words or numbers that cannot be stored are refused before anything is written.
     words = encode_word_lines(space.words, space.name)
     tensors = _build_tensors(space, dtype)
     drafts = {folder / name: folder / f".{name}.draft" for name in (WORDS, VECTORS)}
     created = not folder.exists()
     try:
+        # 2. Write drafts, then rename them, so that no reader finds half a file.
         folder.mkdir(parents=True, exist_ok=True)
         drafts[folder / WORDS].write_bytes(words)
         _write_tensors(tensors, drafts[folder / VECTORS])
         for place, draft in drafts.items():
             os.replace(draft, place)
     except BaseException as error:
+        # 3. Leave nothing behind, whatever stopped the work.
         for draft in drafts.values():
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -60,6 +63,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
     Raises InputError if a file is missing or damaged, or if words and vectors differ in number.
     """
+    # 1. Both files must be there.
     if os.path.exists(folder):
         check_path(folder)
     for file in (VECTORS, WORDS):
@@ -68,6 +72,8 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
                 f"{folder}: no {file} in it.",
                 "Give a folder of word vectors that were trained or imported here.",
             )
+
+    # 2. Map the vectors; read the counts, if they were known.
     tensors = index_tensors(folder / VECTORS)
     if "vectors" not in tensors:
         raise InputError(

@@ -61,12 +61,16 @@ def is_safetensors(head: bytes) -> bool:
 
 def _parse_header(path: Path) -> dict[str, MappedTensor]:
     """Parse the header of a safetensors file; a wrong one raises one of the built-in errors."""
+    # 1. The first eight bytes hold the length of the header, which is JSON.
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if length > min(MAX_HEADER, size - 8):
             raise ValueError(f"its header claims {length:,} bytes, the file has {size:,}")
         header = parse_json(file.read(length).decode("utf-8"), str(path))
+
+    # 2. Each tensor must lie within the file and have the size of its shape: what a wrong header
+    #    says would be mapped from outside the file.
     start = 8 + length
     tensors = {}
     for name, entry in header.items():

@@ -188,6 +188,7 @@ def select_compared_words(
     only: Collection[str] | None = None,
 ) -> tuple[list[str], dict[str, int]]:
     """Return the shared words to compare, and the number of excluded ones by reason."""
+    # 1. The words that each reason excludes.
     reasons: dict[str, Collection[str]] = {}
     for name in settings.without:
         select_kind = EXCLUDED_KINDS[name]
@@ -196,7 +197,7 @@ def select_compared_words(
     if only is not None:
         reasons["not in the noise baseline"] = set(shared).difference(only)
 
-    # A word that several reasons exclude is counted under the first.
+    # 2. Exclude them; a word that several reasons exclude is counted under the first.
     words, left_out = shared, dict[str, int]()
     for reason, out in reasons.items():
         kept = [word for word in words if word not in out]

@@ -56,11 +56,10 @@ def find_nearest(
     place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
     """
     _check(queries, space, k, metric, hubness)
+    # 1. The candidates, and the offset that turns their dot product into the ranking of the metric.
     candidates = space.matrix
     if metric == "cosine":
         candidates = space.unit
-
-    # The offset of each candidate turns the dot product into the ranking of the metric.
     offset: Matrix | None = None
     if hubness is not None:
         offset = (hubness / 2).astype(np.float32, copy=False)
@@ -71,6 +70,7 @@ def find_nearest(
     rows = np.empty((len(queries), n_neighbors), dtype=np.int64)
     scores = np.empty(rows.shape, dtype=np.float32)
     for block in iterate_blocks(len(queries), len(space)):
+        # 2. The dot products of a block of queries, less the offsets.
         progress(block.start / len(queries))
         left = queries[block]
         if metric == "cosine":
@@ -84,6 +84,8 @@ def find_nearest(
         if leave_out is not None:
             queries_with_own = np.flatnonzero(leave_out[block] >= 0)
             similarity[queries_with_own, leave_out[block][queries_with_own]] = -np.inf
+
+        # 3. The best k, with their scores computed anew: the offset hides them.
         rows[block] = select_top_k(similarity, n_neighbors)
         scores[block] = _compute_scores(left, candidates, rows[block], metric)
         if hubness is not None:

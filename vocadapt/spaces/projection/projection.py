@@ -117,6 +117,7 @@ def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) 
 def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
+    # 1. Lay out.
     rows = prepare_rows(space, settings)
     layout = METHODS[settings.method].run(rows, settings, start, progress)
     if not np.isfinite(layout.xy).all():
@@ -125,6 +126,8 @@ def _fit_projection(
             remedy = "Set a lower learning rate."
         raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
     progress(1.0, "laid out")
+
+    # 2. Record the versions: another version of a library may give other coordinates.
     versions = {}
     for library in layout.libraries:
         # A method of an extension may be part of no installed package.

@@ -92,6 +92,7 @@ def _rank_plane_neighbors(
 
     The nearest has rank 1; ties share the better rank.
     """
+    # 1. Similarity by the metric, larger is nearer: for the Euclidean distance see `half_squares`.
     rows = space.matrix
     if metric == "cosine":
         rows = space.unit
@@ -102,8 +103,10 @@ def _rank_plane_neighbors(
         if metric != "cosine":
             similarity -= space.half_squares
         similarity[np.arange(len(similarity)), queries[part]] = -np.inf
+
+        # 2. The rank of a neighbor is one more than the number of tokens nearer than it. Counting
+        #    them for k neighbors is ten times faster than sorting all tokens.
         to_neighbors = np.take_along_axis(similarity, near[part], axis=1)
         for row, values, target in zip(similarity, to_neighbors, ranks[part], strict=True):
-            # Ten times faster than sorting the row.
             target[:] = [1 + np.count_nonzero(row > value) for value in values]
     return ranks

@@ -79,8 +79,11 @@ def choose_tokens(
     Raises InputError if no token is left, if the space lacks the word `around`, and for a band of
     counts in a space without counts.
     """
+    # 1. Filter.
     reasons: list[str] = []
     mask = _filter_tokens(space, choice, reasons)
+
+    # 2. Take the neighbors of a word, or the first tokens in the order of the space.
     if choice.around:
         rows = _find_around(space, choice, mask)
         first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine"
@@ -108,12 +111,14 @@ def _filter_tokens(
     reasons: list[str],
 ) -> BoolArray:
     """Return the mask (words,) of the tokens that pass; each active filter is added to `reasons`."""
+    # 1. Short tokens.
     words, kinds = space.words, space.kinds
     mask = np.ones(len(words), dtype=bool)
     if choice.min_length > 1:
         mask &= [len(kinds.body(word)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
-    # The kinds of tokens that are excluded if the space has any.
+
+    # 2. Kinds of tokens; a reason is given only if the space has tokens of the kind.
     continuations = kinds.continuations.intersection(words)
     excluded: list[tuple[bool, str, Collection[str]]] = [
         (not choice.specials, "no special tokens", kinds.special),
@@ -124,12 +129,14 @@ def _filter_tokens(
         if is_excluded and tokens:
             mask &= [word not in tokens for word in words]
             reasons.append(reason)
+
+    # 3. The frequency band, the search, and zero vectors, which have no direction.
     if choice.low or choice.high:
         mask &= _filter_by_band(space, choice, reasons)
     if choice.search:
         mask &= [choice.search.casefold() in word.casefold() for word in words]
         reasons.append(f"holding {choice.search!r}")
-    zero = mask & ~space.matrix.any(axis=1)  # a zero vector has no direction
+    zero = mask & ~space.matrix.any(axis=1)
     if zero.any():
         reasons.append("no zero vectors")
     return mask & ~zero

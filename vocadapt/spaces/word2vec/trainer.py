@@ -104,12 +104,15 @@ def train_word2vec(
             "The dimension of the word vectors is unknown.",
             "Give dim, or the model that they are for.",
         )
+    # 1. The vocabulary, and the slices of the text.
     words = _select_frequent_words(counts, settings.min_count)
     slices = split_into_slices(sentences)
     if not slices:
         raise InputError(
             f"{sentences}: the words file is empty.", "Write it from a text that holds words."
         )
+
+    # 2. Train.
     with _quiet_gensim():
         from gensim.models import Word2Vec
 
@@ -174,6 +177,7 @@ def split_into_slices(sentences: Path) -> list[TextSlice]:
         for line in file:
             length = len(line.split())
             offset, words, batch = offset + len(line), words + length, batch + length
+            # gensim ends a batch here: a slice that ends elsewhere would end with a small batch.
             if batch > BATCH:
                 batch = 0
                 if words > SLICE:
@@ -343,10 +347,13 @@ def resample(sentences: Path, sample: Path, seed: int) -> Counter[str]:
 
     Example: of 3 lines, 3 random line numbers [2 0 2] -> times [1 0 2] -> lines 0 2 2.
     """
+    # 1. Draw as many line numbers as there are lines, with replacement.
     with sentences.open("rb") as file:
         lines = sum(1 for _ in file)
     drawn = np.random.default_rng(seed).integers(0, max(lines, 1), lines)
     times = np.bincount(drawn, minlength=lines).tolist()
+
+    # 2. Write each line as often as it was drawn.
     words = Counter[str]()
     with sentences.open("rb") as file, sample.open("wb") as out:
         for line, count in zip(file, times, strict=True):

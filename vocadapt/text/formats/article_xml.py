@@ -284,6 +284,7 @@ class ArticleParser:
         english = article.english
         if article.languages:
             english = any(map(is_english, article.languages))
+        # Replies and translations inside it have their own language, so they stay in any case.
         lines = article.inner
         if english:
             lines = [*article.lines, *article.inner]
@@ -340,6 +341,7 @@ class ArticleParser:
     def _open_citation(self, attributes: Mapping[str, str]) -> None:
         if not self._texts or attributes.get("ref-type") != "bibr":
             return
+        # "disease<sup>12</sup>" must not become "disease12".
         text = self._texts[-1]
         if text and text[-1][-1:].isalnum():
             text.append(" ")

@@ -85,12 +85,15 @@ def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[li
 
     row: number of rows before the batch.
     """
+    # 1. Measure the cells before any becomes a str; usually all fit into one block.
     sizes = _measure_cells(column)
     if len(sizes) and sizes.max() > max_line:
         raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
     if sizes.sum() <= text_file.BLOCK:
         yield [text or "" for text in column.to_pylist()]
         return
+
+    # 2. Else yield whenever about a block is full.
     texts, held = [], 0
     for cell, size in zip(column, sizes.tolist(), strict=True):
         texts.append(cell.as_py() or "")
@@ -138,9 +141,11 @@ def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> in
         for chunk in map(row_group.column, range(row_group.num_columns)):
             if chunk.path_in_schema != column and not chunk.path_in_schema.startswith(f"{column}."):
                 continue
+            # The dictionary's page, if there is one, precedes the pages of values.
             start = chunk.data_page_offset
             if chunk.has_dictionary_page and 0 < (chunk.dictionary_page_offset or 0) < start:
                 start = chunk.dictionary_page_offset
+            # Pages follow each other without gaps.
             end = start + chunk.total_compressed_size
             while start < end:
                 unpacked, length = _measure_page(path, file, start)

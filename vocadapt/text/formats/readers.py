@@ -169,6 +169,7 @@ class _Rows:
     def _batch(self, size: int) -> list[list[str]]:
         batch: list[list[str]] = []
         path, self.taken = self.source.path, 0
+        # The limit is global to the csv module, so it is set for each batch and restored.
         before = csv.field_size_limit(self.source.max_line)
         try:
             for row in islice(self.reader, size):

@@ -85,9 +85,11 @@ class Source:
         begun: list[bytes] = []
         done = size = 0  # bytes of complete lines so far, and of the current line
         while raw := self.read(BLOCK):
+            # The first line of the block completes a line that may have begun in earlier blocks.
             first_line, newline, _ = raw.partition(b"\n")
             if size + len(first_line) > self.max_line:
                 raise build_line_error(self.path, self._line_at(done), self.max_line)
+            # Yield up to the last newline; what follows it waits for the next block.
             if newline:
                 end = raw.rfind(b"\n") + 1
                 yield b"".join([*begun, raw[:end]])
