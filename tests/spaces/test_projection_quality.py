@@ -77,7 +77,7 @@ def test_a_sample_is_seeded_and_said():
         random.normal(size=(500, 2)).astype(np.float32),
     )
     one, again, other = (
-        measure_projection_quality(space, xy, most=200, seed=seed) for seed in (1, 1, 2)
+        measure_projection_quality(space, xy, max_tokens=200, seed=seed) for seed in (1, 1, 2)
     )
     assert one == again and one != other and (one.n, one.of) == (200, 500)
     assert one.trustworthiness == pytest.approx(

@@ -13,12 +13,12 @@ def escape_invisible(text: str) -> str:
     return "".join(map(_escape_character, text))
 
 
-def shorten_text(text: str, most: int) -> str:
-    """Shorten text to `most` characters by leaving out its middle, with invisible characters
+def shorten_text(text: str, max_length: int) -> str:
+    """Shorten text to `max_length` characters by leaving out its middle, with invisible characters
     escaped.
     """
-    if len(text) > most:
-        text = f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
+    if len(text) > max_length:
+        text = f"{text[: max_length // 2]}…{text[len(text) - (max_length - max_length // 2 - 1) :]}"
     return escape_invisible(text)
 
 

@@ -96,11 +96,11 @@ def _answer(space: EmbeddingSpace, questions: IntArray) -> BoolArray:
     return correct
 
 
-def _summarize_answers(correct: BoolArray, of: int) -> AnalogyScore:
-    """Summarize the answers to the covered questions (n,) bool of `of` questions."""
+def _summarize_answers(correct: BoolArray, n_questions: int) -> AnalogyScore:
+    """Summarize the answers to the covered questions (n,) bool of `n_questions` questions."""
     if not len(correct):
-        return AnalogyScore(None, 0, of)
-    return AnalogyScore(float(correct.mean()), len(correct), of)
+        return AnalogyScore(None, 0, n_questions)
+    return AnalogyScore(float(correct.mean()), len(correct), n_questions)
 
 
 def build_lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:

@@ -145,7 +145,7 @@ def _score(
     space: EmbeddingSpace,
     first: IntArray,
     second: IntArray,
-    of: int,
+    n_pairs: int,
     own_mean: float | None,
     permutations: PermutationSettings,
 ) -> RelationScore:
@@ -157,11 +157,11 @@ def _score(
     """
     n = len(first)
     if not n:
-        return RelationScore(0, of)
+        return RelationScore(0, n_pairs)
     # 1. The pairs themselves.
     cosines = _compute_cosines(space, first, second)
     mean = float(cosines.mean())
-    score = RelationScore(n, of, mean)
+    score = RelationScore(n, n_pairs, mean)
     if n > 1:
         score = replace(score, sd=float(cosines.std(ddof=1)))
     if own_mean is not None:

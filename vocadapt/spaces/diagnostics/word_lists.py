@@ -233,10 +233,10 @@ def load_bundled_analogies() -> tuple[AnalogySection, ...]:
 
 def build_relation(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
     """Build a relation without duplicates; (a, b) and (b, a) are one pair."""
-    kept: dict[frozenset[str], tuple[str, str]] = {}
+    distinct: dict[frozenset[str], tuple[str, str]] = {}
     for first, second in pairs:
-        kept.setdefault(frozenset((first, second)), (first, second))
-    return Relation(source, name, tuple(kept.values()))
+        distinct.setdefault(frozenset((first, second)), (first, second))
+    return Relation(source, name, tuple(distinct.values()))
 
 
 def load_bundled_relations() -> tuple[RelationList, ...]:
@@ -247,7 +247,7 @@ def load_bundled_relations() -> tuple[RelationList, ...]:
     """
     pairs_of_left = [Relation(FAST, name, (("left", other),)) for name, other in TABLE_3_4.items()]
     related, similar = load_bundled_pairs()
-    analogies = _relations_of_sections("Google analogies", load_bundled_analogies())
+    analogies = _build_section_relations("Google analogies", load_bundled_analogies())
     return (
         RelationList(FAST, tuple(pairs_of_left)),
         _select_judged(similar, f"similar (judged {SIMILAR:g} or more)", SIMILAR, 10.0),
@@ -263,26 +263,28 @@ def read_relations(path: Path) -> RelationList:
     # The shape follows from the first thing that tells: a section, a header, the scores.
     name = path.stem
     if any(line.lstrip("\ufeff").startswith(": ") for line in read_word_lines(path)):
-        return RelationList(name, _relations_of_sections(name, read_analogies(path)))
+        return RelationList(name, _build_section_relations(name, read_analogies(path)))
     rows = read_rows(path, columns=2)
     if not rows:
         raise InputError(f"{path}: it holds no word pairs.", RELATION_REMEDY)
     if rows[0].fields[0].lower() == "lemma":
-        return RelationList(name, _relations_of_paradigms(name, rows, path))
+        return RelationList(name, _build_paradigm_relations(name, rows, path))
     if 2 * sum(map(_is_scored, rows)) > len(rows):
         judged = read_pairs(path)
         pairs = build_relation(name, name, ((pair.first, pair.second) for pair in judged.pairs))
         return RelationList(name, (pairs,), judged)
-    return RelationList(name, _relations_of_pairs(name, rows, path))
+    return RelationList(name, _build_pair_relations(name, rows, path))
 
 
-def _select_judged(pairs: PairList, name: str, least: float, most: float) -> RelationList:
+def _select_judged(pairs: PairList, name: str, low: float, high: float) -> RelationList:
     """Build a list of judged pairs, with those whose score is between two bounds as a relation."""
-    chosen = [(pair.first, pair.second) for pair in pairs.pairs if least <= pair.score <= most]
+    chosen = [(pair.first, pair.second) for pair in pairs.pairs if low <= pair.score <= high]
     return RelationList(pairs.name, (build_relation(pairs.name, name, chosen),), pairs)
 
 
-def _relations_of_sections(source: str, sections: Iterable[AnalogySection]) -> tuple[Relation, ...]:
+def _build_section_relations(
+    source: str, sections: Iterable[AnalogySection]
+) -> tuple[Relation, ...]:
     """Build a relation from each section of analogies; a : b = c : d gives the pairs a b and c d."""
     relations = []
     for section in sections:
@@ -294,7 +296,9 @@ def _relations_of_sections(source: str, sections: Iterable[AnalogySection]) -> t
     return tuple(relations)
 
 
-def _relations_of_paradigms(source: str, rows: list[TableRow], path: Path) -> tuple[Relation, ...]:
+def _build_paradigm_relations(
+    source: str, rows: list[TableRow], path: Path
+) -> tuple[Relation, ...]:
     """Build a relation from each column, paired with the first; an empty cell is a missing form."""
     header, *forms = rows
     for row in forms:
@@ -308,7 +312,7 @@ def _relations_of_paradigms(source: str, rows: list[TableRow], path: Path) -> tu
     return tuple(relations)
 
 
-def _relations_of_pairs(source: str, rows: list[TableRow], path: Path) -> tuple[Relation, ...]:
+def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tuple[Relation, ...]:
     """Group pairs by the column that names their relation; without one, all are one relation."""
     # 1. Skip a header, and check that all lines have the same number of columns.
     header = [field.lower() for field in rows[0].fields]

@@ -68,16 +68,16 @@ def _describe_folding(
     space: EmbeddingSpace, groups: dict[str, list[int]], collisions: str
 ) -> tuple[str, ...]:
     """Describe how many words were dropped and merged."""
-    notes, kept = [], sum(map(len, groups.values()))
-    if kept < len(space):
+    notes, left = [], sum(map(len, groups.values()))
+    if left < len(space):
         notes.append(
-            f"{len(space) - kept:,} of {len(space):,} words are split by the model: left out"
+            f"{len(space) - left:,} of {len(space):,} words are split by the model: left out"
         )
-    if len(groups) < kept:
+    if len(groups) < left:
         rule = COLLISIONS[collisions]
         if collisions == "mean" and space.counts is not None:
             rule += " (weighted by count)"
         notes.append(
-            f"{kept:,} spellings became {len(groups):,} words; where several became one, {rule}"
+            f"{left:,} spellings became {len(groups):,} words; where several became one, {rule}"
         )
     return tuple(notes)

@@ -185,10 +185,10 @@ def _read_array(
     end = into.room(len(rows))
     for start in range(0, end, ROWS):
         block = range(start, min(start + ROWS, end))
-        kept = [row - start for row in block if into.admits(names.words[row])]
+        wanted = [row - start for row in block if into.admits(names.words[row])]
         # Numbers too large for float32 become infinite, and are refused.
         with np.errstate(over="ignore"):
-            into.add(rows[block.start : block.stop][kept].astype(np.float32))
+            into.add(rows[block.start : block.stop][wanted].astype(np.float32))
     return into.build_space(format, len(rows), names.counts)
 
 

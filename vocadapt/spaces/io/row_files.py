@@ -263,8 +263,8 @@ def read_binary_rows(file: IO[bytes], into: RowCollector, report: ReportRows) ->
     """
     rows = _split_binary_rows(file, into)
     while block := list(islice(rows, _count_rows_per_block(into))):
-        kept = [values for word, values in block if _admits(into, word)]
-        into.add(np.frombuffer(b"".join(kept), dtype="<f4").reshape(-1, into.dim))
+        wanted = [values for word, values in block if _admits(into, word)]
+        into.add(np.frombuffer(b"".join(wanted), dtype="<f4").reshape(-1, into.dim))
         report()
 
 

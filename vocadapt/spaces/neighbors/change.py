@@ -127,7 +127,7 @@ class NeighborhoodChange:
         return count_by_overlap(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
-        """Return the lost, kept and gained neighbors of a word; raises InputError if it is not
+        """Return the lost, common and gained neighbors of a word; raises InputError if it is not
         compared.
         """
         if word not in self.index:
@@ -138,10 +138,10 @@ class NeighborhoodChange:
         row = self.index[word]
         before, after = self.before.list_neighbors(row), self.after.list_neighbors(row)
         lost = [(other, cosine) for other, cosine in before.items() if other not in after]
-        kept = [(other, before[other], after[other]) for other in before if other in after]
+        common = [(other, before[other], after[other]) for other in before if other in after]
         gained = [(other, cosine) for other, cosine in after.items() if other not in before]
-        kept.sort(key=lambda found: -found[1] - found[2])
-        return WordChange(word, float(self.overlap[row]), tuple(lost), tuple(kept), tuple(gained))
+        common.sort(key=lambda found: -found[1] - found[2])
+        return WordChange(word, float(self.overlap[row]), tuple(lost), tuple(common), tuple(gained))
 
 
 def measure_neighborhood_change(
@@ -200,10 +200,10 @@ def select_compared_words(
     # 2. Exclude them; a word that several reasons exclude is counted under the first.
     words, left_out = shared, dict[str, int]()
     for reason, out in reasons.items():
-        kept = [word for word in words if word not in out]
-        if len(kept) < len(words):
-            left_out[reason] = len(words) - len(kept)
-        words = kept
+        left = [word for word in words if word not in out]
+        if len(left) < len(words):
+            left_out[reason] = len(words) - len(left)
+        words = left
     return words, left_out
 
 

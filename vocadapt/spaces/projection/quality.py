@@ -41,20 +41,20 @@ def measure_projection_quality(
     xy: Matrix,
     k: int = K,
     metric: str = "cosine",
-    most: int = 0,
+    max_tokens: int = 0,
     seed: int = 1,
     progress: Progress = silent,
 ) -> ProjectionQuality:
     """Measure the quality of the coordinates xy (words, 2) of a space; exact, in bounded memory.
 
-    most: number of tokens to evaluate (0: all, or as many as PAIRS allows). k is reduced if there
+    max_tokens: number of tokens to evaluate (0: all, or as many as PAIRS allows). k is reduced if there
     are too few tokens. Raises InputError for fewer than three tokens.
     """
     n = len(space)
     if n < 3:
         raise InputError(f"The quality of a projection needs at least 3 tokens, there are {n}.")
     k = min(k, (n - 1) // 2)
-    limit = most or max(PAIRS // n, 1)
+    limit = max_tokens or max(PAIRS // n, 1)
     queries = np.arange(n)
     if n > limit:
         queries = np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))

@@ -67,12 +67,13 @@ def find_regions(
     place = np.empty(count, dtype=np.int32)
     place[by_size] = np.arange(count)
     regions = tuple(
-        _region(words, xy, np.flatnonzero(fitted.labels_ == i), counts, named_by) for i in by_size
+        _build_region(words, xy, np.flatnonzero(fitted.labels_ == i), counts, named_by)
+        for i in by_size
     )
     return Regions(place[fitted.labels_], regions)
 
 
-def _region(
+def _build_region(
     words: tuple[str, ...],
     xy: Matrix,
     rows: IntArray,

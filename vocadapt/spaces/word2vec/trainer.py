@@ -160,13 +160,13 @@ def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) ->
 
 def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
     """Return the expected running words per epoch, after `min_count` and subsampling."""
-    kept = np.array(
+    occurrences = np.array(
         [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
     )
     if settings.sample:
-        ratio = kept / (settings.sample * kept.sum())
-        kept = kept * np.minimum(1, (np.sqrt(ratio) + 1) / ratio)
-    return float(kept.sum())
+        ratio = occurrences / (settings.sample * occurrences.sum())
+        occurrences = occurrences * np.minimum(1, (np.sqrt(ratio) + 1) / ratio)
+    return float(occurrences.sum())
 
 
 def split_into_slices(sentences: Path) -> list[TextSlice]:
@@ -203,8 +203,8 @@ def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]
 
     Raises InputError if there are none.
     """
-    kept = {word: count for word, count in counts.counts.items() if count >= min_count}
-    if not kept:
+    frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
+    if not frequent:
         highest = max(counts.counts.values(), default=0)
         remedy = "Give a text that holds words."
         if highest:
@@ -214,7 +214,7 @@ def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]
             f" {counts.distinct:,} different ones occurs {min_count} times (at most {highest}).",
             remedy,
         )
-    return dict(sorted(kept.items(), key=lambda item: -item[1]))
+    return dict(sorted(frequent.items(), key=lambda item: -item[1]))
 
 
 def _train_epochs(
@@ -329,14 +329,14 @@ def train_resampled(
     sample = sentences.with_name(f"resampled-{seed}.txt")
     try:
         drawn = resample(sentences, sample, seed)
-        frequent = [word for word, n in counts.counts.items() if n >= settings.min_count]
-        kept = {word: drawn[word] for word in frequent if drawn[word]}
-        if not kept:
+        words = [word for word, n in counts.counts.items() if n >= settings.min_count]
+        found = {word: drawn[word] for word in words if drawn[word]}
+        if not found:
             raise InputError(
                 f"No word of the text occurs {settings.min_count} times.",
                 "Give more text, or lower the minimum count.",
             )
-        sample_counts = WordCounts(kept, counts.lines, counts.bytes)
+        sample_counts = WordCounts(found, counts.lines, counts.bytes)
         return train_word2vec(sample, sample_counts, replace(settings, min_count=1), progress)
     finally:
         sample.unlink(missing_ok=True)
