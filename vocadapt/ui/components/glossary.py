@@ -68,6 +68,10 @@ TERMS = {
         "vectors, without any pretraining."
     ),
     "held-out": "Not used for fitting or training, so that a score on it measures generalization.",
+    "heuristic": (
+        "A rule that orders tokens, for example by frequency or length, to choose which ones to "
+        "remove or to add."
+    ),
     "hubness": (
         "The skewness of how often each embedding is among the nearest neighbors of others "
         "(Radovanović et al. 2010)."
@@ -122,7 +126,15 @@ TERMS = {
         "A set of labeled examples of one kind, such as named entities or questions, with its"
         " splits and scorer."
     ),
+    "task kind": (
+        "A type of task, such as named entity recognition or classification, that defines how "
+        "examples are read, encoded, predicted and scored."
+    ),
     "tokenization": "The tokens into which a tokenizer splits a word or a text.",
+    "tokenizer family": (
+        "Tokenizers of one algorithm, such as WordPiece, with all that is particular to it: how "
+        "words are split and how tokens are marked, added and removed."
+    ),
     "unit": (
         "The element that a score counts and the bootstrap resamples: an example or a document."
     ),
