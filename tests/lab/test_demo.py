@@ -34,7 +34,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.neighbors.cross_space import find_nearest
+from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import MaskedSettings

@@ -11,11 +11,10 @@ from vocadapt.spaces.neighbors import search as nearest_module
 from vocadapt.spaces.neighbors.cross_space import (
     CrossSpace,
     ListSettings,
-    compute_hubness,
-    find_nearest,
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.neighbors.search import compute_hubness, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
 

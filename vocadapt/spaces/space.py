@@ -90,8 +90,7 @@ class EmbeddingSpace:
         return word in self.index
 
     def __getitem__(self, word: str) -> Matrix:
-        row: Matrix = self.matrix[self.index[word]]
-        return row
+        return np.asarray(self.matrix[self.index[word]])
 
     @property
     def dim(self) -> int:
@@ -116,8 +115,7 @@ class EmbeddingSpace:
 
         q·c − ‖c‖²/2 orders the candidates c by their Euclidean distance to q.
         """
-        halves: Matrix = np.einsum("ij,ij->i", self.matrix, self.matrix) / 2
-        return halves
+        return np.asarray(np.einsum("ij,ij->i", self.matrix, self.matrix) / 2)
 
     def rows(self, words: Iterable[str]) -> IntArray:
         """Return the row numbers (n,) int64 of words; raises KeyError for an unknown word."""
@@ -140,5 +138,4 @@ class EmbeddingSpace:
 def normalize_rows(matrix: Matrix) -> Matrix:
     """Scale each row of a matrix (n, dim) float32 to length 1; a zero row stays zero."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit: Matrix = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
-    return unit
+    return np.asarray(np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0))

@@ -132,9 +132,13 @@ def measure_hubness(
         return None
     times = count_k_occurrences(space, k, progress)
     order = np.argsort(-times, kind="stable")[:HUBS]
-    hubs = tuple((space.words[row], int(times[row])) for row in order)
-    never = float((times == 0).mean())
-    return Hubness(min(k, len(space) - 1), _compute_skewness(times), int(times.max()), never, hubs)
+    return Hubness(
+        min(k, len(space) - 1),
+        _compute_skewness(times),
+        int(times.max()),
+        never=float((times == 0).mean()),
+        hubs=tuple((space.words[row], int(times[row])) for row in order),
+    )
 
 
 def count_k_occurrences(

@@ -8,6 +8,7 @@ for that reason alone; a permutation test pairs the same words at random to cont
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -161,24 +162,23 @@ def _score(
     # 1. The pairs themselves.
     cosines = _compute_cosines(space, first, second)
     mean = float(cosines.mean())
-    score = RelationScore(n, n_pairs, mean)
+    found: dict[str, Any] = {"mean": mean}
     if n > 1:
-        score = replace(score, sd=float(cosines.std(ddof=1)))
+        found["sd"] = float(cosines.std(ddof=1))
     if own_mean is not None:
-        score = replace(score, corrected=mean - own_mean)
+        found["corrected"] = mean - own_mean
 
     # 2. Random pairings.
     drawn = _draw_permutations(space, first, second, permutations)
-    if not len(drawn):
-        return score
-    null_mean, null_sd = float(drawn.mean()), float(drawn.std())
-    score = replace(score, null_mean=null_mean, null_sd=null_sd)
+    if len(drawn):
+        null_mean, null_sd = float(drawn.mean()), float(drawn.std())
+        found |= {"null_mean": null_mean, "null_sd": null_sd}
 
-    # 3. Compare. Pairings do not vary if, for example, one word is paired with three others.
-    if null_sd <= NOISE:
-        return score
-    p = (1 + int((drawn >= mean - NOISE).sum())) / (1 + len(drawn))
-    return replace(score, z=(mean - null_mean) / null_sd, p=p)
+        # 3. Compare. Pairings do not vary if, for example, one word is paired with three others.
+        if null_sd > NOISE:
+            found["z"] = (mean - null_mean) / null_sd
+            found["p"] = (1 + int((drawn >= mean - NOISE).sum())) / (1 + len(drawn))
+    return RelationScore(n, n_pairs, **found)
 
 
 def _draw_permutations(
@@ -202,5 +202,4 @@ def _draw_permutations(
 def _compute_cosines(space: EmbeddingSpace, first: IntArray, second: IntArray) -> FloatArray:
     """Return the cosine of each pair of rows (n,) float64."""
     left, right = space.unit[first], space.unit[second]
-    cosines: FloatArray = np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64))
-    return cosines
+    return np.asarray(np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64)))

@@ -111,8 +111,9 @@ def load_bundled_pairs() -> tuple[PairList, ...]:
     """Load WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), which come
     with gensim.
     """
-    files = {name: find_gensim_file(file) for name, file in BUNDLED.items()}
-    return tuple(PairList(name, read_pairs(file).pairs) for name, file in files.items())
+    return tuple(
+        PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items()
+    )
 
 
 def read_pairs(path: Path) -> PairList:
@@ -208,11 +209,11 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
         if line.startswith(":"):
             sections.append((line[1:].strip(), []))
         elif fields and len(fields) != 4:
-            problem = (
+            raise InputError(
                 f"{path}, line {number:,}: expected four words or `: section`, found {len(fields)}"
-                " words."
+                " words.",
+                "An analogy is, for example: Athens Greece Oslo Norway.",
             )
-            raise InputError(problem, "An analogy is, for example: Athens Greece Oslo Norway.")
         elif fields:
             # Questions before the first section form one that is named as the file.
             if not sections:

@@ -18,23 +18,10 @@ from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.neighbors.search import METRICS, Neighbors, compute_hubness, find_nearest
+from vocadapt.spaces.neighbors.search import METRICS, compute_hubness, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.keyword_in_context import normalize_single_word
 from vocadapt.text.splitter import Splitter
-
-__all__ = [
-    "METRICS",
-    "CrossSpace",
-    "FourLists",
-    "ListSettings",
-    "Listed",
-    "Neighbors",
-    "compute_hubness",
-    "find_nearest",
-    "find_shared_neighbors",
-    "resolve_word",
-]
 
 Listed = list[tuple[str, float]]
 

@@ -141,8 +141,7 @@ def compute_principal_components(rows: Matrix, dimensions: int) -> tuple[Matrix,
     from sklearn.decomposition import PCA
 
     pca = PCA(min(dimensions, *rows.shape), svd_solver="covariance_eigh")
-    components: Matrix = pca.fit_transform(rows)
-    return components, float(pca.explained_variance_ratio_.sum())
+    return pca.fit_transform(rows), float(pca.explained_variance_ratio_.sum())
 
 
 def _project_by_pca(

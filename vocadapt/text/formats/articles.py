@@ -10,7 +10,6 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
-from vocadapt.text.formats import text_file
 from vocadapt.text.formats.article_xml import ArticleParser, find_root_element, is_known_root
 from vocadapt.text.formats.readers import Articles, Block, join_lines
 from vocadapt.text.formats.text_file import SNIFF, Source, open_text_file, refuse_binary
@@ -82,7 +81,7 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
         parser.feed(raw)
         lines, articles = parser.take()
         yield Block(join_lines(lines), source.position(), articles)
-        raw = source.read(text_file.BLOCK)
+        raw = source.read()
     parser.feed(b"")
 
 

@@ -47,15 +47,17 @@ class Source:
         """Return the number of bytes of the file on disk read so far."""
         return self.disk.tell()
 
-    def read(self, size: int) -> bytes:
-        """Read up to `size` unpacked bytes; raises InputError for a broken .gz file."""
+    def read(self, size: int | None = None) -> bytes:
+        """Read up to `size` unpacked bytes, by default a block; raises InputError for a broken .gz
+        file.
+        """
         with convert_read_errors(self.path, "Check the disk."):
-            return self.stream.read(size)
+            return self.stream.read(size or BLOCK)
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
         parts, size = [], 0
-        while raw := self.read(BLOCK):
+        while raw := self.read():
             parts.append(raw)
             size += len(raw)
             if size > max_bytes:
@@ -84,7 +86,7 @@ class Source:
         """
         begun: list[bytes] = []
         done = size = 0  # bytes of complete lines so far, and of the current line
-        while raw := self.read(BLOCK):
+        while raw := self.read():
             # The first line of the block completes a line that may have begun in earlier blocks.
             first_line, newline, _ = raw.partition(b"\n")
             if size + len(first_line) > self.max_line:

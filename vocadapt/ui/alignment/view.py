@@ -12,7 +12,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.neighbors.cross_space import METRICS, CrossSpace, ListSettings
+from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.alignment.methods import Row
 from vocadapt.ui.components import keyword_in_context, markup, word_query
