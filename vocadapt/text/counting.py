@@ -63,29 +63,23 @@ class ChunkCounter(LineCounter):
 
     def count(self, text: str) -> None:
         """Count the words of some lines."""
-        self._count_chunks(isolate_punctuation(text, self.splitter.lowercase))
+        self._count_chunks(text)
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and yield each line's words joined by spaces."""
-        spaced = isolate_punctuation(text, self.splitter.lowercase)
-        self._count_chunks(spaced)
-        for line in split_lines(spaced.decode()):
+        for line in split_lines(self._count_chunks(text).decode()):
             chunks = line.split()
             if not line.isascii():
                 chunks = [words for words in map(self._split_chunk, chunks) if words]
             yield " ".join(chunks)
 
     def word_counts(self) -> Counter[str]:
-        """Split the distinct chunks so far, and return the word counts."""
-        self._split_chunks()
-        return self.words
-
-    def _split_chunks(self) -> None:
-        """Add the words of the chunks counted so far to the word counts, and forget the chunks."""
+        """Split the distinct chunks so far, forget them, and return the word counts."""
         for chunk, count in self.chunks.items():
             for word in self.splitter.words(chunk):
                 self.words[word] += count
         self.chunks.clear()
+        return self.words
 
     def _split_chunk(self, chunk: str) -> str:
         """Return the words of a chunk, joined by spaces; "" if it has none."""
@@ -95,9 +89,9 @@ class ChunkCounter(LineCounter):
             self.joined[chunk] = " ".join(self.splitter.words(chunk))
         return self.joined[chunk]
 
-    def _count_chunks(self, spaced: bytes) -> None:
-        """Count the chunks between ASCII whitespace; split those counted so far if the table grows
-        too large.
+    def _count_chunks(self, text: str) -> bytes:
+        """Isolate the punctuation of some lines and count the chunks between ASCII whitespace; return
+        the lines.
 
         Arrow splits and counts a block in a third of the time of str.split and Counter; only its
         distinct chunks become str.
@@ -105,18 +99,21 @@ class ChunkCounter(LineCounter):
         import pyarrow
         from pyarrow import compute
 
-        # The block is one string of an Arrow array, which shares its memory.
+        # 1. The block is one string of an Arrow array, which shares its memory.
+        spaced = isolate_punctuation(text, self.splitter.lowercase)
         ends = pyarrow.py_buffer(np.array([0, len(spaced)], dtype=np.int64))
         block = pyarrow.LargeStringArray.from_buffers(1, ends, pyarrow.py_buffer(spaced))
         occurrences = compute.ascii_split_whitespace(block).flatten()
         chunks, counts = compute.value_counts(occurrences).flatten()
         for chunk, count in zip(chunks.to_pylist(), counts.to_pylist(), strict=True):
             self.chunks[chunk] += count
-        # Both tables stay bounded, whatever the text holds.
+
+        # 2. Both tables stay bounded, whatever the text holds.
         if len(self.chunks) > MAX_CHUNKS:
-            self._split_chunks()
+            self.word_counts()
         if len(self.joined) > MAX_CHUNKS:
             self.joined.clear()
+        return spaced
 
 
 def build_word_counter(splitter: Splitter) -> LineCounter:

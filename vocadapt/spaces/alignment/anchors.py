@@ -67,7 +67,18 @@ def find_anchors(
 
     Raises InputError if none is left, and for a minimum count on a source without counts.
     """
-    counts = _get_counts(source, filter.min_count)
+    # 1. The corpus counts; without a minimum they may be unknown.
+    counts = source.counts
+    if counts is None:
+        if filter.min_count:
+            raise InputError(
+                f"A minimum count of {filter.min_count} needs corpus counts, and {source.name} has"
+                " none.",
+                "Train the vectors here, or set the minimum count to 0.",
+            )
+        counts = np.zeros(len(source), dtype=np.int64)
+
+    # 2. The shared words that pass the filter.
     excluded = target.kinds.special
     if filter.continuation:
         excluded |= target.kinds.continuations
@@ -85,15 +96,3 @@ def find_anchors(
             " exclude every word.",
         )
     return Anchors(words, source.rows(words), target.rows(words))
-
-
-def _get_counts(source: EmbeddingSpace, min_count: int) -> IntArray:
-    """Return the corpus counts of the source (words,) int64; zeros if unknown and not needed."""
-    if source.counts is not None:
-        return source.counts
-    if min_count:
-        raise InputError(
-            f"A minimum count of {min_count} needs corpus counts, and {source.name} has none.",
-            "Train the vectors here, or set the minimum count to 0.",
-        )
-    return np.zeros(len(source), dtype=np.int64)
