@@ -23,6 +23,7 @@ workspace = frame.open_page(
         "run",
         "scorer",
         "task",
+        "task kind",
     ),
 )
 with st.container():

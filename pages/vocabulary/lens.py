@@ -15,7 +15,7 @@ workspace = frame.open_page(
         "Models read :blue[**wordpieces**], not words. Compare how each model tokenizes a text,"
         " and which words a new vocabulary keeps whole."
     ),
-    ("added token", "fertility", "tokenization", "wordpiece"),
+    ("added token", "fertility", "tokenization", "tokenizer family", "wordpiece"),
     ("corpus",),
 )
 

@@ -15,7 +15,7 @@ workspace = frame.open_page(
         "Remove :blue[**wordpieces**] from a vocabulary, see how much longer your text becomes,"
         " and compare vocabularies."
     ),
-    ("fertility", "reduction", "tokenization", "wordpiece"),
+    ("fertility", "heuristic", "reduction", "tokenization", "wordpiece"),
     ("corpus",),
 )
 
