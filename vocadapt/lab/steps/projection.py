@@ -177,7 +177,7 @@ def compute_projection(
             rows,
             projection.xy,
             metric=metric,
-            most=judged,
+            max_tokens=judged,
             seed=seed,
             progress=part(progress, 0.85, 0.98),
         )
