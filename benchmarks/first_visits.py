@@ -26,7 +26,7 @@ from tests.browser.conftest import ARGUMENTS  # noqa: E402
 from vocadapt.lab.demo import DEMO, find_news_text, open_demo  # noqa: E402
 from vocadapt.lab.steps.corpus import CorpusStep  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402
-from vocadapt.lab.steps.spec import Spec  # noqa: E402
+from vocadapt.lab.steps.step import Spec  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
 
 BOUND = 6.0

@@ -12,7 +12,7 @@ import pytest
 from tests.material.lab import QUICK, write_text
 from vocadapt.cli import main
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -17,8 +17,7 @@ from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS, load_command
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS, Step
+from vocadapt.lab.steps.step import STEPS, Spec, Step
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
     MAX_SEED,

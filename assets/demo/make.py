@@ -19,7 +19,7 @@ from pathlib import Path
 from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import record_input
 from vocadapt.lab.workspace.workspace import open_artifact

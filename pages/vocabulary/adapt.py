@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import list_adapted_models
 from vocadapt.ui.adapt import model, plan
 from vocadapt.ui.components import pickers

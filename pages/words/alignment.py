@@ -5,7 +5,7 @@ words, and its neighbors.
 import streamlit as st
 
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
 from vocadapt.ui.components import pickers

@@ -21,7 +21,7 @@ from vocadapt.lab.reports.noise_baselines import (
 )
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings

@@ -9,7 +9,7 @@ from vocadapt.__main__ import main
 from vocadapt.cli.training.finetune import render_scores as as_text
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, summarize_runs
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.kinds import TASK_KINDS

@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps import compare_initializers
 from vocadapt.lab.steps.compare_initializers import LeaderboardStep, load_comparison
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 

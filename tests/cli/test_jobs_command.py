@@ -18,7 +18,7 @@ from vocadapt.cli import main
 from vocadapt.lab.jobs.queue import list_jobs, start
 from vocadapt.lab.jobs.status import read_metrics, read_status
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

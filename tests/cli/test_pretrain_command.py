@@ -8,7 +8,7 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.pretrain import PretrainStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.from_scratch import ScratchSettings

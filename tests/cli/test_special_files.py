@@ -21,7 +21,7 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 

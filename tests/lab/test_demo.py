@@ -29,7 +29,7 @@ from vocadapt.lab.demo import (
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model

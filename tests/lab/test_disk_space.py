@@ -18,7 +18,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space
 from vocadapt.lab.workspace.workspace import Workspace

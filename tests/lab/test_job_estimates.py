@@ -9,8 +9,7 @@ from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness, 
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings

@@ -27,8 +27,7 @@ from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status,
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS
+from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
@@ -224,7 +223,7 @@ def test_a_job_outlives_the_process_that_started_it(workspace, quick):
 import sys
 from pathlib import Path
 from vocadapt.lab.jobs.queue import start
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine")
 """
@@ -270,7 +269,7 @@ import sys, time
 from pathlib import Path
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.jobs.queue import start
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
 try:

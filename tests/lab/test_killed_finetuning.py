@@ -13,7 +13,7 @@ from tests.lab.test_killed_jobs import LONG, kill
 from tests.material.finetuning import sentences, write_conll
 from vocadapt.lab.jobs.queue import list_jobs, resume, start
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.finetune.settings import FinetuneSettings

@@ -18,7 +18,7 @@ from vocadapt.lab.jobs.queue import find_job, list_jobs, remove_remains, resume,
 from vocadapt.lab.jobs.status import read_status
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.from_scratch import ScratchSettings

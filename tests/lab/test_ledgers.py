@@ -13,7 +13,7 @@ from vocadapt.lab.artifacts.runs import find_corpus, load_training_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Text

@@ -15,7 +15,7 @@ from vocadapt.cli import main
 from vocadapt.cli.vocabulary.adapt import _change_pretraining
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model

@@ -18,7 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import PRESETS, build_reduction, format_recipe_name, get_preset, is_preset

@@ -20,7 +20,7 @@ from vocadapt.lab.steps.projection import (
     save_projection,
 )
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.spaces.projection.methods import ProjectionSettings

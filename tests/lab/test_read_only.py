@@ -19,7 +19,7 @@ from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.packing import pack_to_temporary_file

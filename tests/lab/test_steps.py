@@ -25,8 +25,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS, register_step
+from vocadapt.lab.steps.step import STEPS, Spec, register_step
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings

@@ -15,7 +15,7 @@ from tests.material import stuck_tokenizer
 from tests.material.lab import wait_for
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.watchdog import find_slow_block
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import report_block, watch_blocks

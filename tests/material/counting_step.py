@@ -20,8 +20,7 @@ from pathlib import Path
 
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps import STEPS, Step
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import TEXT, Numbers
+from vocadapt.lab.steps.step import TEXT, Numbers, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.settings import setting
 

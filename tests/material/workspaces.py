@@ -10,7 +10,7 @@ from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.methods import AlignmentSettings

@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.contextual.masked_loss import get_masked_head

@@ -8,7 +8,7 @@ from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import ADVISE, markup, texts
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text import words as counting
 from vocadapt.vocabulary.advice import rules

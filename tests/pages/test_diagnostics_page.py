@@ -13,7 +13,7 @@ from tests.pages.test_pages import markup, texts
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.ui.components.number_formats import fraction

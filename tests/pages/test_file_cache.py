@@ -11,7 +11,7 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import SETTLED, CachedReader
 from vocadapt.lab.workspace.manifest import Manifest

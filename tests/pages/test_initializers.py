@@ -10,7 +10,7 @@ from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.compare_initializers import LeaderboardStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
 PAGE = "pages/vocabulary/initializers.py"

@@ -4,7 +4,7 @@ import pytest
 
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 
 VECTORS = "pages/words/vectors.py"

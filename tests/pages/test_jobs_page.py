@@ -12,7 +12,7 @@ from tests.pages.test_pages import JOBS, VECTORS, texts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

@@ -12,7 +12,7 @@ from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import settings_from
 from vocadapt.spaces.alignment.methods import AlignmentSettings

@@ -14,7 +14,7 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.anchors import AnchorFilter

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import panel

@@ -12,7 +12,7 @@ from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.slices import list_slices, load_slice, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings

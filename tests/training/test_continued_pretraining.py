@@ -17,7 +17,7 @@ from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import build_loss_windows, compute_masked_loss

@@ -17,7 +17,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe

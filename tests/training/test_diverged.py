@@ -20,7 +20,7 @@ from vocadapt.lab.jobs.status import read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.pretrain import PretrainStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.contextual.masked_loss import MaskedLoss
 from vocadapt.text.corpus import open_corpus

@@ -14,7 +14,7 @@ from vocadapt.lab.artifacts.runs import load_training_examples, open_runs
 from vocadapt.lab.reports.results import build_entry
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.training.finetune.run_files import runs_in
 
 pytestmark = pytest.mark.usefixtures("one_thread")

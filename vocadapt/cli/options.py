@@ -9,7 +9,7 @@ from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import CASINGS, Spec
+from vocadapt.lab.steps.step import CASINGS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings

@@ -20,8 +20,7 @@ from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import Numbers
+from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import MANIFEST

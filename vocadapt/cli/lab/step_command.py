@@ -22,8 +22,7 @@ from vocadapt.cli.options import (
     destination_options,
     write,
 )
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import Role, Step
+from vocadapt.lab.steps.step import Role, Spec, Step
 
 METAVARS = {"models": "M", "corpora": "TEXT", "": "FILE"}  # by kind of artifact; else DIR
 

@@ -31,7 +31,7 @@ from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import get_preset

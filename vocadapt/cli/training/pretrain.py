@@ -36,7 +36,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.pretrain import PretrainStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.settings import settings_of
 from vocadapt.training.masked.continued import ContinuedSettings

@@ -39,7 +39,7 @@ from vocadapt.cli.vocabulary.initializers import (
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.extension_size import SIZES, ModuleSettings

@@ -35,9 +35,8 @@ from vocadapt.lab.steps.compare_initializers import (
     compare_for_step,
     load_comparison,
 )
-from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 COLUMNS = (

@@ -35,7 +35,7 @@ from vocadapt.cli.tables import format_table
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation

@@ -28,7 +28,7 @@ from vocadapt.lab.steps.alignment import (
     tabulate_alignments,
 )
 from vocadapt.lab.steps.projection import ProjectionStep, compute_projection, summarize_projection
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,

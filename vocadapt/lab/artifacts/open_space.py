@@ -40,6 +40,7 @@ class OpenedSpace:
             return frozenset()
         from vocadapt.models.adapted_model import open_base_model
 
+        # A model adapted here names the model it was made from: tokens that one lacks were added.
         before = open_base_model(self.model)
         if before is not None:
             known = frozenset(before.vocabulary.tokens)

@@ -10,7 +10,6 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.finetune import (
     FinetuneStep,
     average_folds,
@@ -19,7 +18,7 @@ from vocadapt.lab.steps.finetune import (
     load_task,
     measure_training_speed,
 )
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of

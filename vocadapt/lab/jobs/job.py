@@ -18,7 +18,7 @@ from vocadapt.files import show_path
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import CHECKPOINT, MADE_FROM
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors, remove_abandoned_drafts
 from vocadapt.lab.workspace.file_cache import CachedReader

@@ -24,7 +24,7 @@ from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import check_free, convert_write_errors, remove_abandoned_drafts

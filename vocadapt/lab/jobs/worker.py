@@ -140,6 +140,7 @@ def install_signal_handler() -> threading.Event:
 def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
     """Wait, run the step, and return its final status."""
     try:
+        # 1. Wait, and run the step.
         check_extensions()
         with _wait_for_turn(job, reporter):
             if job.cancel_requested:  # a short step may end before its progress looks
@@ -148,6 +149,8 @@ def _run_job(job: Job, reporter: Reporter) -> dict[str, Any]:
             log.info("running: %s", job.command or job.spec.step)
             with _watchdog(job):
                 run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+
+        # 2. Remove what is not needed any more.
         remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE

@@ -113,6 +113,7 @@ def advise_on(
     A seeded sample of lines is counted if the text is larger than about 250 MB. Raises InputError
     if the text or the task cannot be read.
     """
+    # 1. Words of the task file, and word counts of the text: saved ones if there are any.
     start = time.perf_counter()
     entities = read_entity_words(task, model.splitter) if task else None
     counts = find_saved_counts(root, corpus, model.splitter)
@@ -121,6 +122,8 @@ def advise_on(
         counts = load_or_count_words(
             root if keep else None, limit_corpus(corpus), model.splitter, progress
         )
+
+    # 2. The advice that follows from them.
     words = entities.counts if entities else None
     advice = advise(
         counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count

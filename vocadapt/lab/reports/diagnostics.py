@@ -95,6 +95,7 @@ def shorten_names(names: Sequence[str]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{twice[:100]} was named twice.", "Name each space once.")
+    # Take one more part of each path until all names differ.
     for parts in range(1, max(len(Path(name).parts) for name in names) + 1):
         short = ["/".join(Path(name).parts[-parts:]) or name for name in names]
         if len(set(short)) == len(names):

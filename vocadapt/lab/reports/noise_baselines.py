@@ -15,7 +15,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.progress import Progress, part, silent
@@ -78,10 +78,13 @@ def train_noise_baseline(
 
     Returns the pair; nothing is saved. Raises InputError if the vectors cannot be trained again.
     """
+    # 1. What to train: once with another seed, or twice on resampled lines.
     spec = rebuild_spec(artifact)
     specs = [use_next_seed(spec)]
     if how == BOOTSTRAP:
         specs = [resample_lines(spec, seed) for seed in (1, 2)]
+
+    # 2. Train into a temporary folder.
     n, spaces = len(specs), []
     with TemporaryDirectory(prefix="vocadapt-") as scratch:
         for number, again in enumerate(specs, start=1):
@@ -91,6 +94,9 @@ def train_noise_baseline(
             space = load_space(folder, f"{artifact.name} again ({_describe_seed(again)})")
             # A copy in memory: the file is removed with the folder.
             spaces.append(space.take(range(len(space))))
+
+    # 3. Pair with the given vectors, or with each other: resampled vectors differ from the given
+    #    ones by more than chance.
     if how == SEED:
         return BaselinePair(f"two seeds of {artifact.name}", load_space(artifact.folder), *spaces)
     return BaselinePair(f"two bootstrap resamples of {artifact.name}", *spaces)

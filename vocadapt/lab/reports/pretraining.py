@@ -185,6 +185,8 @@ def sample_lines(
     rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
     for passage in corpus.passages():
         for line in filter(None, map(str.strip, passage.text.splitlines())):
+            # The first lines fill the sample; line n then takes a random place among n, and is kept
+            # if that is in the sample. So each line is kept with the same probability.
             place = of if not settings.lines or of < settings.lines else int(rng.integers(of + 1))
             if not settings.lines or place < settings.lines:
                 kept[place] = (of, line)

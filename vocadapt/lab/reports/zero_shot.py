@@ -10,11 +10,9 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
-from vocadapt.lab.steps.context import StepContext
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import Numbers
+from vocadapt.lab.steps.step import Numbers, Spec, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import check_free
 from vocadapt.progress import Progress, part, silent

@@ -1,9 +1,8 @@
 """Steps: a spec in, an artifact out.
 
-Read in this order: `step` (what is declared about a step, and the registry), `spec` (one step to
-run, as a value), `context` (what a step works with), `run` (`run_step`, checkpoints), `command_lines` (a spec as
-its command line); then the steps themselves, a file each, in the order of STEPS:
-begin with `vectors`, which is short.
+Read in this order: `step` (what is declared about a step, the registry, one step to run, and what
+it works with), `run` (`run_step`, checkpoints), `command_lines` (a spec as its command line); then
+the steps themselves, a file each, in the order of STEPS: begin with `vectors`, which is short.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
 that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below

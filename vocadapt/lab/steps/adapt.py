@@ -6,9 +6,17 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words
-from vocadapt.lab.steps.context import StepContext, summarize_space
-from vocadapt.lab.steps.spec import measure_model
-from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Step
+from vocadapt.lab.steps.step import (
+    MODEL,
+    TARGET,
+    TEXT,
+    VECTORS,
+    Numbers,
+    Step,
+    StepContext,
+    measure_model,
+    summarize_space,
+)
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED

@@ -11,8 +11,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Step
+from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent

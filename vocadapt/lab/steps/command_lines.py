@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact
 from vocadapt.settings import Setting, groups_of, settings_from, settings_of
 from vocadapt.text.corpus import CorpusSettings

@@ -22,8 +22,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step
+from vocadapt.lab.steps.step import MODEL, TARGET, TEXT, VECTORS, Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

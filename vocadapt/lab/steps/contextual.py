@@ -5,8 +5,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.files import temporary_folder
-from vocadapt.lab.steps.context import StepContext, summarize_space
-from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Step, TextStep
+from vocadapt.lab.steps.step import (
+    MODEL,
+    TEXT,
+    WORDS,
+    Numbers,
+    Step,
+    StepContext,
+    TextStep,
+    summarize_space,
+)
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import (

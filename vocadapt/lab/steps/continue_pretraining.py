@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.spec import measure_model
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, TextStep
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, StepContext, TextStep, measure_model
 from vocadapt.training.masked.continued import ContinuedSettings
 
 

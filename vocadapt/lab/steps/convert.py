@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.spec import measure_model
-from vocadapt.lab.steps.step import MODEL, Numbers, Step
+from vocadapt.lab.steps.step import MODEL, Numbers, Step, StepContext, measure_model
 from vocadapt.models.convert import convert
 
 

@@ -4,9 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.lab.artifacts.corpora import load_or_count_words, write_corpus
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Spec, Step, StepContext
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import setting

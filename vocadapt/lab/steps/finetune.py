@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.spec import Spec, measure_model
-from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step
+from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live

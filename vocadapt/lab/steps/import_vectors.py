@@ -6,8 +6,16 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import load_or_count_words
-from vocadapt.lab.steps.context import StepContext, summarize_space
-from vocadapt.lab.steps.step import MODEL, TEXT, WORDS, Numbers, Role, Step
+from vocadapt.lab.steps.step import (
+    MODEL,
+    TEXT,
+    WORDS,
+    Numbers,
+    Role,
+    Step,
+    StepContext,
+    summarize_space,
+)
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import part
 from vocadapt.settings import CheckedSettings, setting

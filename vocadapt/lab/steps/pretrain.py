@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import TEXT, Numbers, Step, TextStep
+from vocadapt.lab.steps.step import TEXT, Numbers, Step, StepContext, TextStep
 from vocadapt.settings import setting
 from vocadapt.training.masked.from_scratch import ScratchSettings
 

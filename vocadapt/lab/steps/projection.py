@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.artifacts.open_space import OpenedSpace
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.step import Numbers, Role, Step
+from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent

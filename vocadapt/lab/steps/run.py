@@ -15,8 +15,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import check_output_path, use_scratch
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.context import StepContext
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import check_disk_space
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft

@@ -1,19 +1,34 @@
-"""Step: everything that is declared about one step, and the registry of all of them."""
+"""A step: what is declared about it (`Step`), one step to run (`Spec`), and what it works with
+(`StepContext`). STEPS is the registry of all of them.
+"""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.files import expand_path
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import FLOOR, measure_weights
+from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
 from vocadapt.lab.workspace.workspace import Artifact, check_name
-from vocadapt.settings import CheckedSettings
-from vocadapt.text.corpus import CorpusSettings
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.progress import Progress
+from vocadapt.settings import CheckedSettings, settings_from
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.tasks.task import files_of_task
 
-Numbers = dict[str, Any]
+Numbers = dict[str, Any]  # headline figures of an artifact
+CASINGS = ("cased", "uncased")
 
 
 @dataclass(frozen=True)
@@ -122,3 +137,212 @@ def find_step(name: str) -> Step:
     if name not in STEPS:
         raise InputError(f"Unknown step {name!r}.", f"Choose one of: {', '.join(STEPS)}.")
     return STEPS[name]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One step to run. `inputs` gives the paths of each role (a hub name is allowed for `model`).
+
+    A single path may be given as a string. `casing`: of a model given as a bare vocab.txt, "" to
+    infer it. Raises InputError for an unknown step, role or casing, and for a missing input.
+    """
+
+    step: str
+    settings: Any
+    inputs: Mapping[str, tuple[str, ...]]
+    offline: bool = False
+    casing: str = ""
+
+    def __post_init__(self) -> None:
+        step = find_step(self.step)
+        if not isinstance(self.settings, step.settings):
+            raise TypeError(
+                f"the step {self.step} takes {step.settings.__name__}, not"
+                f" {type(self.settings).__name__}"
+            )
+        object.__setattr__(
+            self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
+        )
+        _check_roles(step, self.inputs)
+        if self.casing and self.casing not in CASINGS:
+            raise InputError(
+                f"Unknown casing {self.casing!r}.", f"Choose one of: {', '.join(CASINGS)}."
+            )
+        if self.casing and "model" not in self.inputs:
+            raise InputError(
+                "A casing applies only to a bare vocab.txt, and none was given.",
+                "Give a model, or no casing.",
+            )
+
+    @property
+    def declaration(self) -> Step:
+        """What is declared about the step."""
+        return STEPS[self.step]
+
+    @property
+    def kind(self) -> str:
+        """The kind of artifact the step makes."""
+        return self.declaration.makes
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the step's randomness comes from; None if it has none."""
+        return self.declaration.read_seed(self.settings)
+
+    @property
+    def lowercase(self) -> bool | None:
+        """The casing as `open_model` takes it; None if inferred."""
+        if not self.casing:
+            return None
+        return self.casing == "uncased"
+
+    def estimate_bytes(self) -> int:
+        """Estimate the bytes that the step writes, from below, so that no step is refused that
+        would fit.
+        """
+        return FLOOR + self.declaration.writes(self)
+
+    def one(self, role: str) -> str | None:
+        """Return the single input of a role, None if there is none."""
+        return self.inputs.get(role, (None,))[0]
+
+    def absolute(self) -> "Spec":
+        """Return the spec with absolute paths, valid in any working directory; hub names are kept."""
+        inputs = {
+            role: tuple(_absolute_path(path) for path in paths)
+            for role, paths in self.inputs.items()
+        }
+        return replace(self, inputs=inputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the spec as plain values."""
+        inputs = {role: list(paths) for role, paths in self.inputs.items()}
+        return {**asdict(self), "inputs": inputs}
+
+    def to_json(self) -> str:
+        """Return the spec as strict JSON."""
+        return strict_json.dumps(self.to_dict(), indent=1)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
+        """Build a spec from plain values; raises InputError, with the name, for unknown ones."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise InputError(f"{where}: there is no {unknown[0]!r} in a spec.")
+        if "step" not in values:
+            raise InputError(f"{where}: the step is missing.")
+        step = find_step(str(values["step"]))
+        settings, inputs = values.get("settings", {}), values.get("inputs", {})
+        if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
+            raise InputError(f"{where}: expected tables under settings and inputs.")
+        offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
+        chosen = settings_from(step.settings, settings, f"{where}: settings")
+        return cls(str(values["step"]), chosen, dict(inputs), offline, casing)
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "spec") -> "Spec":
+        """Read what `to_json` wrote."""
+        return cls.from_dict(strict_json.loads(text, where), where)
+
+
+def measure_model(spec: Spec) -> int:
+    """Return the bytes of the weights of the model, for steps that write a changed copy of it."""
+    return measure_weights(spec.inputs["model"][0])
+
+
+def _check_roles(step: Step, inputs: Mapping[str, tuple[str, ...]]) -> None:
+    for name, paths in inputs.items():
+        role = step.roles.get(name)
+        if role is None:
+            raise InputError(
+                f"The step {step.name} takes no {name!r}.", f"It takes: {', '.join(step.roles)}."
+            )
+        if len(paths) > 1 and not role.several:
+            raise InputError(f"The step {step.name} takes one {name}, got {len(paths)}.")
+    for role in step.needs:
+        if role.name not in inputs:
+            raise InputError(f"The step {step.name} needs {role.name}, and none was given.")
+
+
+def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    if isinstance(value, str | Path):
+        value = (value,)
+    return tuple(str(path) for path in value)
+
+
+def _absolute_path(path: str) -> str:
+    found = expand_path(path)
+    if not os.path.exists(found):  # a hub name
+        return path
+    return str(found.resolve())
+
+
+@dataclass(frozen=True, eq=False)
+class StepContext:
+    """What a step works with: its spec, the folder to fill, the workspace (None if outside),
+    progress.
+
+    `checkpoint`: a folder that survives a killed process, for a job that is resumed; None outside a
+    job.
+    """
+
+    spec: Spec
+    draft: Path
+    root: Path | None
+    progress: Progress
+    checkpoint: Path | None = None
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model of the spec."""
+        # With a target the casing is the target's: that is the bare vocabulary.
+        casing = None if self.spec.one("target") else self.spec.lowercase
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
+
+    @cached_property
+    def target(self) -> LanguageModel | None:
+        """The model whose vocabulary is taken over, if any."""
+        name = self.spec.one("target")
+        return open_model(name, self.spec.offline or None, self.spec.lowercase) if name else None
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The word vectors of the spec."""
+        return load_space(Path(self.spec.inputs["vectors"][0]))
+
+    @cached_property
+    def text(self) -> Corpus:
+        """The text of the spec, as its settings `corpus` say."""
+        return read_corpus(self.spec.inputs["text"], self.spec.settings.corpus)
+
+    def opened(self, role: str) -> OpenedSpace:
+        """Open the space of a role (embeddings of a model or word vectors); cached."""
+        if role not in self._opened:
+            self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
+        return self._opened[role]
+
+    @cached_property
+    def _opened(self) -> dict[str, OpenedSpace]:
+        return {}
+
+    def inputs(self) -> dict[str, Input]:
+        """Return the stamps of all inputs."""
+        opened: dict[str, Callable[[], list[Path]]] = {
+            "model": lambda: [self.model.path],
+            "target": lambda: [self.target.path] if self.target else [],
+            "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
+        }
+        for role in ("space", "other"):
+            opened[role] = lambda role=role: [self.opened(role).folder]  # type: ignore[misc]
+        return {
+            role: record_input(
+                opened[role]() if role in opened else [Path(path) for path in paths], self.root
+            )
+            for role, paths in self.spec.inputs.items()
+        }
+
+
+def summarize_space(space: EmbeddingSpace) -> Numbers:
+    """Return number of words, dimension, and total count if the words are counted."""
+    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
+    return {"words": len(space), "dim": space.dim, **counted}

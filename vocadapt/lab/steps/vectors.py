@@ -3,9 +3,16 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from vocadapt.lab.steps.context import StepContext, summarize_space
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, TextStep
+from vocadapt.lab.steps.step import (
+    MODEL,
+    TEXT,
+    Numbers,
+    Spec,
+    Step,
+    StepContext,
+    TextStep,
+    summarize_space,
+)
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import MAX_SEED, setting, settings_from

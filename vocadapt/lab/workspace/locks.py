@@ -17,6 +17,8 @@ def acquire_lock(folder: Path, patience: float = 0.0) -> int | None:
 
     With `patience` it retries for that many seconds, since `is_locked` takes a lock for an instant.
     """
+    # A lock of flock belongs to the open file, not to the process: a child that inherits the
+    # descriptor keeps it when the parent closes its own.
     descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
     while True:
         with suppress(BlockingIOError):

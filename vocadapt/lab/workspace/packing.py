@@ -28,6 +28,7 @@ def compute_packed_size(folder: Path) -> int:
     """Compute the size in bytes of what `pack_artifact` writes; a few dozen bytes short for files
     of 2 GB and more.
     """
+    # A file's name stands in its local header and in the central directory.
     size = END
     for path, name in _members(folder):
         size += 2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER + path.stat().st_size

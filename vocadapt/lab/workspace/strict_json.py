@@ -20,6 +20,7 @@ def dumps(value: object, indent: int | None = None, ascii_only: bool = False) ->
     The text is always valid UTF-8: other bytes, as in names of files, are escaped.
     """
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
+    # Python keeps bytes of file names that are not UTF-8 as lone surrogates.
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from vocadapt.lab.jobs.queue import list_jobs
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 
@@ -25,6 +25,7 @@ def hide_upload_paths(message: str, workspace: Workspace) -> str:
     """Return a message with uploads called by file name: users do not know their path in the
     workspace.
     """
+    # An upload may lie in a subfolder of its own, so that equal names do not collide.
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 

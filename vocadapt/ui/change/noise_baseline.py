@@ -14,7 +14,7 @@ from vocadapt.lab.reports.noise_baselines import (
     resample_lines,
     use_next_seed,
 )
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import ChangeSettings

@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.lab.demo import MODEL, NEWS, find_news_text, is_demo_installed, open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame import address, mistakes
 

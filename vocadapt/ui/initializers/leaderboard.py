@@ -15,7 +15,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (

@@ -13,7 +13,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake
 from vocadapt.ui.components.markup import plain

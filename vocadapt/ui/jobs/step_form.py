@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS, Role, Step
+from vocadapt.lab.steps.step import STEPS, Role, Spec, Step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_artifact_details

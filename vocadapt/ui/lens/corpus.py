@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import markup, pickers

@@ -11,7 +11,7 @@ from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.projection import ProjectionStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings
 from vocadapt.spaces.projection.projection import estimate_projection_seconds

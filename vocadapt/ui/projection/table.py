@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.projection_files import build_table, render_figure_page, render_image
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.projection import summarize_projection
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.slices import (
     MAX_NAME_LENGTH,

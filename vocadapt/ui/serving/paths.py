@@ -16,7 +16,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
 from vocadapt.ui.frame.session import workspace
 

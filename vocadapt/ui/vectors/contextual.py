@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.contextual.occurrences import (
     ContextualSettings,
