@@ -287,7 +287,9 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
     """Context manager: a Progress on stderr. On a terminal it is one line that is overwritten;
     elsewhere a line now and then if `verbose`, and nothing otherwise.
     """
-    terminal, interval, last = sys.stderr.isatty(), 2.0, float("-inf")
+    terminal = sys.stderr.isatty()
+    interval = 2.0
+    last = float("-inf")
     if terminal:
         interval = 0.1
     elif not verbose:

@@ -34,7 +34,8 @@ def _compare(options: Options) -> Answer:
         chosen = ALL
         if options.suffix is not None:
             chosen = "suffix"
-    files, notes = _choose_files(options), {}
+    files = _choose_files(options)
+    notes = {}
     corpus = read_corpus(options.corpus) if options.corpus else None
     found = open_pair(_read_pair(options))
 
@@ -48,7 +49,8 @@ def _compare(options: Options) -> Answer:
     if options.workspace:
         own = load_notes(Workspace(Path(options.workspace)))
         notes = {id: (note.text, note.tags) for id, note in own.items()}
-    command, names = "", (first.name, second.name)
+    command = ""
+    names = (first.name, second.name)
     if sys.argv[1:2] == ["compare"]:
         command = shlex.join([*PROGRAM, *sys.argv[1:]])
     report = Report(slicing, names, found.test, notes, chosen, command, found.train, corpus)
@@ -79,7 +81,8 @@ def _read_pair(options: Options) -> PairSpec:
             f"Two are compared, {len(options.runs)} were given.",
             "Give one run, or two runs or files.",
         )
-    tokenizations, draws = options.tokenization, read_settings(options, Draws)
+    tokenizations = options.tokenization
+    draws = read_settings(options, Draws)
     if len(tokenizations) == 1:
         other = tokenizations[0]
         if len(options.runs) == 1:

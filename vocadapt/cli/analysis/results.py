@@ -51,7 +51,8 @@ EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
 
 
 def _results(options: Options) -> Answer:
-    draws, baseline = read_settings(options, Draws), None
+    draws = read_settings(options, Draws)
+    baseline = None
     if draws.rounds < 1:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
     if options.baseline:
@@ -63,7 +64,8 @@ def _results(options: Options) -> Answer:
         )
 
     # 1. The runs: those that were named, or all of the workspace.
-    workspace, unreadable = Workspace(Path(options.workspace)), dict[str, str]()
+    workspace = Workspace(Path(options.workspace))
+    unreadable = dict[str, str]()
     if options.runs:
         runs = [_open_named(given, workspace) for given in options.runs]
     else:
@@ -196,7 +198,8 @@ def _score(options: Options) -> Answer:
             f"{path}: holds no labels, so nothing can be scored.",
             "Give the gold file with its labels.",
         )
-    predicted, against = kind.read_predictions(Path(options.predicted), gold), None
+    predicted = kind.read_predictions(Path(options.predicted), gold)
+    against = None
     if options.against:
         against = kind.read_predictions(Path(options.against), gold)
 
@@ -238,7 +241,8 @@ def _score_once(
         if not isinstance(value, str):
             value = json.dumps(value)
         definition += f"; {name}: {value}"
-    values, lines = score.to_dict(), [definition, _render_figures(score)]
+    values = score.to_dict()
+    lines = [definition, _render_figures(score)]
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}

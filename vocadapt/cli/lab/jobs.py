@@ -116,7 +116,8 @@ def _resume(options: Options) -> Answer:
     if from_checkpoint:
         start = "from its checkpoint"
     queue.resume(Workspace(Path(options.workspace)), job)
-    status, code = job.status(), 0
+    status = job.status()
+    code = 0
     if options.wait:
         status = _follow(job, options.progress)
         code = EXITS.get(status.state, 130)
@@ -234,7 +235,8 @@ def _demo(options: Options) -> Answer:
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
         steps = list(run_demo(Workspace(Path(folder)), options.progress))
     seconds = time.perf_counter() - start
-    out, advice = options.out, "Nothing was kept: --out DIR keeps it."
+    out = options.out
+    advice = "Nothing was kept: --out DIR keeps it."
     if out:
         out = str(Path(out))
         advice = f"Look at it: python -m vocadapt app --workspace {shlex.quote(out)}"

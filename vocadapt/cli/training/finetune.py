@@ -101,7 +101,9 @@ def _zero_shot(options: Options) -> Answer:
 def render_scores(numbers: Mapping[str, Any]) -> str:
     """Render the scores per seed and tokenization, their means and deviations, and the findings."""
     # 1. A row for each run and tokenization; what was found in single runs.
-    names, rows, findings = list(numbers["mean"]), [], list(numbers.get("findings", []))
+    names = list(numbers["mean"])
+    rows = []
+    findings = list(numbers.get("findings", []))
     for seed in numbers["seeds"]:
         name: str | int = int(seed["seed"])
         if "fold" in seed:

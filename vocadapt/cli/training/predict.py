@@ -26,7 +26,9 @@ WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
 
 def _predict(options: Options) -> Answer:
-    run, out, path = load_run(Path(options.model)), Path(options.out), Path(options.file)
+    run = load_run(Path(options.model))
+    out = Path(options.out)
+    path = Path(options.file)
     check_free_file(out, options.overwrite)
     # 1. The examples: lines of plain text, or a file of the run's kind of task.
     lines: list[str] = []

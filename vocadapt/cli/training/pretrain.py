@@ -218,15 +218,18 @@ MEANING = (
 
 
 def _report_gates(options: Options) -> Answer:
-    start, out = time.perf_counter(), None
+    start = time.perf_counter()
+    out = None
     if options.out:
         out = Path(options.out)
         check_free_file(out, options.overwrite)
     # 1. Measure.
-    settings, corpus = read_settings(options, GateSettings), read_texts(options, options.corpus)
+    settings = read_settings(options, GateSettings)
+    corpus = read_texts(options, options.corpus)
     found = measure_gates_on_text(open_named_model(options), corpus, settings, options.progress)
     # 2. The figures, which the file holds, too.
-    answer, weights = found.to_dict(), found.shares
+    answer = found.to_dict()
+    weights = found.shares
     facts = {
         "lines": f"{found.lines:,} of {found.of:,}",
         "windows": weights.windows,
@@ -251,7 +254,8 @@ def _report_gates(options: Options) -> Answer:
 
 def _render_tsv(found: GateReport) -> str:
     """Format one line per layer and kind: layer, kind, tokens, mean gate, standard deviation."""
-    weights, lines = found.shares, ["layer\tkind\ttokens\tshare\tsd\n"]
+    weights = found.shares
+    lines = ["layer\tkind\ttokens\tshare\tsd\n"]
     for layer in range(weights.layers):
         for i, kind in enumerate(weights.kinds):
             mean, deviation = weights.means[layer, i], weights.deviations[layer, i]

@@ -103,7 +103,8 @@ def _choose_recipe(options: Options) -> Recipe:
     """Load the recipe that the options name, and change it as they request."""
     if options.preset and options.recipe:
         raise InputError("Give either --preset or --recipe, not both.")
-    preset, chooses_tokens = "green-bert", options.remove_by or options.add_by
+    preset = "green-bert"
+    chooses_tokens = options.remove_by or options.add_by
     if chooses_tokens:
         preset = "combined-last-25"
     if options.recipe:
@@ -262,7 +263,8 @@ def _certify(options: Options) -> Answer:
     )
     # 1. The lines on which outputs are compared.
     lines: list[str] = []
-    answer, notes = dict[str, Any](), []
+    answer = dict[str, Any]()
+    notes = []
     if options.text:
         text = iter(open_corpus([options.text]))
         lines = list(islice(text, options.lines))
@@ -287,7 +289,8 @@ def _certify(options: Options) -> Answer:
     # 3. The verdict. A failed certificate is exit code 1.
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
     notes.append(VERDICTS[certificate.passed])
-    table, shown = format_table(("", "check", "detail"), rows), "\n".join(notes)
+    table = format_table(("", "check", "detail"), rows)
+    shown = "\n".join(notes)
     answer = {**certificate.to_dict(), **answer, **departures}
     return Answer(answer, f"{table}\n\n{shown}", int(not certificate.passed))
 

@@ -181,7 +181,8 @@ def _study(options: Options) -> Answer:
         cell = {name: getattr(one, name) for name in CELL}
         deviation = ""
         if one.sd is not None:
-            cell["sd"], deviation = one.sd, f"{one.sd:.2%}"
+            cell["sd"] = one.sd
+            deviation = f"{one.sd:.2%}"
         cells.append(cell)
         growth = f"{one.growth:+.2%}"
         rows.append((one.heuristic, one.keep, one.vocabulary, one.tokens, growth, deviation))

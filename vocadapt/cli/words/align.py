@@ -220,13 +220,16 @@ def _project(options: Options) -> Answer:
             "A projection shows the wordpieces of a model or word vectors: give either --model or"
             " --vectors."
         )
-    space, step = options.model or options.vectors, read_settings(options, ProjectionStep)
+    space = options.model or options.vectors
+    step = read_settings(options, ProjectionStep)
     choose_destination(options, "projections")  # refuses two
-    file, place = Path(options.out or ""), dict[str, Any]()
+    file = Path(options.out or "")
+    place = dict[str, Any]()
     # 1. A file: computed here and exported.
     if FILE.fullmatch(file.suffix):
         check_export_path(file, options.overwrite)
-        offline, other = options.offline or None, None
+        offline = options.offline or None
+        other = None
         opened = open_space(space, offline)
         if options.other:
             other = open_space(options.other, offline)

@@ -118,7 +118,8 @@ def _diagnose(options: Options) -> Answer:
     names = shorten_names(options.spaces)
     opened = [open_space(name, options.offline or None) for name in options.spaces]
     spaces = [select_tokens(one, options.tokens) for one in opened]
-    tables, found = build_cosine_tables(spaces), []
+    tables = build_cosine_tables(spaces)
+    found = []
     for i, space in enumerate(spaces):
         own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), names[i])
         found.append(diagnose(space, not options.no_hubness, own, opened[i].added))
@@ -200,7 +201,8 @@ def _score_relations(options: Options) -> Answer:
         )
     lists = [read_relations(Path(file)) for file in options.pairs] or load_bundled_relations()
     # 1. Score every list in every space, each corrected by the space's own mean cosine.
-    names, permutations = shorten_names(given), read_settings(options, PermutationSettings)
+    names = shorten_names(given)
+    permutations = read_settings(options, PermutationSettings)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
     scores = {}

@@ -59,7 +59,8 @@ def measure_peak_megabytes() -> float:
 
 
 def _show_context(options: Options) -> Answer:
-    settings, vocabulary = read_settings(options, ContextSettings), None
+    settings = read_settings(options, ContextSettings)
+    vocabulary = None
     splitter = Splitter.bert(read_lowercase(options) is not False)
     if options.model:
         opened = open_named_model(options)
