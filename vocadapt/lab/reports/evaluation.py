@@ -73,7 +73,8 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         findings |= dict.fromkeys(_collect_findings(run, whole, split))
 
         # 2. Their predictions: those of given examples are computed, the run's own are saved.
-        predicted: Mapping[str, Sequence[Prediction]] = run.kept.predicted
+        # A folder without saved predictions can be scored on given examples, too.
+        predicted: Mapping[str, Sequence[Prediction]]
         if given:
             split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
             step = part(progress, place / len(runs), (place + 1) / len(runs))
@@ -81,6 +82,8 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
                 tokenization: list(map(run.outputs.predict, logits, split.examples))
                 for tokenization, logits in run.logits(split.examples, step).items()
             }
+        else:
+            predicted = run.kept.predicted
 
         # 3. Their scores.
         scores.append(_score_predictions(run, split, predicted, how))
