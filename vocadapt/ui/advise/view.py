@@ -16,7 +16,8 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
-    draw_metric,
+    draw_link,
+    draw_metrics,
     draw_note,
     draw_table,
     open_details,
@@ -30,7 +31,7 @@ from vocadapt.ui.components.number_formats import (
     fraction,
     megabytes,
 )
-from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame import cache
 from vocadapt.vocabulary.advice.advice import Suggestion
 from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
@@ -131,21 +132,21 @@ def _format_numbers(text: str) -> str:
 
 def draw_headline(report: lab.AdviceReport) -> None:
     """Draw the figures: split words of text and task, anchors, expected quality, tokens saved."""
-    shown, columns = report.advice.figures, st.columns(5)
+    shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
         f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
     )
-    figures_shown: tuple[tuple[str, str | float | None, str, str], ...] = (
+    draw_metrics(
         (
             "Split words",
-            shown.corpus.share,
+            fraction(shown.corpus.share),
             _describe_words(shown.corpus),
             ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
         (
             "Split entity words",
-            shown.task.share if shown.task else None,
+            fraction(shown.task.share if shown.task else None),
             _describe_words(shown.task),
             "Fraction of the words inside entities of the task file that the model splits.",
         ),
@@ -160,7 +161,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
         ),
         (
             "Expected held-out P@5",
-            expected.p5,
+            fraction(expected.p5),
             interval,
             (
                 "Forecast for the alignment of Poerner et al. 2020, from"
@@ -170,14 +171,11 @@ def draw_headline(report: lab.AdviceReport) -> None:
         ),
         (
             "Tokens saved",
-            gain.saved,
+            fraction(gain.saved),
             f"{count(gain.words)} words seen {gain.floor}+ times",
             (f"Tokens per word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."),
         ),
     )
-    for column, (label, value, note, help_) in zip(columns, figures_shown, strict=True):
-        text = value if isinstance(value, str) else fraction(value)
-        draw_metric(column, label, text, note, help=help_)
 
 
 def _describe_words(statistics: TokenizationStatistics | None) -> str:
@@ -222,11 +220,10 @@ def draw_recipes(
                 about = f"Alignment: {methods.label(recipe.map)}. {about}"
             st.markdown(f":small[{about}]")
             if vectors:
-                st.page_link(
+                draw_link(
                     "pages/vocabulary/adapt.py",
-                    label="Set up on the Adapt page",
-                    icon=":material/arrow_forward:",
-                    query_params=_adapt_address(recipe, vectors),
+                    "Set up on the Adapt page",
+                    **_adapt_address(recipe, vectors),
                 )
             draw_command(lab.build_adapt_command(recipe, model))
     first = lab.build_training_command([corpus.folder], model)
@@ -337,7 +334,7 @@ def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact 
 
 
 def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
-    """Return the address of the page Adapt with the recipe filled in, in the same workspace."""
+    """Return the address of the page Adapt with the recipe filled in."""
     chosen = {
         "adapt_vectors": vectors.name,
         "adapt_preset": recipe.preset,
@@ -345,4 +342,4 @@ def _adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     }
     if recipe.map:
         chosen["adapt_method"] = methods.label(recipe.map)
-    return address.here() | chosen
+    return chosen

@@ -126,33 +126,24 @@ def _recount(corpus: Artifact, splitter: Splitter, _finer: Counts) -> Counts:
     return recount_words(_finer, splitter)
 
 
-def word_tokenizer_of(model: str, name: str) -> WordTokenizer:
-    """Return the tokenizer of a model under a display name; raise InputError if it has no
-    vocabulary.
+def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> TokenizationFigures | None:
+    """Return the tokenization figures of a model on a corpus, under a display name; None without
+    matching word counts.
+
+    Raises InputError if the model has no vocabulary.
     """
-    found = model_of(model)
-    return WordTokenizer(name, found.vocabulary, found.splitter)
-
-
-def figures_of(
-    corpus: Artifact, word_tokenizer: WordTokenizer, model: str, root: Path
-) -> TokenizationFigures | None:
-    """Return the tokenization figures of a model on a corpus; None without matching word counts."""
-    counts = words_of(corpus, word_tokenizer.splitter, root)
+    opened = model_of(model)
+    counts = words_of(corpus, opened.splitter, root)
     if not counts:
         return None
-    return _figures(corpus, model_of(model), word_tokenizer.name, word_tokenizer, counts)
+    return _figures(corpus, opened, name, counts)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
 def _figures(
-    corpus: Artifact,
-    model: LanguageModel,
-    name: str,
-    _word_tokenizer: WordTokenizer,
-    _counts: Counts,
+    corpus: Artifact, model: LanguageModel, name: str, _counts: Counts
 ) -> TokenizationFigures:
-    return _word_tokenizer.measure(_counts)
+    return WordTokenizer(name, model.vocabulary, model.splitter).measure(_counts)
 
 
 def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
@@ -191,11 +182,7 @@ def longest_half(model: LanguageModel) -> NDArray[np.bool_]:
 
 
 def changes_of(
-    corpus: Artifact,
-    before: WordTokenizer,
-    after: WordTokenizer,
-    models: tuple[str, str],
-    root: Path,
+    corpus: Artifact, before: LanguageModel, after: LanguageModel, root: Path
 ) -> list[Change] | None:
     """Return the words of a corpus that two models tokenize differently; None without matching word
     counts.
@@ -204,8 +191,7 @@ def changes_of(
     counts = words_of(corpus, splitter, root)
     if not counts:
         return None
-    opened = (model_of(models[0]), model_of(models[1]))
-    return _changes(corpus, opened, splitter, before, after, counts)
+    return _changes(corpus, (before, after), splitter, counts)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …", hash_funcs=STAMPS)
@@ -213,11 +199,10 @@ def _changes(
     corpus: Artifact,
     models: tuple[LanguageModel, LanguageModel],
     splitter: Splitter,
-    _before: WordTokenizer,
-    _after: WordTokenizer,
     _counts: Counts,
 ) -> list[Change]:
-    return list_changes(_counts, splitter, _before, _after)
+    tokenizers = [WordTokenizer("", model.vocabulary, model.splitter) for model in models]
+    return list_changes(_counts, splitter, *tokenizers)
 
 
 def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:

@@ -22,11 +22,12 @@ from vocadapt.ui.components.blocks import (
     draw_downloads,
     draw_figure,
     draw_json,
+    draw_link,
     open_details,
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
-from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import label_of, models_of, spaces_of
 from vocadapt.ui.jobs import panel, step_form
 from vocadapt.ui.projection.controls import NONE
@@ -170,12 +171,7 @@ def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
             panel.resume_button(workspace, job, "again")
         elif job.finished:
             page, selection = find_result_page(job)
-            st.page_link(
-                page,
-                label="Show result",
-                icon=":material/arrow_forward:",
-                query_params={**selection, **address.here()},
-            )
+            draw_link(page, "Show result", **selection)
 
 
 def _draw_picture(job: queue.Job, alive: bool) -> None:

@@ -40,9 +40,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
         corpus = pickers.pick("Text", corpora, "lens_corpus")
     with mistakes.show_errors():
         rows = {
-            seen.name: count_cache.figures_of(
-                corpus, seen.word_tokenizer, seen.name, workspace.root
-            )
+            seen.name: count_cache.figures_of(corpus, seen.name, seen.label, workspace.root)
             for seen in models
         }
         counted = [row for row in rows.values() if row]
@@ -70,10 +68,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
             )
         )
     first, other = models[0], others[label]
-    names = (first.name, other.name)
-    changed = count_cache.changes_of(
-        corpus, first.word_tokenizer, other.word_tokenizer, names, workspace.root
-    )
+    changed = count_cache.changes_of(corpus, first.model, other.model, workspace.root)
     if not changed:
         st.markdown(
             f"**{markup.plain(other.label)}** tokenizes every word of this text as"

@@ -1,13 +1,11 @@
 """Parts of the page Tokenizer lens: the models, the text, and its tokens as rows of chips."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel, filter_cached
@@ -15,7 +13,7 @@ from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.number_formats import count, fraction, signed
 from vocadapt.ui.components.token_chips import build_chips
-from vocadapt.ui.frame import cache, count_cache, mistakes
+from vocadapt.ui.frame import cache, mistakes
 from vocadapt.vocabulary.lens import (
     TERMS,
     TokenizationFigures,
@@ -59,7 +57,7 @@ class Seen:
     @property
     def word_tokenizer(self) -> WordTokenizer:
         """The part of it that tokenizes words."""
-        return count_cache.word_tokenizer_of(self.name, self.label)
+        return WordTokenizer(self.label, self.model.vocabulary, self.model.splitter)
 
 
 def choose_models(workspace: Workspace, key: str) -> list[Seen]:
@@ -150,7 +148,7 @@ def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> Non
     with open_details():
         st.markdown("The same in a terminal")
         for given in texts:
-            draw_command(shlex.join([*PROGRAM, "lens", given, *named]))
+            draw_command(["lens", given, *named])
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
             " each counts once. A word that becomes unknown is one token, but not *whole*. Words"

@@ -215,8 +215,7 @@ def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
     """Return the number of wordpieces of the text, counted if its words were counted, else estimated
     from its size; and a description.
     """
-    word_tokenizer = count_cache.word_tokenizer_of(wanted.model, wanted.label)
-    counted = count_cache.figures_of(wanted.corpus, word_tokenizer, wanted.model, workspace.root)
+    counted = count_cache.figures_of(wanted.corpus, wanted.model, wanted.label, workspace.root)
     if counted:
         return counted.pieces, count(counted.pieces)
     guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES

@@ -1,11 +1,9 @@
 """Parts of the page Try it: prediction of a file of unlabeled text, and the same as commands."""
 
-import shlex
 from hashlib import blake2b
 
 import streamlit as st
 
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.models.heads import QUESTION
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples
@@ -67,8 +65,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
 def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
     """Draw the folded block: the same in a terminal and in Python, and the record of the run."""
     with open_details():
-        arguments = _build_command(folder, run, example)
-        draw_command(shlex.join([*PROGRAM, *arguments]), "The same in a terminal")
+        draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
         st.code(_python(folder, run, example), language="python", wrap_lines=True)
         names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")

@@ -1,5 +1,6 @@
 """Parts of the page Word vectors: the selected vectors, nearest neighbors, and word frequencies."""
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -7,14 +8,13 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.cross_space import resolve_word
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import keyword_in_context, markup, pickers, word_query
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
     draw_figure,
-    draw_metric,
+    draw_metrics,
     draw_table,
 )
 from vocadapt.ui.components.number_formats import count, duration, fraction
@@ -33,22 +33,26 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     with columns[4]:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
-    columns[0].metric("Words", count(numbers["words"]))
-    columns[1].metric("Dimension", numbers["dim"])
+    seconds = duration(vectors.manifest.seconds)
+    metrics: list[tuple[str, ...]] = [
+        ("Words", count(numbers["words"])),
+        ("Dimension", str(numbers["dim"])),
+    ]
     if settings:
         new = numbers["new_words"]
-        note = f"{fraction(new / numbers['words'])} of all"
-        draw_metric(columns[2], "New to the model", count(new), note)
         how = f"{settings['epochs']} epochs · seed {settings['seed']}"
-        draw_metric(columns[3], "Trained in", duration(vectors.manifest.seconds), how)
+        metrics += [
+            ("New to the model", count(new), f"{fraction(new / numbers['words'])} of all"),
+            ("Trained in", seconds, how),
+        ]
     else:
         occurrences = "–"
         if "occurrences" in numbers:
             occurrences = count(numbers["occurrences"])
-        columns[2].metric("Occurrences", occurrences)
-        columns[3].metric("Imported in", duration(vectors.manifest.seconds))
-        for note in numbers.get("notes", ()):
-            st.text(note)
+        metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
+    draw_metrics(*metrics, places=columns[:4])
+    for note in numbers.get("notes", ()):
+        st.text(note)
     pickers.stale_note(vectors, workspace)
     return vectors
 
@@ -58,7 +62,9 @@ def draw_near_words(vectors: Artifact, workspace: Workspace, model: str | None) 
     """Draw the nearest neighbors of a word and its lines in the text; the examples are words that
     the model splits, if there is one.
     """
-    space, here = cache.space_of(vectors), _open_local(model)
+    space, here = cache.space_of(vectors), None
+    with suppress(InputError):  # the model may not be on this machine
+        here = cache.model_of(model) if model else None
     typed = word_query.ask_for_word(
         "vectors_word", "Type a word", word_query.examples_of(space, here), space
     )
@@ -98,9 +104,16 @@ def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
         st.session_state["evaluated"] = vectors.stamp
     if st.session_state.get("evaluated") == vectors.stamp:
         scores = cache.pair_scores(vectors)
-        for column, (name, score) in zip(st.columns(2), scores.items(), strict=True):
-            note = f"{score.covered} of {score.of} pairs covered"
-            draw_metric(column, name, fraction(score.spearman), note, help=SPEARMAN)
+        metrics = [
+            (
+                name,
+                fraction(score.spearman),
+                f"{score.covered} of {score.of} pairs covered",
+                SPEARMAN,
+            )
+            for name, score in scores.items()
+        ]
+        draw_metrics(*metrics, places=st.columns(2))
 
 
 def draw_details(vectors: Artifact, space: EmbeddingSpace) -> None:
@@ -113,13 +126,3 @@ def draw_details(vectors: Artifact, space: EmbeddingSpace) -> None:
             "words.txt": lambda: (folder / "words.txt").read_bytes(),
         },
     )
-
-
-def _open_local(model: str | None) -> LanguageModel | None:
-    """Open a model; return None without one, or if it is not on this machine."""
-    if not model:
-        return None
-    try:
-        return cache.model_of(model)
-    except InputError:
-        return None

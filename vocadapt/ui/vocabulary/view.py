@@ -1,17 +1,14 @@
 """Parts of the page Vocabulary: reduction of a vocabulary, its effect on a text, and each token."""
 
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import measure_model_size
-from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.ui.components import keyword_in_context, markup
@@ -19,7 +16,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_figure,
-    draw_metric,
+    draw_metrics,
     draw_note,
     draw_table,
     open_details,
@@ -69,12 +66,12 @@ def draw_reduction(workspace: Workspace, corpus: Artifact, seen: Seen, reducer: 
 def draw_details(corpus: Artifact, models: Sequence[Seen], reducer: Reducer) -> None:
     """Draw the folded block: the commands, the definitions, and all tokens as a table."""
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
-    study += ["--workspace", str(corpus.folder.parent.parent)]
     with open_details():
-        draw_command(shlex.join([*PROGRAM, *study]), "The same in a terminal")
+        draw_command(
+            [*study, "--workspace", str(corpus.folder.parent.parent)], "The same in a terminal"
+        )
         if len(models) > 1:
-            names = [seen.name for seen in models]
-            draw_command(shlex.join([*PROGRAM, "vocabulary", "compare", *names]))
+            draw_command(["vocabulary", "compare", *(seen.name for seen in models)])
         st.markdown(
             "Fractions are of the whole vocabulary. A token's length is counted without the mark of a continuation."
             " Special tokens and those shorter than four characters are kept, and so is the"
@@ -124,38 +121,36 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
 def _draw_metrics(seen: Seen, reducer: Reducer, grown: Growth, removed: Mask) -> None:
     """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
     n_removed = int(removed.sum())
-    kept, gone, growth, parameters = st.columns(4)
-    draw_metric(kept, "Tokens kept", count(grown.vocabulary), f"of {count(len(removed))}")
-    gone.metric("Tokens removed", count(n_removed))
-    percent, help = f"{100 * grown.growth:.2f}", HELP["growth"]
+    # 1. The growth: a mean over seeds if the heuristic is random.
+    percent, growth_help = f"{100 * grown.growth:.2f}", HELP["growth"]
     if grown.sd is not None:
         percent += f" ± {100 * grown.sd:.2f}"
-        help += f" Mean ± sd over {len(SEEDS)} seeds."
-    tokens = f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces"
-    draw_metric(growth, "Text growth", f"{percent} %", tokens, help)
-    _draw_parameters_metric(parameters, seen, n_removed)
+        growth_help += f" Mean ± sd over {len(SEEDS)} seeds."
+    # 2. The parameters of the removed embeddings.
+    saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
+    size = measure_model_size(seen.model) if _has_embeddings(seen) else ModelSize()
+    if size.width is not None:
+        n_saved = n_removed * size.width
+        saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
+        if size.parameters:
+            saved_size += f" · {100 * n_saved / size.parameters:.2f} % of the model"
+        saved_help = (
+            "Parameters of the removed embeddings, size in float32; a tied output layer shares"
+            " them."
+        )
+    draw_metrics(
+        ("Tokens kept", count(grown.vocabulary), f"of {count(len(removed))}"),
+        ("Tokens removed", count(n_removed)),
+        (
+            "Text growth",
+            f"{percent} %",
+            f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
+            growth_help,
+        ),
+        ("Parameters saved", saved, saved_size, saved_help),
+    )
     if grown.unknown:
         st.markdown(f":violet[{count(grown.unknown)} more words of the text become unknown.]")
-
-
-def _draw_parameters_metric(place: DeltaGenerator, seen: Seen, n_removed: int) -> None:
-    """Draw the parameters of the removed embeddings."""
-    size = measure_model_size(seen.model) if _has_embeddings(seen) else ModelSize()
-    if size.width is None:
-        place.metric("Parameters saved", "–", help="A bare vocabulary has no embeddings.")
-        return
-    saved = n_removed * size.width
-    note = megabytes(saved * FLOAT32)
-    if size.parameters:
-        note += f" · {100 * saved / size.parameters:.2f} % of the model"
-    draw_metric(
-        place,
-        "Parameters saved",
-        count(saved),
-        note,
-        help="Parameters of the removed embeddings, size in float32; a tied output layer"
-        " shares them.",
-    )
 
 
 def _draw_charts(
