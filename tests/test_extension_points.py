@@ -34,7 +34,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.language_model import open_model
-from vocadapt.ui.frame.session import WORKSPACE
+from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
@@ -214,7 +214,7 @@ def draw_page(page: str, workspace: Path, **query: str) -> "AppTest":
     """Draw a page of the app on a workspace in this process."""
     from streamlit.testing.v1 import AppTest
 
-    os.environ[WORKSPACE] = str(workspace)
+    os.environ[WORKSPACE_VARIABLE] = str(workspace)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value

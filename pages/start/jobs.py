@@ -1,7 +1,7 @@
 """Page Jobs: progress, logs and results of the long steps of a workspace."""
 
 from vocadapt.ui.frame import frame
-from vocadapt.ui.jobs import step_form, view
+from vocadapt.ui.jobs import view
 
 workspace = frame.open_page(
     "Jobs",
@@ -12,4 +12,4 @@ workspace = frame.open_page(
     ("artifact", "job", "step", "workspace"),
 )
 view.draw_jobs(workspace)
-step_form.draw_more_steps(workspace)
+view.draw_more_steps(workspace)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.ui.components import pickers
 from vocadapt.ui.finetune import result, task_intake, view
-from vocadapt.ui.frame import frame, mistakes, run_cache
+from vocadapt.ui.frame import cache, frame, mistakes
 from vocadapt.ui.jobs import panel
 
 workspace = frame.open_page(
@@ -28,7 +28,7 @@ workspace = frame.open_page(
 )
 with st.container():
     panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
-runs = run_cache.runs_in(workspace)
+runs = cache.runs_in(workspace)
 if runs:
     result.draw_newest_result(workspace, runs)
 

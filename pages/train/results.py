@@ -5,7 +5,7 @@ the difference.
 import streamlit as st
 
 from vocadapt.ui.components import pickers
-from vocadapt.ui.frame import frame, run_cache
+from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.results import confusion, view
 
 workspace = frame.open_page(
@@ -27,7 +27,7 @@ workspace = frame.open_page(
     ),
 )
 pickers.warn_of_unreadable_runs(workspace)
-runs = [one for one in run_cache.runs_in(workspace) if one.tokenizations]
+runs = [one for one in cache.runs_in(workspace) if one.tokenizations]
 if not runs:
     pickers.stop_page(
         "There is no scored run in this workspace yet.",

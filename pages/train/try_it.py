@@ -5,7 +5,7 @@ pooled.
 import streamlit as st
 
 from vocadapt.ui.components import pickers
-from vocadapt.ui.frame import frame, run_cache
+from vocadapt.ui.frame import cache, frame
 from vocadapt.ui.try_it import file, view
 
 workspace = frame.open_page(
@@ -28,7 +28,7 @@ if not folder:
         "Fine-tune",
     )
 
-run = run_cache.run_of(folder)
+run = cache.run_of(folder)
 with left:
     example = view.choose_example(run)
 if example is not None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import cache, frame
-from vocadapt.ui.vectors import forms, view
+from vocadapt.ui.vectors import view
 
 workspace = frame.open_page(
     "Word vectors",
@@ -45,14 +45,14 @@ text, train, ready = st.tabs(
     default="2 · Train" if corpora else None,
 )
 with text:
-    forms.import_text_form(workspace, model)
+    view.import_text_form(workspace, model)
 with train:
     if corpora:
-        forms.draw_training_form(workspace, model, corpora)
+        view.draw_training_form(workspace, model, corpora)
     else:
         st.markdown("Import a text first.")
 with ready:
-    forms.import_vectors_form(workspace, model, corpora)
+    view.import_vectors_form(workspace, model, corpora)
 
 if found:
     with st.expander("All words", icon=":material/table_rows:"):

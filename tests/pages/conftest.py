@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.workspaces import seed_hostile, seed_workspace
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.serving.server import ROOT, WORKSPACE
+from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
 
 Open = Callable[..., AppTest]
 
@@ -46,7 +46,7 @@ def open_page(monkeypatch, tmp_path) -> Open:
         root = (
             workspace.root if isinstance(workspace, Workspace) else workspace or tmp_path / "empty"
         )
-        monkeypatch.setenv(WORKSPACE, str(root))
+        monkeypatch.setenv(WORKSPACE_VARIABLE, str(root))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for name, value in query.items():
             app.query_params[name] = value

@@ -18,7 +18,7 @@ from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.ui.errors import comparable, notes
 from vocadapt.ui.errors.comparable import Comparable
 from vocadapt.ui.errors.view import Shown
-from vocadapt.ui.frame import run_cache
+from vocadapt.ui.frame import cache
 
 PAGE = "pages/train/errors.py"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
@@ -235,9 +235,7 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
     open_page, workspace, tmp_path, monkeypatch
 ):
     (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
-    monkeypatch.setattr(
-        run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
-    )
+    monkeypatch.setattr(cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
     app = open_page(PAGE, workspace)
     asked = next(code.value for code in app.code if " compare " in code.value)
     assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
@@ -251,9 +249,7 @@ def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, 
     pair = open_pair(
         PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green")))
     )
-    monkeypatch.setattr(
-        run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
-    )
+    monkeypatch.setattr(cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
     made = partial(
         notes.build_report, workspace, Shown(pair, (one, other)), pair.slicing(), "all", ""

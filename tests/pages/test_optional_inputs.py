@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model as cache
 from vocadapt.ui.components import markup, number_formats, pickers
 from vocadapt.ui.frame.names import models_of
-from vocadapt.ui.jobs import panel, strip
+from vocadapt.ui.jobs import panel
 
 
 def form():
@@ -112,11 +112,11 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
     running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    markup.draw_strip(strip.strip_of(Made, running, 2))
+    markup.draw_strip(panel.build_strip(Made, running, 2))
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert strip.strip_of(Made, Status("waiting"), 0).progress == "waiting"
+    assert panel.build_strip(Made, Status("waiting"), 0).progress == "waiting"
 
 
 def test_the_running_job_stands_before_those_that_wait():
@@ -139,10 +139,10 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
             return Status("running", fraction=0.25, started=0.0, updated=1.0)
 
     links = []
-    monkeypatch.setattr(strip.queue, "list_jobs", lambda *_: [Running()])
-    monkeypatch.setattr(strip, "sort_by_urgency", lambda found, _: found)
+    monkeypatch.setattr(panel.queue, "list_jobs", lambda *_: [Running()])
+    monkeypatch.setattr(panel, "sort_by_urgency", lambda found, _: found)
     monkeypatch.setattr(
-        strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
+        panel.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
-    strip._draw_strip(tmp_path)
+    panel._draw_strip(tmp_path)
     assert links == [{panel.JOB: Running.id}]

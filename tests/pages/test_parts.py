@@ -30,7 +30,7 @@ from vocadapt.ui.components.blocks import tsv
 from vocadapt.ui.home import main_steps
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
-from vocadapt.ui.vectors import forms
+from vocadapt.ui.vectors import view as vectors_view
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -110,7 +110,7 @@ def test_the_newest_table_names_the_best():
 
 def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
-    said = forms.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
+    said = vectors_view.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
     assert said.startswith(
         "**2** of 3 distinct words occur at least 5 times · 19 running words · dimension 100 ·"
     )

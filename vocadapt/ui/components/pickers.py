@@ -14,7 +14,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import fraction
-from vocadapt.ui.frame import address, cache, run_cache
+from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import (
     COMMON_MODELS,
     build_address_filter,
@@ -306,7 +306,7 @@ def runs_to_pick(
     Runs that cannot be read are left out: `warn_of_unreadable_runs` names them, once on a page.
     """
     found = []
-    for of in run_cache.runs_in(workspace, task):
+    for of in cache.runs_in(workspace, task):
         tokenizations = [""]
         if by_tokenization:
             tokenizations = sorted(of.tokenizations, key=of.main_tokenization.__ne__)
@@ -317,7 +317,7 @@ def runs_to_pick(
 
 def warn_of_unreadable_runs(workspace: Workspace) -> None:
     """Show which runs of a workspace cannot be read, if any."""
-    runs, unreadable = run_cache.runs_and_unreadable(workspace)
+    runs, unreadable = cache.runs_and_unreadable(workspace)
     message = describe_unreadable(unreadable, len(runs) + len(unreadable))
     if message:
         st.warning(plain(message), icon=":material/warning:")

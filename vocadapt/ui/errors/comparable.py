@@ -21,7 +21,7 @@ from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.pickers import ChosenRun
-from vocadapt.ui.frame import address, run_cache
+from vocadapt.ui.frame import address, cache
 
 # Keys of the pickers, and query parameters:
 FIRST, SECOND = "errors_baseline", "errors_compared"
@@ -117,7 +117,7 @@ def opened(first: Comparable, second: Comparable) -> RunPair:
         kind,
         scorer,
     )
-    return run_cache.run_pair(spec, (first.stamp, second.stamp))
+    return cache.run_pair(spec, (first.stamp, second.stamp))
 
 
 def import_form(workspace: Workspace) -> None:

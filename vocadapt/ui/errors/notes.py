@@ -24,7 +24,7 @@ from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_not
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import count, format_estimate
 from vocadapt.ui.errors.view import Shown, selected_slice
-from vocadapt.ui.frame import mistakes, run_cache
+from vocadapt.ui.frame import cache, mistakes
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 LINES = ContextSettings(limit=8, width=50)
@@ -165,7 +165,7 @@ def _text_behind(compared: RunPair) -> Corpus | None:
     run = compared.runs[1] or compared.runs[0]
     if run is None:
         return None
-    return run_cache.corpus_behind(run.folder)
+    return cache.corpus_behind(run.folder)
 
 
 def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:

@@ -33,7 +33,7 @@ from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration, format_estimate_bold, fraction
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.finetune.task_intake import TASK
-from vocadapt.ui.frame import address, cache, mistakes, run_cache
+from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.address import Choice
 from vocadapt.ui.jobs import panel
 
@@ -138,7 +138,7 @@ def draw_form(workspace: Workspace) -> Wanted | None:
     first_fold, runs = fold, len(step.seeds)
     if fold == ALL_FOLDS:
         first_fold, runs = 1, runs * n_folds
-    return Wanted(models, place, run_cache.task_of(place, first_fold), step, runs)
+    return Wanted(models, place, cache.task_of(place, first_fold), step, runs)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -156,7 +156,7 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
 
 def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
     """Return the model of the newest run if it is offered, else the first one."""
-    runs = run_cache.runs_in(workspace)
+    runs = cache.runs_in(workspace)
     if runs:
         for label, name in offered.items():
             if runs[0].model in (label, name, Path(name).name):

@@ -19,11 +19,14 @@ the address of a page just entered prevails, and the value is sent to the browse
 server's did not change (`enter`, `_is_arrival`).
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Workspace, check_name
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 GOING = "going_to"  # session key: the page to open next, and its query parameters
@@ -192,3 +195,20 @@ def _news(key: str, newest: str) -> bool:
         return False
     st.session_state[f"{key}_made"] = newest
     return True
+
+
+WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
+
+
+def workspace() -> Workspace:
+    """Return the current workspace."""
+    start = find_start()
+    name = st.session_state.get(WORKSPACE) or start.name
+    if name == start.name:
+        return Workspace(start)
+    return Workspace(start.parent / check_name(name))
+
+
+def find_start() -> Path:
+    """Return the folder of the workspace that the lab was started with."""
+    return Path(os.environ.get(WORKSPACE_VARIABLE, "workspace")).expanduser().resolve()

@@ -10,9 +10,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import glossary
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.session import find_start, workspace
-from vocadapt.ui.jobs import strip
-from vocadapt.ui.jobs.panel import draw_job_panel, draw_sidebar_jobs
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths, preload
 
 
@@ -25,7 +23,7 @@ def draw(page: st.Page) -> None:
     with mistakes.show_errors():
         check_extensions()
         draw_sidebar()
-        strip.draw(workspace())
+        panel.draw_header_strip(address.workspace())
         page.run()
     # not if the run is interrupted: then the page is drawn again at once
     preload.report_page_drawn()
@@ -41,13 +39,13 @@ def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str]
     glossary.offer_terms(*terms)
     # Always present: otherwise a starting job would shift what is below, and it would be redrawn.
     with st.container():
-        draw_job_panel(workspace(), steps)
-    return workspace()
+        panel.draw_job_panel(address.workspace(), steps)
+    return address.workspace()
 
 
 def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
-    start = find_start()
+    start = address.find_start()
     going = st.session_state.pop(address.GOING, None)
     # The other workspaces in the folder of the initial one.
     siblings = [
@@ -71,5 +69,5 @@ def draw_sidebar() -> None:
         )
         if going:
             st.switch_page(going[0], query_params=going[1])
-        draw_sidebar_jobs(workspace())
+        panel.draw_sidebar_jobs(address.workspace())
         address.keep_history(key="address_history", height=1)

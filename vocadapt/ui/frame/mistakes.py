@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace.uploads import hide_upload_paths
 from vocadapt.text.display import shorten_text
 from vocadapt.ui.components.setting_inputs import add_label
-from vocadapt.ui.frame.session import workspace
+from vocadapt.ui.frame.address import workspace
 
 MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
 

@@ -1,3 +1,1 @@
-"""Jobs: `view` (page Jobs), `panel` (the job of a page), `strip` (status in the header), `step_form`
-(steps without a page of their own).
-"""
+"""Jobs: `view` (page Jobs), `panel` (the job of a page, and the strip in the header)."""

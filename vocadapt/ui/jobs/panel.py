@@ -1,7 +1,8 @@
 """Job panel of a page: progress of a running job, or why it failed. The page never waits for a job.
 
 A panel is a fragment that reruns every second only while its job is alive, and reruns the page once
-when the job has ended.
+when the job has ended. The strip in Streamlit's
+header shows the running job on every page; the page does not move when a job starts or ends.
 """
 
 import time
@@ -15,7 +16,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import intake
+from vocadapt.ui.components import intake, markup
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import duration
 from vocadapt.ui.frame import address, mistakes
@@ -260,3 +261,47 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
             draw_link(job, "Log and settings")
+
+
+STRIP_KEY = "job_strip"  # markup_style positions this container
+
+
+def draw_header_strip(workspace: Workspace) -> None:
+    """Draw the status of the running job in the header of a page; it is updated every second while a job runs or waits."""
+    alive = any(job.status().alive for job in queue.list_jobs(workspace, RECENT))
+    st.fragment(_draw_strip, run_every=EVERY if alive else None)(workspace)
+
+
+def build_strip(job: queue.Job, status: Status, waiting: int) -> markup.Strip:
+    """Build the strip of a job: step, name of the result, progress, time, number of waiting
+    jobs.
+    """
+    done = min(max(status.fraction or 0.0, 0.0), 1.0)
+    progress = "waiting"
+    if status.state != "waiting":
+        time = f"{duration(status.seconds)} so far"
+        # The pace of a step that is not steady varies too much for an estimate.
+        if job.spec.declaration.steady and status.seconds_left is not None:
+            time = f"about {duration(status.seconds_left)} left"
+        progress = f"{100 * done:.0f} % · {time}"
+    if waiting:
+        progress += f" · {waiting} waiting"
+    return markup.Strip(job.spec.declaration.about, job.target.name, progress, done)
+
+
+def _draw_strip(workspace: Workspace) -> None:
+    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the
+    page does not move.
+    """
+    found = queue.list_jobs(workspace, RECENT)
+    stands = {job.id: job.status() for job in found}
+    alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
+    with st.container(key=STRIP_KEY, horizontal=True, vertical_alignment="center"):
+        if not alive:
+            markup.draw_strip(None)
+            return
+        first = alive[0]
+        markup.draw_strip(build_strip(first, stands[first.id], len(alive) - 1))
+        st.page_link(
+            PAGE, label="Details", query_params={JOB: first.id, **address.here()}, width="content"
+        )

@@ -1,5 +1,6 @@
 """Parts of the page Jobs: the list, and the selected job; a fragment that reruns every second while
-a job runs or waits. And the pages that show the results of jobs.
+a job runs or waits. Then the pages that show the results of jobs, and the steps without a page of
+their own.
 """
 
 from collections.abc import Callable
@@ -14,10 +15,13 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import STEPS, Role, Step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
     draw_command,
     draw_downloads,
     draw_figure,
@@ -27,9 +31,10 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import escape_invisible, plain
 from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.frame import mistakes
 from vocadapt.ui.frame.names import label_of, models_of, spaces_of
-from vocadapt.ui.jobs import panel, step_form
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.projection.controls import NONE
 
 FIRST = 15  # jobs listed by default
@@ -37,10 +42,7 @@ REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's pr
 MAX_ID_LENGTH = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
 Address = dict[str, str]
-SPACE_ROLES = (
-    "vectors",
-    "target",
-)  # inputs that the embeddings of new tokens were transferred from
+SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
 
 
 def draw_jobs(workspace: Workspace) -> None:
@@ -212,7 +214,7 @@ def find_result_page(job: queue.Job) -> tuple[str, Address]:
     """Return the page that shows the result of a finished job, and its query parameters."""
     step = job.spec.declaration
     if not step.page:
-        return panel.PAGE, {step_form.STEP: step.about, step_form.RESULT: job.target.name}
+        return panel.PAGE, {STEP: step.about, RESULT: job.target.name}
     address = {step.selected_by: job.target.name} if step.selected_by else {}
     if step.name in SELECTIONS:
         address |= SELECTIONS[step.name](job)
@@ -266,3 +268,71 @@ SELECTIONS: dict[str, Callable[[queue.Job], Address]] = {
     "finetune": _select_run,
     "projection": _select_projection,
 }
+
+STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
+
+
+def draw_more_steps(workspace: Workspace) -> None:
+    """Draw a picker of the steps without a page, the form of the selected one, and the figures and
+    files of a result.
+    """
+    offered = {step.about: step for step in STEPS.values() if not step.page}
+    if not offered:
+        return
+    st.subheader("More steps", anchor=False)
+    step = pickers.pick_named("Step", STEP, offered, help="Selects a step to run as a job.")
+    if step is None:
+        return
+    with mistakes.show_errors():
+        _draw_form(workspace, step)
+    made = workspace.artifacts(step.makes)
+    if made:
+        artifact = pickers.pick("Result", made, RESULT, newest=True)
+        pickers.stale_note(artifact, workspace)
+        figures = artifact.manifest.numbers.items()
+        st.markdown(
+            " · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures)
+        )
+        files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
+        draw_artifact_details(artifact, files)
+
+
+def _draw_form(workspace: Workspace, step: Step) -> None:
+    key = f"jobs_{step.name}"
+    if step.description:
+        st.markdown(plain(step.description))
+    left, right = st.columns([1.4, 1], gap="large")
+    with left:
+        given = {role.name: _pick_input(workspace, role, key, step) for role in step.roles.values()}
+        settings = draw_settings(st, step.settings(), key)
+    with right:
+        name = pickers.name_for(workspace, step.makes, step.name, f"{key}_name")
+        is_complete = all(given[role.name] for role in step.needs)
+        if st.button(
+            "Start",
+            key=f"{key}_start",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=not is_complete,
+        ):
+            panel.start(workspace, Spec(step.name, settings, given), name)
+
+
+def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple[str, ...]:
+    """Draw the input of a role; return the paths, () for none."""
+    key, kinds = f"{key}_{role.name}", (role.kind,)
+    if not role.kind:
+        path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()
+        return (path,) if path else ()
+    offered = {made.name: str(made.folder) for made in workspace.artifacts(role.kind)}
+    if role.kind == "models":
+        offered = pickers.models_of(workspace)
+    help = "Selects from this workspace; or type a path on this machine."
+    first = next(iter(offered), "") if role in step.needs else ""
+    if role.several:
+        chosen = pickers.pick_several(
+            workspace, role.label, offered, key, lambda: list(filter(None, [first])), kinds
+        )
+        return tuple(chosen.values())
+    path = pickers.pick_open(workspace, role.label, offered, key, first, help=help, kinds=kinds)
+    return (path,) if path else ()

@@ -1,9 +1,10 @@
 """Parts of the page Tokenizer lens: the models, the text, and its tokens as rows of chips."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
@@ -12,8 +13,8 @@ from vocadapt.models.language_model import LanguageModel, filter_cached
 from vocadapt.ui.components import intake, markup, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.number_formats import count, fraction, signed
-from vocadapt.ui.components.token_chips import build_chips
 from vocadapt.ui.frame import cache, mistakes
+from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.lens import (
     TERMS,
     TokenizationFigures,
@@ -243,3 +244,20 @@ def _tokenizations_file(models: Sequence[Seen], text: str) -> str:
         for piece in tokenize_text(seen.model.fast_tokenizer, text)
     ]
     return tsv(("model", "token", "id", "start", "end"), rows)
+
+
+def build_chips(
+    tokenizer: Tokenizer, vocabulary: Vocabulary, text: str, is_known: Callable[[str], bool]
+) -> list[markup.Chip]:
+    """Tokenize a text; tokens for which `is_known` is False are marked as new."""
+    chips = []
+    for token in tokenize_text(tokenizer, text):
+        kind = ""
+        if token.token == vocabulary.unknown:
+            kind = "unknown"
+        elif not is_known(token.token):
+            kind = "new"
+        title = f"{token.token} · id {token.id} · characters {token.start}–{token.end}"
+        mark = vocabulary.mark_of(token.token)
+        chips.append(markup.Chip(token.token, title, token.continues, kind, mark))
+    return chips

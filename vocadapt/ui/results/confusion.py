@@ -19,7 +19,7 @@ from vocadapt.ui.components.markup import (
 from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.session import workspace
+from vocadapt.ui.frame.address import workspace
 
 CELL = "results_cell"  # the picker's key, and its name in the address
 MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read

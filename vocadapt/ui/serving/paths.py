@@ -18,7 +18,7 @@ from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import UPLOADS, list_kinds
-from vocadapt.ui.frame.session import workspace
+from vocadapt.ui.frame.address import workspace
 
 # environment variable: the folder that is allowed on other addresses than the loopback
 FILES_ROOT = "VOCADAPT_FILES_ROOT"

@@ -21,7 +21,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.session import WORKSPACE
+from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
 from vocadapt.ui.serving import garbage_collection, guard, paths, preload
 
 ROOT = Path(vocadapt.__file__).parents[1]
@@ -77,7 +77,7 @@ def serve(
             f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
         )
     kept = Workspace(workspace)
-    os.environ[WORKSPACE] = str(kept.root)
+    os.environ[WORKSPACE_VARIABLE] = str(kept.root)
     os.environ.pop(paths.FILES_ROOT, None)
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())

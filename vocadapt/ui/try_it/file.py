@@ -10,7 +10,7 @@ from vocadapt.training.prediction.plain_text import lines_of_text, plain_example
 from vocadapt.training.tasks.examples import Example
 from vocadapt.ui.components.blocks import draw_command, open_details
 from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.frame import run_cache
+from vocadapt.ui.frame import cache
 from vocadapt.ui.try_it.view import text_of
 
 MAX_LINES = 500  # lines that the page predicts itself: half a minute with a small model
@@ -44,7 +44,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
             " first; the command under *Details & export* takes all."
         )
     digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
-    key = f"{folder} {run_cache.run_stamp(folder)} {digest}"
+    key = f"{folder} {cache.run_stamp(folder)} {digest}"
     kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):

@@ -21,8 +21,8 @@ from vocadapt.ui.components import markup, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_table
 from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.components.number_formats import count, fraction
-from vocadapt.ui.components.token_chips import build_chips
-from vocadapt.ui.frame import run_cache
+from vocadapt.ui.frame import cache
+from vocadapt.ui.lens.view import build_chips
 
 DRAWN = 2000  # characters of a text drawn as chips; of a longer context, those around the answer
 AROUND = 300  # characters on either side of an answer
@@ -109,7 +109,7 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
         if len(run.tokenizers) > 1:
             st.markdown(LEGEND)
     # Below the parts that need no network and are shown at once.
-    tried = run_cache.tried(run_cache.network_of(folder), example)
+    tried = cache.tried(cache.network_of(folder), example)
     PREDICTIONS[run.kind.head](run, tried, example)
 
 

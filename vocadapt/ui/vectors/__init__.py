@@ -1,3 +1,1 @@
-"""Page Word vectors: `view` (selected vectors), `forms` (import and training), `contextual` (its
-form).
-"""
+"""Page Word vectors: `view` (selected vectors, forms of import and training), `contextual` (its form)."""
