@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.demo import is_demo_installed
 from vocadapt.ui.frame import frame
-from vocadapt.ui.home import main_steps, start
+from vocadapt.ui.home import view
 from vocadapt.ui.jobs import panel
 
 workspace = frame.open_page(
@@ -15,18 +15,18 @@ workspace = frame.open_page(
     ),
     ("artifact", "job", "recipe", "step", "workspace"),
 )
-main_steps.draw_strip(workspace)
+view.draw_strip(workspace)
 panel.draw_job_panel(workspace, ("corpus", "vectors", "import", "alignment", "model", "finetune"))
 
-recent = main_steps.list_recent(workspace)
+recent = view.list_recent(workspace)
 if recent:
     st.subheader("Recent")
     st.dataframe(recent, hide_index=True, width="stretch")
     if is_demo_installed() and not workspace.artifacts("corpora"):
         st.subheader("Add a text")
-        start.draw_cards(workspace, start.TEXT_CARDS)
+        view.draw_cards(workspace, view.TEXT_CARDS)
 else:
-    start.draw_ways_to_begin(workspace)
+    view.draw_ways_to_begin(workspace)
 st.markdown(
     f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this"
     " machine.]]"

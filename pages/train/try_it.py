@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame import cache, frame
-from vocadapt.ui.try_it import file, view
+from vocadapt.ui.try_it import view
 
 workspace = frame.open_page(
     "Try it",
@@ -36,5 +36,5 @@ if example is not None:
 else:
     st.markdown("Type a text above, or click an example.")
 st.divider()
-file.predict_file(folder, run)
-file.draw_details(folder, run, example)
+view.predict_file(folder, run)
+view.draw_details(folder, run, example)

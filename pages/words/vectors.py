@@ -28,7 +28,7 @@ if found:
         view.draw_frequencies(
             space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
         )
-        view.judgment(vectors, space)
+        view.draw_judgment(vectors, space)
 else:
     pickers.draw_empty_state(
         "There are no word vectors in this workspace yet.",
@@ -57,4 +57,4 @@ with ready:
 if found:
     with st.expander("All words", icon=":material/table_rows:"):
         view.draw_word_table(space)
-    view.draw_details(vectors, space)
+    view.draw_details(vectors)

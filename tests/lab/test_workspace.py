@@ -136,7 +136,7 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.home.main_steps import MAIN_STEPS, format_headline, list_results
+    from vocadapt.ui.home.view import MAIN_STEPS, format_headline, list_results
 
     workspace = Workspace(tmp_path)
     for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():

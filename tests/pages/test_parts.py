@@ -27,7 +27,7 @@ from vocadapt.ui.adapt import plan as plan_view
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import bars, intake, pickers, word_query
 from vocadapt.ui.components.blocks import tsv
-from vocadapt.ui.home import main_steps
+from vocadapt.ui.home import view as home_view
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.serving import paths
 from vocadapt.ui.vectors import view as vectors_view
@@ -281,4 +281,4 @@ def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, sai
 
 
 def test_a_step_without_artifacts_is_missing(tmp_path):
-    assert main_steps.find_state([], Workspace(tmp_path)) == "missing"
+    assert home_view.find_state([], Workspace(tmp_path)) == "missing"

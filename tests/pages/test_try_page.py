@@ -173,7 +173,7 @@ def test_broken_weights_are_a_message(open_page, tried, tmp_path):
 
 
 def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.try_it.file.MAX_LINES", 3)
+    monkeypatch.setattr("vocadapt.ui.try_it.view.MAX_LINES", 3)
     app = opened(open_page, tried, "ner")
     lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
     app.file_uploader(key="try_file").set_value(

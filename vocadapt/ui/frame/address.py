@@ -29,6 +29,7 @@ import streamlit as st
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
+WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
 GOING = "going_to"  # session key: the page to open next, and its query parameters
 VISIT = (  # session key: the page that is open, and how many pages have been entered so far
     "page_visit"
@@ -195,9 +196,6 @@ def _news(key: str, newest: str) -> bool:
         return False
     st.session_state[f"{key}_made"] = newest
     return True
-
-
-WORKSPACE_VARIABLE = "VOCADAPT_WORKSPACE"  # environment variable: the workspace to begin with
 
 
 def workspace() -> Workspace:

@@ -29,6 +29,7 @@ BY_FORCE = 10.0  # seconds after a request to cancel until force is offered
 DISMISSED = "dismissed_job"
 PAGE = "pages/start/jobs.py"
 JOB = "jobs_job"  # query parameter: the job that the page shows
+STRIP_KEY = "job_strip"  # markup_style positions this container
 ICONS = {
     "waiting": ":material/hourglass_empty:",
     "running": ":material/play_circle:",
@@ -68,7 +69,7 @@ def draw_job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         return
     status = job.status()
     if status.alive:
-        st.fragment(_running_job, run_every=EVERY)(job)
+        st.fragment(_draw_queue, run_every=EVERY)([job], "job_panel", _draw_job)
     elif status.state != "done":
         draw_ended_job(workspace, job, status)
 
@@ -82,7 +83,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> No
     ]
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
-        st.fragment(_queue, run_every=EVERY)(alive, key, draw)
+        st.fragment(_draw_queue, run_every=EVERY)(alive, key, draw)
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
         draw_ended_job(workspace, *last)
@@ -102,7 +103,7 @@ def draw_sidebar_jobs(workspace: Workspace) -> None:
     shown = [job for job in queue.list_jobs(workspace, RECENT) if _is_news(job.status())]
     alive = {job.id for job in shown if job.status().alive}
     if shown:
-        st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
+        st.fragment(_draw_sidebar_jobs, run_every=EVERY if alive else None)(shown, alive)
 
 
 def sort_by_urgency(found: Collection[queue.Job], stands: Mapping[str, Status]) -> list[queue.Job]:
@@ -120,15 +121,9 @@ def sort_by_urgency(found: Collection[queue.Job], stands: Mapping[str, Status]) 
     return [*alive, *ended]
 
 
-def titles(job: queue.Job) -> tuple[str, str]:
-    """Return what a job does, and the name of its result, both as Markdown."""
-    return job.spec.declaration.about, plain(job.target.name)
-
-
 def title(job: queue.Job) -> str:
-    """Return both in one line."""
-    about, name = titles(job)
-    return f"**{about}** · {name}"
+    """Return what a job does, and the name of its result, as Markdown in one line."""
+    return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
 
 
 def pace(job: queue.Job, status: Status) -> str:
@@ -202,15 +197,12 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
     st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **address.here()})
 
 
-def _running_job(job: queue.Job) -> None:
-    status = job.status()
-    if not status.alive:
-        st.rerun()
-    with st.container(border=True, key="job_panel"):
-        draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
+def _draw_job(job: queue.Job, status: Status) -> None:
+    draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
 
 
-def _queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
+def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
+    """Draw the running job by `draw`, and the waiting ones below it, each with its cancel button."""
     stands = {job.id: job.status() for job in alive}
     if not all(status.alive for status in stands.values()):
         st.rerun()
@@ -228,7 +220,7 @@ def _is_news(status: Status) -> bool:
     return status.alive or time.time() - status.updated < LATELY
 
 
-def _small(shown: list[queue.Job], alive: set[str]) -> None:
+def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
     stands = {job.id: job.status() for job in shown}
     if any(not stands[id].alive for id in alive):
         st.rerun()
@@ -261,9 +253,6 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
             draw_link(job, "Log and settings")
-
-
-STRIP_KEY = "job_strip"  # markup_style positions this container
 
 
 def draw_header_strip(workspace: Workspace) -> None:

@@ -41,6 +41,7 @@ FIRST = 15  # jobs listed by default
 REDRAW = 20  # lines of metrics.jsonl between two drawings of a running job's progress
 MAX_ID_LENGTH = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
+STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
 Address = dict[str, str]
 SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
 
@@ -101,9 +102,9 @@ def _selected_job(found: list[queue.Job]) -> queue.Job:
 def _draw_line(job: queue.Job, status: Status, selected: bool) -> None:
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([3.4, 1], vertical_alignment="center")
-        about, name = panel.titles(job)
         words.markdown(
-            f"{panel.CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_describe_when(job, status)}]]"
+            f"{panel.CHIPS[status.state]} **{job.spec.declaration.about}**  \n"
+            f"{plain(job.target.name)} :small[:gray[· {_describe_when(job, status)}]]"
         )
         button.button(
             "Shown" if selected else "Show",
@@ -134,7 +135,7 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader(" · ".join(panel.titles(job)), anchor=False)
+        st.subheader(f"{job.spec.declaration.about} · {plain(job.target.name)}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
     earlier = f"earlier: {', '.join(runs)} · " if runs else ""
@@ -268,8 +269,6 @@ SELECTIONS: dict[str, Callable[[queue.Job], Address]] = {
     "finetune": _select_run,
     "projection": _select_projection,
 }
-
-STEP, RESULT = "jobs_step", "jobs_result"  # query parameters
 
 
 def draw_more_steps(workspace: Workspace) -> None:

@@ -1,1 +1,1 @@
-"""Page Try it: `view` (a typed text), `file` (a file of texts)."""
+"""Page Try it: `view`."""

@@ -41,6 +41,7 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 
 K = 10
+PAPER = Word2VecSettings()
 SPEARMAN = (
     "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
     " vector."
@@ -118,7 +119,7 @@ def draw_word_table(space: EmbeddingSpace) -> None:
     )
 
 
-def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
+def draw_judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
     """Draw, on click, the agreement of the vectors with human judgments of word pairs."""
     if st.button("Compare with human judgment", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
@@ -136,19 +137,10 @@ def judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
         draw_metrics(*metrics, places=st.columns(2))
 
 
-def draw_details(vectors: Artifact, space: EmbeddingSpace) -> None:
+def draw_details(vectors: Artifact) -> None:
     """Draw the folded block, with downloads of the vectors."""
-    folder = vectors.folder
-    draw_artifact_details(
-        vectors,
-        {
-            "vectors.safetensors": lambda: (folder / "vectors.safetensors").read_bytes(),
-            "words.txt": lambda: (folder / "words.txt").read_bytes(),
-        },
-    )
-
-
-PAPER = Word2VecSettings()
+    names = ("vectors.safetensors", "words.txt")
+    draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
 
 
 def import_text_form(workspace: Workspace, model: str) -> None:
