@@ -49,7 +49,7 @@ else:
         if reducer:
             vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
         else:
-            lens_corpus.not_counted(workspace, corpus, models[:1])
+            lens_corpus.offer_counting(workspace, corpus, models[:1])
 with mistakes.show_errors():
     profiles.compare(workspace, models, corpus)
 if corpus and reducer:

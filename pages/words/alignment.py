@@ -47,7 +47,7 @@ with controls:
 settings, first = offered[chosen], next(iter(offered.values()))
 detail = methods.find_detailed(alignments, settings)
 waiting = methods.is_slow(settings) and not detail
-spaces = cache.crossing(
+spaces = cache.cross_space_of(
     vectors, model, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:

@@ -45,14 +45,14 @@ text, train, ready = st.tabs(
     default="2 · Train" if corpora else None,
 )
 with text:
-    view.import_text_form(workspace, model)
+    view.draw_text_form(workspace, model)
 with train:
     if corpora:
         view.draw_training_form(workspace, model, corpora)
     else:
         st.markdown("Import a text first.")
 with ready:
-    view.import_vectors_form(workspace, model, corpora)
+    view.draw_vectors_form(workspace, model, corpora)
 
 if found:
     with st.expander("All words", icon=":material/table_rows:"):

@@ -126,7 +126,7 @@ def test_cards_without_a_score_state_no_scale(written):
 
 def test_the_bars_of_a_table_share_one_scale_in_all_columns(written):
     lines = [markup.Scores("one", (0.5, 0.2, 0.4)), markup.Scores("two", (-0.1, 0.9, 0.1))]
-    markup.score_table(("a", "not drawn", "b"), lines, bars=("a", "b"))
+    markup.draw_score_table(("a", "not drawn", "b"), lines, bars=("a", "b"))
     assert widths(written[0]) == ["100", "80", "0", "20"]
     assert parsed(written[1]).text == "Bars: 0 to .500, the highest score shown, in every column."
 

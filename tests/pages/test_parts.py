@@ -110,7 +110,9 @@ def test_the_newest_table_names_the_best():
 
 def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
-    said = vectors_view.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
+    said = vectors_view.describe_cost(
+        Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5)
+    )
     assert said.startswith(
         "**2** of 3 distinct words occur at least 5 times · 19 running words · dimension 100 ·"
     )
@@ -147,7 +149,7 @@ def test_what_a_plan_adds_is_words_times_width():
     ],
 )
 def test_upload_names_are_made_safe(given, kept):
-    assert intake.safe_name(given) == kept
+    assert intake.make_safe_name(given) == kept
 
 
 def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
@@ -211,7 +213,7 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
         "to_pieces": [("c", 0.25)],
         "to_words": None,
     }
-    table = word_query.four_lists_table(
+    table = word_query.format_four_lists(
         word_query.Answer("w", lists, ("w",)), ListSettings(csls=True)
     )
     assert table.splitlines() == [
@@ -275,7 +277,9 @@ def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, sai
     )
     now = time.time()
     assert (
-        panel.pace(Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now))
+        panel.describe_pace(
+            Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)
+        )
         == said
     )
 

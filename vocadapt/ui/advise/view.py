@@ -60,6 +60,7 @@ COLUMNS = {
 
 def pick_task(workspace: Workspace) -> Path | None:
     """Show the picker of a task file, by upload or by path; return the file."""
+    # The label of the closed popover names the chosen file.
     label, uploaded = "Task file", st.session_state.get("task_files") or [""]
     chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
     if chosen:
@@ -226,6 +227,7 @@ def draw_recipes(
                     **_adapt_address(recipe, vectors),
                 )
             draw_command(lab.build_adapt_command(recipe, model))
+    # Recipes are commands on word vectors: show how these are made.
     first = lab.build_training_command([corpus.folder], model)
     if vectors:
         draw_note(

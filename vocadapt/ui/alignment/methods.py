@@ -17,7 +17,7 @@ from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.markup import Scores
-from vocadapt.ui.frame.cache import judged_of
+from vocadapt.ui.frame.cache import evaluation_of
 
 # all: among all wordpieces, not only the anchors'
 COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
@@ -108,7 +108,7 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
     """Return the held-out results by method name: from the newest comparison, otherwise from the
     newest evaluation of the method.
     """
-    evaluations = [judged_of(found).maps for found in alignments]
+    evaluations = [evaluation_of(found).maps for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, Row] = {}
     for lines in evaluations:
@@ -127,7 +127,7 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings."""
     for found in alignments:
-        if judged_of(found).maps[0]["settings"] == asdict(settings):
+        if evaluation_of(found).maps[0]["settings"] == asdict(settings):
             return found
     return None
 

@@ -27,7 +27,7 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.number_formats import count, format_estimate, fraction, signed
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.frame import mistakes
-from vocadapt.ui.frame.cache import judged_of
+from vocadapt.ui.frame.cache import evaluation_of
 
 PAPER = methods.label(AlignmentSettings())
 StartEvaluation = Callable[[AlignmentSettings, bool], None]
@@ -138,7 +138,7 @@ def draw_neighbors(
     if word:
         with mistakes.show_errors():
             answer = word_query.across(spaces, model, word, settings)
-            markup.draw_neighbor_cards(word_query.four_cards(answer, settings))
+            markup.draw_neighbor_cards(word_query.build_four_cards(answer, settings))
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
                     f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
@@ -146,7 +146,7 @@ def draw_neighbors(
                 )
                 st.download_button(
                     "The four lists",
-                    lambda: word_query.four_lists_table(answer, settings),
+                    lambda: word_query.format_four_lists(answer, settings),
                     "neighbors.tsv",
                     on_click="ignore",
                     icon=":material/download:",
@@ -201,7 +201,7 @@ def draw_held_out(
     with right:
         st.subheader("Held-out pairs against random pairs")
         if detail:
-            anchors = judged_of(detail).anchors
+            anchors = evaluation_of(detail).anchors
             true = [anchor.cosine for anchor in anchors]
             random = [anchor.random_cosine for anchor in anchors]
             draw_figure(figures.plot_pair_similarities(true, random), "pairs")
@@ -212,8 +212,8 @@ def draw_held_out(
             if not methods.is_slow(settings):  # else the button is above
                 _evaluate_button(settings, evaluate)
     if detail:
-        _draw_anchors(judged_of(detail), chosen)
-        anchors, shown = judged_of(detail).anchors, methods.select_comparable(judged)
+        _draw_anchors(evaluation_of(detail), chosen)
+        anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(judged)
         rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
         files = {
             "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
@@ -235,7 +235,7 @@ def _draw_comparison(
     """Draw the comparison table and the button that starts it."""
     shown = methods.select_comparable(judged)
     if shown:
-        markup.score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
+        markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _draw_best(shown)
     if not methods.find_best(judged):
         seconds = methods.estimate_seconds(spaces)

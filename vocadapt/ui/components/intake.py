@@ -35,6 +35,7 @@ def choose_files(
     """Show the inputs for files, by upload or by path; return their paths, empty if there are none."""
     upload, path = st.tabs(["Upload", "A path on this machine"])
     with upload:
+        # Uploads are saved at once: the session keeps paths, not data.
         turn = st.session_state.setdefault(f"{key}_turn", 0)
         given = st.file_uploader(
             "Files",
@@ -105,7 +106,7 @@ def save_uploads(
     check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:
         # text.txt, 2-text.txt …
-        name = safe_name(upload.name)
+        name = make_safe_name(upload.name)
         names = (name, *(f"{number}-{name}" for number in range(2, 10_000)))
         target = next(folder / free for free in names if not (folder / free).exists())
         _save(upload, target)
@@ -124,7 +125,7 @@ def _save(upload: BinaryIO, target: Path) -> None:
             raise
 
 
-def safe_name(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """Return a file name that is valid on any system: letters, digits, dots and dashes, known
     endings kept.
 

@@ -55,6 +55,7 @@ def draw_lines(
     a command line is shown instead (command: if the files of the text are not enough for it).
     """
     seconds, requested = estimate_seconds(text), (word, model, text)
+    # 1. A long search: show its command.
     if seconds > IN_THE_PAGE:
         st.markdown(
             f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
@@ -64,6 +65,7 @@ def draw_lines(
             command or build_context_command(word, text.files, asdict(text.settings), model)
         )
         return
+    # 2. A search of some seconds: wait for a click, once for each word and text.
     if seconds > AT_ONCE and st.session_state.get(f"{key}_requested") != requested:
         if not st.button(
             f"Show lines: about {format_estimate(seconds)}",
@@ -72,6 +74,7 @@ def draw_lines(
         ):
             return
         st.session_state[f"{key}_requested"] = requested
+    # 3. Search, and draw the lines with their download.
     try:
         found = cache.context_of(text, word, cache.model_of(model), SETTINGS, workspace.root)
     except InputError as error:
@@ -82,7 +85,7 @@ def draw_lines(
         most = replace(SETTINGS, limit=MAX_SAVED, width=WIDEST)
         st.download_button(
             f"Up to {count(MAX_SAVED)} lines",
-            lambda: table(
+            lambda: format_table(
                 cache.context_of(text, word, cache.model_of(model), most, workspace.root), most
             ),
             "in-context.tsv",
@@ -101,7 +104,7 @@ def estimate_seconds(text: Corpus) -> float:
     return size / SPEED
 
 
-def table(found: KeywordContext, settings: ContextSettings) -> str:
+def format_table(found: KeywordContext, settings: ContextSettings) -> str:
     """Format the lines as TSV; the first line states how many of how many they are."""
     rows: list[tuple[object, ...]] = [
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits

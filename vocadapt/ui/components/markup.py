@@ -64,7 +64,7 @@ class Scores:
     chosen: bool = False
 
 
-def score_table(
+def draw_score_table(
     columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
 ) -> None:
     """Draw scores as a table: best of a column bold, second underlined, bars in the columns `bars`.

@@ -43,11 +43,9 @@ def draw_setting(
         return bool(draw(label, value, **options))
     if declared.is_number and not declared.several:
         return _draw_number(place, declared, label, value, least, most, options)
-    choices = list(declared.choices)
-    if declared.several and not choices:
-        return _draw_list(place, declared, label, value, options)
     if declared.several:
-        return tuple(place.multiselect(label, choices, list(value), **options))
+        return _draw_several(place, declared, label, value, options)
+    choices = list(declared.choices)
     if not choices:
         return str(place.text_input(label, value, **options)).strip()
     if declared.empty:
@@ -66,22 +64,27 @@ def _draw_number(
     options: dict[str, Any],
 ) -> Any:
     """Draw the input of a number, whole or not; it may be left empty if that has a meaning."""
+    # 1. The bounds: those declared, and narrower ones if given.
     bounds, kind = declared.bounds, declared.kind
     lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
     highest = bounds.highest if most is None else kind(min(bounds.highest, most))
+    # 2. Streamlit refuses an initial value outside of the bounds.
     value = max(lowest, min(value, highest))
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
+    # 3. It may be left empty if that has a meaning and no other lower bound is given.
     if declared.empty and least is None:
         limits = (lowest, highest)
         return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))
     return kind(place.number_input(label, lowest, highest, value, **options))
 
 
-def _draw_list(
+def _draw_several(
     place: Any, declared: Setting, label: str, value: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Draw the input of a list: values with blanks between them."""
+    """Draw the input of several values: of choices, or typed with blanks between them."""
+    if declared.choices:
+        return tuple(place.multiselect(label, declared.choices, list(value), **options))
     typed = place.text_input(label, " ".join(map(str, value)), **options)
     try:
         return tuple(declared.kind(part) for part in typed.split())

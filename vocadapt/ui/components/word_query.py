@@ -44,6 +44,7 @@ def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container
     """
     first = next(iter(examples), "")
     address.settle_text(key, first)
+    # The word in the field may be an example of the space that was selected before.
     word = st.session_state[key]
     offered_before = word in st.session_state.get(f"{key}_offered", ())
     if offered_before and word not in examples and word not in words:
@@ -93,18 +94,21 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
     Raises InputError, with near spellings, for a word of which no space knows anything.
     """
     word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
+    # 1. A word that is a wordpiece, or unknown to the model, is looked up as it is.
     pieces = (word,) if word in spaces.pieces else model.vocabulary.tokenize(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
+    # 2. Any other word is represented by the mean of its wordpieces.
     ids, names = model.vocabulary.ids, model.vocabulary.names
     lists = spaces.lists_of_pieces([names[ids[piece]] for piece in pieces], settings)
+    # 3. The lists that start from the words use its own vector, if it has one.
     if word in spaces.words:
         own = spaces.lists(word, settings)
         lists = {**lists, "within_words": own["within_words"], "to_pieces": own["to_pieces"]}
     return Answer(word, lists, pieces)
 
 
-def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
+def build_four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     """Build the cards of the four neighbor lists."""
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
@@ -148,7 +152,7 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     ]
 
 
-def four_lists_table(answer: Answer, settings: ListSettings) -> str:
+def format_four_lists(answer: Answer, settings: ListSettings) -> str:
     """Format the four neighbor lists as TSV, one line per neighbor."""
     measures = dict.fromkeys(answer.lists, settings.metric)
     if settings.csls:

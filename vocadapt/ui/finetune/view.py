@@ -321,7 +321,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             key="start_finetune",
             disabled=bool(missing),
         )
-        queued = panel.queue_line(workspace)
+        queued = panel.describe_queue(workspace)
         if queued:
             st.markdown(f":gray[{queued}]")
     if pressed:

@@ -88,8 +88,10 @@ def settle(key: str, choice: Choice) -> None:
     The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
     artifact; 4. the previous selection; 5. `choice.first`.
     """
+    # 1. `show_next`, and 2. a link: the first value that may be used.
     requested = [st.session_state.pop(f"{key}_next", None), *_link(key, choice.allowed)]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
+    # 3. A new artifact, and 4. the previous selection, unless it is not offered any more.
     news, held = _news(key, choice.newest), st.session_state.get(key)
     if held is not None and not (choice.typed or choice.allowed(held)):
         held = None

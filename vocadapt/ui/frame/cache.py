@@ -127,13 +127,13 @@ def space_of(artifact: Artifact) -> EmbeddingSpace:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def judged_of(artifact: Artifact) -> AlignmentEvaluation:
+def evaluation_of(artifact: Artifact) -> AlignmentEvaluation:
     """Return the held-out results of an alignment artifact."""
     return load_evaluation(artifact.folder)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def compared_of(artifact: Artifact) -> InitializerComparison:
+def comparison_of(artifact: Artifact) -> InitializerComparison:
     """Return the leaderboard of initializers of an artifact."""
     return load_comparison(artifact.folder)
 
@@ -170,7 +170,7 @@ def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the alignment …", hash_funcs=STAMPS)
-def crossing(
+def cross_space_of(
     vectors: Artifact,
     model: LanguageModel,
     settings: AlignmentSettings,

@@ -24,6 +24,7 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     2. Models that other artifacts of the workspace were made for.
     3. Common models in the local cache; other hub names, which may need a network, can be typed.
     """
+    # 1. Models of the workspace; the sort is stable, so that the newest stay first.
     used = models_in_use(workspace)
     models = workspace.artifacts("models")
     models.sort(
@@ -31,6 +32,7 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     )
     found = {one.name: str(one.folder) for one in models}
     there = {Path(folder).resolve() for folder in found.values()}
+    # 2. and 3. Other models; a folder of the workspace is listed once.
     for name in (*used, *filter_cached(common)):
         if Path(name).resolve() not in there:
             found.setdefault(shown_model(name), name)

@@ -89,7 +89,7 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> No
         draw_ended_job(workspace, *last)
 
 
-def queue_line(workspace: Workspace) -> str:
+def describe_queue(workspace: Workspace) -> str:
     """Describe the jobs that would run before a new one; "" if there are none."""
     alive = [job for job in queue.list_jobs(workspace, RECENT) if job.status().alive]
     if not alive:
@@ -126,7 +126,7 @@ def title(job: queue.Job) -> str:
     return f"**{job.spec.declaration.about}** · {plain(job.target.name)}"
 
 
-def pace(job: queue.Job, status: Status) -> str:
+def describe_pace(job: queue.Job, status: Status) -> str:
     """Describe the time passed, and the time left if the pace of the step is steady; of a waiting
     job, the job before it.
     """
@@ -198,7 +198,7 @@ def draw_link(job: queue.Job, label: str, icon: str | None = None) -> None:
 
 
 def _draw_job(job: queue.Job, status: Status) -> None:
-    draw_running_job(job, status, f"{title(job)} · {pace(job, status)}")
+    draw_running_job(job, status, f"{title(job)} · {describe_pace(job, status)}")
 
 
 def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:

@@ -125,7 +125,7 @@ def _select(job_id: str) -> None:
 def _describe_when(job: queue.Job, status: Status) -> str:
     """Describe when a job ran, and for how long."""
     if status.alive:
-        return panel.pace(job, status)
+        return panel.describe_pace(job, status)
     how_long = duration(status.seconds) if status.started else "never ran"
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
 
@@ -137,6 +137,7 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
     ):
         st.subheader(f"{job.spec.declaration.about} · {plain(job.target.name)}", anchor=False)
         st.markdown(panel.CHIPS[status.state], width="content")
+    # 1. Its state, its earlier runs, and why it failed.
     runs = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
     earlier = f"earlier: {', '.join(runs)} · " if runs else ""
     st.markdown(f":gray[{earlier}{_describe_when(job, status)}]")
@@ -146,8 +147,10 @@ def _draw_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
         st.error(plain(mistakes.format_message(status.error)), icon=":material/error:")
     if status.remedy:
         st.text(mistakes.format_message(status.remedy))
+    # 2. What can be done, and the progress over time.
     _draw_actions(workspace, job, status)
     _draw_picture(job, status.alive)
+    # 3. The end of the log; a short one has no scroll bar.
     log = job.log(LINES)
     title = "Log"
     if len(log.splitlines()) >= LINES:

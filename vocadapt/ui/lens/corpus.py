@@ -48,7 +48,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
             _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
             draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
-        not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
+        offer_counting(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             draw_changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
 
@@ -58,6 +58,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
     """Draw the words that another model tokenizes differently from the first, and the tokenizations
     of the selected word.
     """
+    # 1. Which two models: the first one, and the one selected if there are several others.
     others = {seen.label: seen for seen in models[1:]}
     st.subheader("Most changed words")
     label = next(iter(others))
@@ -75,6 +76,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
             f" **{markup.plain(first.label)}** does."
         )
         return
+    # 2. Say how many words changed, and list the first of them.
     shown = changed[:SHOWN]
     listed = f"{count(len(shown))} of {count(len(changed))} words"
     if len(shown) < len(changed):
@@ -84,6 +86,7 @@ def draw_changed_words(workspace: Workspace, corpus: Artifact, models: Sequence[
         f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
         " a word to see its tokenizations."
     )
+    # 3. The table, and the tokenizations of the word selected in it.
     table, chips = st.columns([1.25, 1], gap="large")
     with table:
         selected = select_rows(shown) or [0]
@@ -159,7 +162,7 @@ def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
     draw_note(" · ".join(sizes))
 
 
-def not_counted(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
+def offer_counting(workspace: Workspace, corpus: Artifact, models: Sequence[Seen]) -> None:
     """Name the models whose words of the text are not counted yet, and offer to count them."""
     if not models:
         return

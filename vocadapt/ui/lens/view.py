@@ -88,11 +88,13 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
     models in use, uploaded vocabularies, common ones.
     """
     offered: dict[str, str] = {}
+    # 1. Adapted models, each after the model that it was made from.
     for artifact in list_adapted_models(workspace):
         before = open_base_model(LanguageModel(artifact.folder, artifact.name))
         if before:
             offered[f"{artifact.name} · before"] = str(before.path)
         offered[artifact.name] = str(artifact.folder)
+    # 2. Models in use, uploaded vocabularies, and common models on this machine.
     for label, name in pickers.models_of(workspace, common=()).items():
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
@@ -162,12 +164,11 @@ def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> Non
 
 def _open(label: str, name: str) -> Seen | None:
     """Open a model; show a message and return None if that fails."""
-    found = None
     with mistakes.show_errors():
         model = cache.model_of(name)
         if model.vocabulary and model.splitter:  # read now, so that an error is shown here
-            found = Seen(pickers.shown_model(label), name, model)
-    return found
+            return Seen(pickers.shown_model(label), name, model)
+    return None
 
 
 def _default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:

@@ -244,7 +244,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
         pressed = st.button(
             "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
         )
-        queued = panel.queue_line(workspace)
+        queued = panel.describe_queue(workspace)
         if queued:
             st.markdown(f":gray[{queued}]")
     if pressed:

@@ -33,10 +33,34 @@ EVERY_ADDRESS = ("0.0.0.0", "::")
 # tenth if nothing else runs. Jobs inherit it.
 WAITING = ("OMP_WAIT_POLICY", "passive")
 
+# Options of the command line → arguments of argparse's `add_argument`.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--workspace": {
+        "default": "workspace",
+        "help": "folder of the project (default: ./workspace)",
+    },
+    "--port": {"type": int, "help": "default: 8501, or the next free one"},
+    "--address": {
+        "default": LOOPBACK,
+        "help": "network address to serve on (default: 127.0.0.1, this machine only)",
+    },
+    "--files-root": {"help": "with another --address: folder whose files the pages may open"},
+    "--browser": {
+        "action": argparse.BooleanOptionalAction,
+        "default": True,
+        "help": "open a browser window",
+    },
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the lab until it is stopped; return 2 if it cannot be started."""
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog="python -m vocadapt.ui.serving.server", description="Start the lab in the browser."
+    )
+    for flag, declared in OPTIONS.items():
+        parser.add_argument(flag, **declared)
+    options = parser.parse_args(arguments)
     try:
         serve(
             Path(options.workspace),
@@ -64,6 +88,7 @@ def serve(
     InputError if app.py is not next to the package, if the port or address cannot be used, or if
     files_root is not a folder.
     """
+    # 1. Check what can fail, before anything is changed.
     app = ROOT / "app.py"
     if not app.is_file():
         raise InputError(
@@ -76,16 +101,19 @@ def serve(
         raise InputError(
             f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
         )
+    # 2. Settings that the pages and jobs read from the environment.
     kept = Workspace(workspace)
     os.environ[WORKSPACE_VARIABLE] = str(kept.root)
     os.environ.pop(paths.FILES_ROOT, None)
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAITING)
+    # 3. Prepare this process and the workspace.
     leave_a_core_free()
     _tidy(kept)
     settle_pages()
     preload.start(kept)
+    # 4. Announce the address, and serve.
     sys.stdout.write(
         f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
     )
@@ -151,31 +179,6 @@ def settle_pages() -> None:
 
     if hasattr(PagesManager, "uses_pages_directory"):
         PagesManager.uses_pages_directory = False
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m vocadapt.ui.serving.server", description="Start the lab in the browser."
-    )
-    parser.add_argument(
-        "--workspace", default="workspace", help="folder of the project (default: ./workspace)"
-    )
-    parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
-    parser.add_argument(
-        "--address",
-        default=LOOPBACK,
-        help="network address to serve on (default: 127.0.0.1, this machine only)",
-    )
-    parser.add_argument(
-        "--files-root", help="with another --address: folder whose files the pages may open"
-    )
-    parser.add_argument(
-        "--browser",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="open a browser window",
-    )
-    return parser
 
 
 def _run(app: Path, flags: dict[str, object]) -> None:

@@ -162,6 +162,7 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
     markup.draw_marked_texts(
         [_marked(tried, tokenization, example) for tokenization in tried.logits]
     )
+    # 1. Only words with an entity tag under some tokenization are listed.
     votes = dict(tried.votes)
     tags = zip(*tried.predictions.values(), strict=True)  # of each word, by tokenization
     rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
@@ -175,6 +176,7 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
         " entity with some tokenization; the others are O everywhere. After each tag: its"
         " probability."
     )
+    # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {
         "word": [markup.escape_invisible(example.words[row]) for row in rows]
     }
@@ -183,6 +185,7 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
         table[tokenization] = [
             f"{markup.escape_invisible(predicted[row])}  {fraction(highest[row])}" for row in rows
         ]
+    # 3. How the pooled prediction was made.
     if POOLED in tried.logits:
         lines = {row: markup.escape_invisible(vote.line) for row, vote in votes.items()}
         table["outvoted"] = [lines.get(row, "agreement") for row in rows]
@@ -216,6 +219,7 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
 
 def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) -> None:
     """Draw the best answers under each tokenization, and the text around the main one."""
+    # 1. The best answers under each tokenization; without one there is nothing to draw.
     best = {
         tokenization: best_answers(rows, example.context, BEST, rule=example.word_rule)
         for tokenization, rows in tried.logits.items()
@@ -225,7 +229,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             "**No answer**: no word of the context that the model reads fits into 500 characters."
         )
         return
-    # A long context is shown around the best answer only.
+    # 2. The visible part: a long context is shown around the best answer only.
     start, end = 0, len(example.context)
     if end > DRAWN:
         answer = best[tried.tokenization][0]
@@ -234,6 +238,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
     part = ""
     if len(visible) < len(example.context):
         part = f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
+    # 3. That text for each tokenization, its best answer marked where it is visible.
     lines = []
     for tokenization, found in best.items():
         if found:
@@ -244,6 +249,7 @@ def _draw_answers(run: SavedRun, tried: ExamplePrediction, example: Question) ->
             is_main = tokenization == tried.tokenization
             lines.append(markup.Marked(f"{tokenization} answers", note, visible, marks, is_main))
     markup.draw_marked_texts(lines)
+    # 4. The tokens of question and text, then all answers as a table, and the votes.
     text, note = f"{example.question} {visible}", " of the question and this text"
     markup.draw_tokenization_lines(
         [_tokenization_line(run, tokenization, text, note) for tokenization in run.tokenizers]
@@ -302,6 +308,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
             f"{count(MAX_LINES)} of {count(len(lines))} lines are predicted here, starting with the"
             " first; the command under *Details & export* takes all."
         )
+    # Kept for this run and file: a rerun of the page must not predict again.
     digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
     key = f"{folder} {cache.run_stamp(folder)} {digest}"
     kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})

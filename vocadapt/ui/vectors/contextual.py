@@ -78,22 +78,21 @@ def _settings(model: LanguageModel) -> ContextualSettings:
     default, layers = ContextualSettings(), count_layers(model)
     positions = int(model.config.get("max_position_embeddings", 512))
     first, second = st.container(horizontal=True), st.container(horizontal=True)
-    with first:
-        about = settings_of(default)["layer"].sentence
-        layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=about)
-        occurrences = draw_setting(st, default, "occurrences")
-        min_count = draw_setting(st, default, "min_count")
-    with second:
-        most = draw_setting(st, default, "first", "contextual_first", step=1000)
-        length = draw_setting(st, default, "length", most=positions)
-        unit = draw_setting(st, default, "unit", format_func=str.capitalize)
     return ContextualSettings(
-        layer=int(layer),
-        occurrences=occurrences,
-        length=length,
-        min_count=min_count,
-        first=most,
-        unit=unit,
+        layer=int(
+            first.number_input(
+                f"Layer, 0 to {layers}",
+                0,
+                layers,
+                layers,
+                help=settings_of(default)["layer"].sentence,
+            )
+        ),
+        occurrences=draw_setting(first, default, "occurrences"),
+        min_count=draw_setting(first, default, "min_count"),
+        first=draw_setting(second, default, "first", "contextual_first", step=1000),
+        length=draw_setting(second, default, "length", most=positions),
+        unit=draw_setting(second, default, "unit", format_func=str.capitalize),
     )
 
 

@@ -143,7 +143,7 @@ def draw_details(vectors: Artifact) -> None:
     draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
 
 
-def import_text_form(workspace: Workspace, model: str) -> None:
+def draw_text_form(workspace: Workspace, model: str) -> None:
     """Draw the form that imports text files as a corpus, with word counts for the model."""
     files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Line filter", icon=":material/filter_alt:"):
@@ -173,7 +173,7 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
         settings = choose_settings()
     with plan:
-        st.markdown(preview(workspace, model, corpus, settings))
+        st.markdown(describe_training(workspace, model, corpus, settings))
         name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
         if st.button(
             "Train word vectors", type="primary", icon=":material/play_arrow:", key="train"
@@ -182,7 +182,9 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
             panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
 
 
-def preview(workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings) -> str:
+def describe_training(
+    workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
+) -> str:
     """Describe the vocabulary and duration of a training, if the words of the text are counted."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
@@ -190,40 +192,39 @@ def preview(workspace: Workspace, model: str, corpus: Artifact, settings: Word2V
                 "A bare vocabulary has no embedding dimension: set *Dimension* under *All"
                 " settings*."
             )
+        # A dimension that is not set is that of the model.
         width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job downloads it first."
     counts = count_cache.counts_of(corpus, model, workspace.root)
     if not counts:
         return "This text has no word counts for this model yet."
-    return cost(workspace, counts, replace(settings, dim=width))
+    return describe_cost(workspace, counts, replace(settings, dim=width))
 
 
 def choose_settings() -> Word2VecSettings:
     """Draw the settings of Word2Vec, filled with the published values; return them."""
     left, right = st.columns(2)
-    epochs = draw_setting(left, PAPER, "epochs")
-    min_count = draw_setting(right, PAPER, "min_count")
-    with st.popover("All settings", icon=":material/tune:"):
-        return Word2VecSettings(
-            dim=draw_setting(st, PAPER, "dim"),
-            window=draw_setting(st, PAPER, "window"),
-            min_count=min_count,
-            negative=draw_setting(st, PAPER, "negative"),
-            skip_gram=draw_setting(st, PAPER, "skip_gram"),
-            alpha=draw_setting(st, PAPER, "alpha", step=0.001, format="%.3f"),
-            epochs=epochs,
-            seed=draw_setting(st, PAPER, "seed"),
-            workers=int(
-                st.checkbox(
-                    "Single thread",
-                    help="Makes training bit-reproducible, but slower.",
-                )
-            ),
-        )
+    more = st.popover("All settings", icon=":material/tune:")
+    return Word2VecSettings(
+        epochs=draw_setting(left, PAPER, "epochs"),
+        min_count=draw_setting(right, PAPER, "min_count"),
+        dim=draw_setting(more, PAPER, "dim"),
+        window=draw_setting(more, PAPER, "window"),
+        negative=draw_setting(more, PAPER, "negative"),
+        skip_gram=draw_setting(more, PAPER, "skip_gram"),
+        alpha=draw_setting(more, PAPER, "alpha", step=0.001, format="%.3f"),
+        seed=draw_setting(more, PAPER, "seed"),
+        workers=int(
+            more.checkbox(
+                "Single thread",
+                help="Makes training bit-reproducible, but slower.",
+            )
+        ),
+    )
 
 
-def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
+def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
     """Describe the vocabulary, duration and size of a training in a sentence."""
     seconds = estimate_job_seconds(
         workspace, "vectors", estimate_word2vec_seconds(counts, settings)
@@ -237,7 +238,7 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     )
 
 
-def import_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
+def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Draw the form that imports vectors of another program."""
     files = intake.choose_files(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)

@@ -146,6 +146,7 @@ def _draw_frequencies(
         for seen in models
     }
     if all(found.values()):
+        # One panel for each text and model, all in one figure.
         marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
         panels = []
         for (name, label), reducer in found.items():

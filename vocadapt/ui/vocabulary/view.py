@@ -254,6 +254,7 @@ def _draw_token(
     """Draw one token: its tokenization once it is removed, its count, neighbors and occurrences."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
+    # 1. How the token is tokenized without itself and without the other removed tokens.
     others = {vocabulary.tokens[k] for k in np.flatnonzero(removed).tolist() if k != i}
     note = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
     wordpieces: tuple[str, ...] = (token,)
@@ -267,6 +268,7 @@ def _draw_token(
         for k, piece in enumerate(wordpieces)
     ]
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
+    # 2. Its nearest wordpieces in the model.
     if _has_embeddings(seen):
         with mistakes.show_errors():
             space = seen.model.word_space
@@ -285,6 +287,7 @@ def _draw_token(
                     )
                 ]
             )
+    # 3. The lines of the text that contain it.
     if token not in vocabulary.special:
         try:
             keyword_in_context.draw_lines(
