@@ -20,12 +20,14 @@ workspace = frame.open_page(
     ("vectors", "contextual"),
 )
 
+# 1. The two spaces, and how their neighborhoods are compared.
 spaces, options = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):
     before = pickers.pick_space(workspace, "Before", "change_before")
     after = pickers.pick_space(workspace, "After", "change_after", default=1)
 with options:
     settings = view.choose_settings()
+# 2. The words whose neighbors changed, against the noise baseline.
 if not (before and after):
     pickers.draw_empty_state(
         "There are no two spaces to compare yet.",
@@ -45,4 +47,5 @@ else:
             view.draw_headline(*found)
             view.draw_charts_and_list(workspace, *found)
             view.details(*found, before, after, baseline.pair)
+# 3. Contextual vectors are made here: they are spaces to compare.
 contextual.draw_form(workspace)

@@ -19,6 +19,7 @@ workspace = frame.open_page(
     ("projection",),
 )
 
+# 1. The controls: spaces, a saved projection or the fast one, tokens, new projection.
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = controls.pick_spaces(workspace)
     if spaces:
@@ -44,8 +45,10 @@ if not spaces:
         "Make word vectors",
     )
 
+# 2. The form of a new projection, in its popover.
 with making, mistakes.show_errors():
     controls.draw_form(workspace, spaces, choice, len(sources.project_now(spaces, choice).words))
+# 3. The projection: a saved one, or PCA of the selected tokens.
 if view:
     pickers.stale_note(view, workspace)
 projection_view.explore(

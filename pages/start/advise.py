@@ -37,6 +37,7 @@ if not corpora:
         "Import a text",
     )
 
+# 1. Text, model, and an optional task.
 left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
 with left:
     corpus = pickers.pick("Text", corpora, "advise_corpus")
@@ -48,12 +49,14 @@ with right:
     task = view.pick_task(workspace)
 pickers.stale_note(corpus, workspace)
 
+# 2. The advice; a text whose words are not counted is counted on a click.
 report = count_cache.advice_of(corpus, model, workspace.root, task)
 if report is None:
     if view.offer_to_count(corpus, model):
         view.count_now(corpus, model, workspace)
     st.stop()
 
+# 3. The verdict, the figures behind it, and recipes.
 view.draw_verdict(report)
 view.draw_headline(report)
 chart, words = st.columns(2, gap="large")

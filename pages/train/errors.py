@@ -27,6 +27,7 @@ workspace = frame.open_page(
     ("finetune",),
 )
 
+# 1. The two runs, and the entries on which they differ.
 pickers.warn_of_unreadable_runs(workspace)
 offered = comparable.list_comparable(workspace)
 if not offered:
@@ -56,6 +57,7 @@ else:
                 notes.draw_note_form(workspace, shown)
             notes.draw_contexts(workspace, shown)
             notes.draw_details(workspace, found, slicing)
+# 2. Predictions of other programs can be compared, too.
 with (
     st.expander("Import predictions", icon=":material/add:", expanded=not offered),
     mistakes.show_errors(),

@@ -26,12 +26,14 @@ workspace = frame.open_page(
         "task kind",
     ),
 )
+# 1. The running job, and the latest result.
 with st.container():
     panel.draw_running(workspace, "finetune", "finetune_live", result.draw_running_job)
 runs = cache.runs_in(workspace)
 if runs:
     result.draw_newest_result(workspace, runs)
 
+# 2. The form of new runs, with their cost.
 st.subheader("Fine-tune models" if not runs else "Fine-tune more models")
 if not workspace.artifacts("tasks"):
     pickers.draw_empty_state(
@@ -48,6 +50,7 @@ with mistakes.show_errors():
         view.describe_task(wanted)
         view.draw_cost(workspace, wanted, runs)
         view.start(workspace, wanted)
+# 3. New tasks; the commands come last, as on every page.
 with st.expander("Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")):
     task_intake.draw_task_forms(workspace)
 if wanted:

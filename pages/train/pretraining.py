@@ -27,6 +27,7 @@ workspace = frame.open_page(
         "stage",
     ),
 )
+# 1. The running job, and the selected result: its curves and gates.
 with st.container():
     panel.draw_running(workspace, "continued", "pretraining_live", result.draw_running_job)
 made, corpora = list_pretrained_models(workspace), workspace.artifacts("corpora")
@@ -38,6 +39,7 @@ with mistakes.show_errors():
 if selected:
     result.draw_details(selected)
 
+# 2. The form of a new one, with its cost.
 st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:
     pickers.stop_page(

@@ -39,11 +39,13 @@ if not runs:
         "Fine-tune a model",
     )
 
+# 1. Task, baseline and score.
 with st.container(horizontal=True, vertical_alignment="bottom"):
     task = view.pick_task(runs)
     own = [one for one in runs if one.task == task]
     baseline = view.pick_baseline(own)
     scorer = view.pick_score(own[0].kind)
+# 2. The models compared with the baseline, then over all tasks if there are several.
 board = view.results(own, baseline, scorer).boards[0]
 view.draw_headline(board)
 view.draw_leaderboard(board)

@@ -17,6 +17,7 @@ workspace = frame.open_page(
     ("adapted tokenization", "added token", "base tokenization", "pooled", "run", "wordpiece"),
 )
 pickers.warn_of_unreadable_runs(workspace)
+# 1. The run on the right, the text to predict on the left.
 left, right = st.columns([1.7, 1], gap="large")
 with right:
     folder = view.choose_run(workspace)
@@ -31,6 +32,7 @@ if not folder:
 run = cache.run_of(folder)
 with left:
     example = view.choose_example(run)
+# 2. Its prediction; below, a whole file and the same as commands.
 if example is not None:
     view.draw_prediction(folder, run, example)
 else:

@@ -31,11 +31,13 @@ workspace = frame.open_page(
     ("model",),
 )
 
+# 1. The adapted models of the workspace.
 made = list_adapted_models(workspace)
 if made:
     model.draw_adapted_model(workspace, made)
     st.divider()
 
+# 2. A new one: the recipe on the left, its plan and costs on the right.
 st.subheader("Adapt a model" if not made else "Adapt another")
 form, plan_side = st.columns([1, 1.7], gap="large")
 with form:

@@ -18,6 +18,7 @@ workspace = frame.open_page(
     ("added token", "chance", "embedding", "held-out", "initializer", "leaderboard", "P@k"),
 )
 
+# 1. The target, and the model that its tokens are added to.
 targets = view.list_targets(workspace)
 with st.container(horizontal=True):
     shown = pickers.pick_open(
@@ -46,6 +47,7 @@ if not shown:
     )
 if target:
     pickers.stale_note(target, workspace)
+# 2. One token under each initializer, and the leaderboard of all of them.
 transfer = view.prepare_transfer(workspace, name, target or str(shown))
 if transfer is None:
     st.stop()

@@ -19,6 +19,7 @@ workspace = frame.open_page(
     ("corpus",),
 )
 
+# 1. The models, and a text.
 left, right = st.columns([1.7, 1], gap="large")
 with right:
     models = view.choose_models(workspace, "lens_models")
@@ -41,6 +42,7 @@ if not models:
         ),
     )
 
+# 2. The tokens of this text, then statistics on a whole corpus.
 view.compare_tokenizations(models, text)
 st.divider()
 corpus.draw_corpus_statistics(workspace, models)

@@ -19,6 +19,7 @@ workspace = frame.open_page(
     ("corpus",),
 )
 
+# 1. The models, and the text that the reduction is measured on.
 left, right = st.columns([2, 1], gap="large")
 with left:
     models = lens_view.choose_models(workspace, "vocabulary_models")
@@ -35,6 +36,7 @@ if not models:
         ),
     )
 
+# 2. The reduction of the first model; it needs a text with word counts.
 reducer = None
 if corpus is None:
     pickers.draw_empty_state(
@@ -50,6 +52,7 @@ else:
             vocabulary_view.draw_reduction(workspace, corpus, models[0], reducer)
         else:
             lens_corpus.offer_counting(workspace, corpus, models[:1])
+# 3. The vocabularies compared: also without a text.
 with mistakes.show_errors():
     profiles.compare(workspace, models, corpus)
 if corpus and reducer:

@@ -31,6 +31,7 @@ if not found:
         "Make word vectors",
     )
 
+# 1. Vectors, model and method. Methods that were evaluated show their scores.
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):
     vectors = pickers.pick("Word vectors", found, "alignment_vectors")
@@ -45,6 +46,7 @@ offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchor
 with controls:
     chosen = pickers.pick_name("Method", list(offered), "alignment_method", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
+# 2. The alignment: the saved one, or one that is fitted now unless that is slow.
 detail = methods.find_detailed(alignments, settings)
 waiting = methods.is_slow(settings) and not detail
 spaces = cache.cross_space_of(
@@ -64,6 +66,7 @@ def evaluate(which: AlignmentSettings, compare: bool) -> None:
     panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)
 
 
+# 3. Neighbors, or the offer to fit; then the held-out results.
 if waiting:
     view.offer_fit(settings, evaluate)
 else:

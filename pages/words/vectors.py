@@ -15,6 +15,7 @@ workspace = frame.open_page(
     ("corpus", "vectors", "import"),
 )
 
+# 1. The selected vectors: their words and frequencies.
 found, corpora = workspace.artifacts("vectors"), workspace.artifacts("corpora")
 if found:
     vectors = view.draw_headline(workspace, found)
@@ -38,6 +39,7 @@ else:
         ),
     )
 
+# 2. New vectors: import a text, train on it, or import vectors.
 st.subheader("Make word vectors" if not found else "Make more word vectors")
 model = pickers.pick_model(workspace, "vectors_model")
 text, train, ready = st.tabs(
@@ -55,6 +57,7 @@ with ready:
     view.draw_vectors_form(workspace, model, corpora)
 
 if found:
+    # 3. All words, and the details of the selected vectors.
     with st.expander("All words", icon=":material/table_rows:"):
         view.draw_word_table(space)
     view.draw_details(vectors)

@@ -89,6 +89,7 @@ def offer_to_count(corpus: Artifact, name: str) -> bool:
     was requested.
     """
     text = read_corpus([corpus.folder])
+    # Of a large text only a sample is counted.
     size, part = lab.estimate_text_bytes(text), lab.limit_corpus(text)
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
@@ -138,6 +139,9 @@ def draw_headline(report: lab.AdviceReport) -> None:
     interval = (
         f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
     )
+    task_share = None
+    if shown.task:
+        task_share = shown.task.share
     draw_metrics(
         (
             "Split words",
@@ -147,7 +151,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
         ),
         (
             "Split entity words",
-            fraction(shown.task.share if shown.task else None),
+            fraction(task_share),
             _describe_words(shown.task),
             "Fraction of the words inside entities of the task file that the model splits.",
         ),
@@ -208,6 +212,7 @@ def draw_recipes(
 ) -> None:
     """Draw one card per recipe, with its command and a link to the page Adapt."""
     st.subheader("Recommended recipes")
+    # With word vectors of this text a recipe can be set up on the page Adapt.
     vectors = _vectors_of(corpus, workspace, model)
     columns = st.columns(len(report.advice.recipes))
     for column, recipe in zip(columns, report.advice.recipes, strict=True):

@@ -24,6 +24,7 @@ def draw_examples(key: str, text: str, examples: Mapping[str, str]) -> None:
     """Draw the names of examples (name → text) of a text field with this key and text; a click fills
     the field.
     """
+    # The pill of the text in the field is selected; a text of the user's own selects none.
     names = {example: name for name, example in examples.items()}
     st.session_state[f"{key}_example"] = names.get(text)
     st.pills(

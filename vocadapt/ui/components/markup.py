@@ -43,7 +43,8 @@ class Card:
 
 def draw_neighbor_cards(cards: Sequence[Card]) -> None:
     """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
-    scores: dict[str, list[float]] = {}  # by measure
+    # Cards of one measure share a scale, so that bars can be compared.
+    scores: dict[str, list[float]] = {}
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
     scales = {measure: build_scale(measure, found) for measure, found in scores.items()}
@@ -71,9 +72,11 @@ def draw_score_table(
 
     All bars of a table share one scale, from 0 to the highest score in these columns.
     """
+    # 1. One scale for all bars of the table.
     barred = [i for i, name in enumerate(columns) if name in bars]
     scale = build_scale("column", (line.values[i] for line in lines for i in barred))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
+    # 2. The values of each column, best first: equal values share a rank.
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
     body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
     table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -251,6 +254,7 @@ def plain(text: str) -> str:
 
 
 def _tokenization_line(line: TokenizationLine) -> str:
+    # Chips of a word are joined: a chip that continues one goes to the last word.
     words: list[list[Chip]] = []
     for chip in line.chips:
         if chip.goes_on and words:

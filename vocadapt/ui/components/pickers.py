@@ -307,6 +307,7 @@ def runs_to_pick(
     """
     found = []
     for of in cache.runs_in(workspace, task):
+        # Without tokenizations, a run is listed once.
         tokenizations = [""]
         if by_tokenization:
             tokenizations = sorted(of.tokenizations, key=of.main_tokenization.__ne__)

@@ -45,6 +45,7 @@ def plan_of(
     Raises InputError if the plan needs word counts and the words of the text are not counted yet; a
     text that is only trained on afterwards need not be.
     """
+    # A text that is only trained on does not change the plan.
     corpus = corpus if "counts" in recipe.needs else None
     counts = counts_of(corpus, model, root) if corpus else None
     if corpus and counts is None:
@@ -100,6 +101,7 @@ def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> Counts | None:
     saved = _read_saved_counts(corpus, splitter, root)
     if saved is not None:
         return saved.counts
+    # Not counted by this splitter: its words may follow from those of BERT's cased one.
     cased = Splitter.bert(lowercase=False)
     finer = _read_saved_counts(corpus, cased, root) if refines(cased, splitter) else None
     return _recount(corpus, splitter, finer.counts) if finer else None

@@ -46,6 +46,7 @@ def open_page(title: str, about: str, terms: Sequence[str], steps: Sequence[str]
 def draw_sidebar() -> None:
     """Draw the workspace picker below the navigation, or open the page that a button requested."""
     start = address.find_start()
+    # A button of the last run may have requested another page (`address.go_to`).
     going = st.session_state.pop(address.GOING, None)
     # The other workspaces in the folder of the initial one.
     siblings = [

@@ -81,9 +81,11 @@ def draw_running(workspace: Workspace, step: str, key: str, draw: DrawJob) -> No
     found = [
         (job, job.status()) for job in queue.list_jobs(workspace, RECENT) if job.spec.step == step
     ]
+    # 1. The jobs that run or wait, oldest first.
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
         st.fragment(_draw_queue, run_every=EVERY)(alive, key, draw)
+    # 2. The newest ended job, if it left something to resume.
     last = next(((job, status) for job, status in found if not status.alive), None)
     if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
         draw_ended_job(workspace, *last)
@@ -206,6 +208,7 @@ def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
     stands = {job.id: job.status() for job in alive}
     if not all(status.alive for status in stands.values()):
         st.rerun()
+    # Sorting is stable: the running job first, then the queue in its order.
     first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
     with st.container(border=True, key=key):
         draw(first, stands[first.id])
@@ -222,6 +225,7 @@ def _is_news(status: Status) -> bool:
 
 def _draw_sidebar_jobs(shown: list[queue.Job], alive: set[str]) -> None:
     stands = {job.id: job.status() for job in shown}
+    # The list changes when a job ends: rerun the whole page.
     if any(not stands[id].alive for id in alive):
         st.rerun()
     for job in sort_by_urgency(shown, stands):

@@ -73,6 +73,7 @@ def _draw_overlap(models: Sequence[Seen]) -> None:
 def _draw_statistics(models: Sequence[Seen]) -> None:
     """Draw the numbers of tokens by position in a word, of single characters, and of unreachable tokens."""
     profiles = [count_cache.profile_of(seen.model) for seen in models]
+    # Positions in a word for which no vocabulary has a token are left out.
     places = [
         place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
     ]
@@ -145,6 +146,7 @@ def _draw_frequencies(
         for corpus in corpora
         for seen in models
     }
+    # The panels form a grid, so they are drawn only if every text has counts for every model.
     if all(found.values()):
         # One panel for each text and model, all in one figure.
         marks = {seen.label: count_cache.longest_half(seen.model) for seen in models}
