@@ -12,7 +12,7 @@ from vocadapt.ui.serving import server
 def test_threads_of_the_lab_wait_asleep_unless_told_otherwise(own, after, tmp_path, monkeypatch):
     for name in (
         "OMP_WAIT_POLICY",
-        server.WORKSPACE,
+        server.WORKSPACE_VARIABLE,
     ):  # set first, so that they are as before afterwards
         monkeypatch.setenv(name, own or "")
     if own is None:
@@ -26,12 +26,12 @@ def test_threads_of_the_lab_wait_asleep_unless_told_otherwise(own, after, tmp_pa
 
 
 def test_a_workspace_below_the_home_of_the_user_is_served_from_there(tmp_path, monkeypatch):
-    monkeypatch.setenv(server.WORKSPACE, "")
+    monkeypatch.setenv(server.WORKSPACE_VARIABLE, "")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     seen = []
     monkeypatch.setattr(
-        server, "_run", lambda app, flags: seen.append(os.environ[server.WORKSPACE])
+        server, "_run", lambda app, flags: seen.append(os.environ[server.WORKSPACE_VARIABLE])
     )
     server.serve(Path("~/project"), browser=False)
     assert seen == [str(tmp_path.resolve() / "project")] and not (tmp_path / "~").exists()
