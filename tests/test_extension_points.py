@@ -166,7 +166,7 @@ def test_a_program_that_imports_vocadapt_gets_the_error_at_once(tmp_path):
 
 
 def test_a_page_shows_why_an_extension_was_not_loaded(load_in_this_process, monkeypatch, tmp_path):
-    monkeypatch.setenv(WORKSPACE, "")  # restored afterwards; draw_page sets it
+    monkeypatch.setenv(WORKSPACE_VARIABLE, "")  # restored afterwards; draw_page sets it
     load_in_this_process(tmp_path / "missing.py")
     page = draw_page("pages/start/jobs.py", tmp_path)
     assert page.error and any("missing.py" in text.value for text in page.text)

@@ -101,7 +101,9 @@ def test_an_upload_without_the_token_of_the_page_is_refused(port):
     [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]],
 )
 def test_what_the_lab_cannot_be_served_with_is_said(arguments, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(server.WORKSPACE, "")  # set first, so that it is as before afterwards
+    monkeypatch.setenv(
+        server.WORKSPACE_VARIABLE, ""
+    )  # set first, so that it is as before afterwards
     monkeypatch.setattr(server, "_run", lambda app, flags: pytest.fail("it was served"))
     assert server.main(["--no-browser", "--workspace", str(tmp_path / "w"), *arguments]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2

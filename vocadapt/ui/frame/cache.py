@@ -16,7 +16,6 @@ from vocadapt.files import expand_path
 from vocadapt.lab.artifacts import runs
 from vocadapt.lab.artifacts.corpora import find_training_text
 from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
-from vocadapt.lab.artifacts.runs import find_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
@@ -286,7 +285,7 @@ def _open_runs(artifact: Artifact) -> runs.RunSet:
 
 @st.cache_data(max_entries=8, show_spinner=False, ttl=60)
 def _corpus_behind(run: str, stamp: str) -> Corpus | None:
-    return find_corpus(Path(run))
+    return runs.find_corpus(Path(run))
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
