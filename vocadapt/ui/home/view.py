@@ -11,7 +11,7 @@ from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.demo import MODEL, NEWS, find_news_text, is_demo_installed, open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, fraction

@@ -15,8 +15,7 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
-from vocadapt.lab.steps.spec import Spec
-from vocadapt.lab.steps.step import STEPS, Role, Step
+from vocadapt.lab.steps.step import STEPS, Role, Spec, Step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.alignment import methods
 from vocadapt.ui.components import pickers

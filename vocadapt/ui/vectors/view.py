@@ -13,7 +13,7 @@ from vocadapt.files import expand_path
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
-from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.uploads import is_upload
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
