@@ -31,8 +31,8 @@ from vocadapt.models.add_extension import add_extension
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import MaskedBlockDataset, pack_blocks
-from vocadapt.training.masked.losses import masked_loss
-from vocadapt.training.masked.stages import select_trained_parameters
+from vocadapt.training.masked.losses import compute_losses
+from vocadapt.training.masked.settings import select_trained_parameters
 from vocadapt.training.masked.trainer import override_dropout
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
@@ -100,7 +100,8 @@ class Ours:
             torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels")
         )
         most = self.network.config.vocab_size - 1  # the plain model knows the first tokens only
-        masked_loss(self.network, ids.clamp(max=most), labels.clamp(max=most)).backward()
+        batch = {"input_ids": ids.clamp(max=most), "labels": labels.clamp(max=most)}
+        compute_losses(self.network, batch)[0].backward()
         advance(self.optimizer)
         return ids.numel()
 

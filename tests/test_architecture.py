@@ -92,7 +92,7 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/training/trainers.py",
     "vocadapt/training/masked/sentence_pairs.py",
     "vocadapt/training/masked/from_scratch.py",
-    "vocadapt/training/tasks/benchmark_card.py",  # cards in the package
+    "vocadapt/training/tasks/benchmarks.py",  # cards in the package
     "vocadapt/training/callbacks.py",
     "vocadapt/vocabulary/families/family.py",  # the inside of a model folder
 }

@@ -17,7 +17,7 @@ from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
-from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES
+from vocadapt.training.masked.settings import PRETRAINING_PRESETS, STAGES
 from vocadapt.training.scoring.scorers import SCORERS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS

@@ -21,7 +21,7 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import open_model
 from vocadapt.presets import FOLLOWED, PRESETS, get_preset, is_preset
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.training.masked.stages import find_new_ids
+from vocadapt.training.masked.settings import find_new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

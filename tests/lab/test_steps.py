@@ -41,7 +41,7 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.stages import pretraining_preset
+from vocadapt.training.masked.settings import pretraining_preset
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 

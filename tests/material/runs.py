@@ -37,7 +37,7 @@ def write_run(
     folder.mkdir(parents=True)
     split, scorer = Split(tuple(examples)), TASK_KINDS[kind].scorer(record.get("scorer", ""))
     scores = {
-        tokenization: scorer.of(build_tally(split, list(own), scorer)).to_dict()
+        tokenization: scorer.score_tally(build_tally(split, list(own), scorer)).to_dict()
         for tokenization, own in said.items()
     }
     outputs = sorted({label for own in said.values() for labels in own for label in labels} | {"O"})

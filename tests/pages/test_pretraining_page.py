@@ -24,8 +24,8 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
+from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.ui.pretraining.result import compare_added
 

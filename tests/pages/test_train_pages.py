@@ -17,10 +17,10 @@ from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import read_live, write_curve
-from vocadapt.training.finetune.estimates import (
+from vocadapt.training.estimates import (
+    count_examples_per_epoch,
     estimate,
     estimate_finetuning_pace,
-    examples_of_epoch,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.examples import Sentence, Split, Text
@@ -299,10 +299,10 @@ def test_an_estimate_by_hand():
     )
     settings = FinetuneSettings(epochs=2)
     assert (
-        examples_of_epoch(task, settings, "mixed") == 4
-        and examples_of_epoch(task, settings, "both") == 8
+        count_examples_per_epoch(task, settings, "mixed") == 4
+        and count_examples_per_epoch(task, settings, "both") == 8
     )
-    assert examples_of_epoch(task, FinetuneSettings(with_dev=True), "base") == 7
+    assert count_examples_per_epoch(task, FinetuneSettings(with_dev=True), "base") == 7
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))

@@ -16,8 +16,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks import benchmark_card as card_module
-from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile, card_of, cards, groups
+from vocadapt.training.tasks import benchmarks as card_module
+from vocadapt.training.tasks.benchmarks import ACCESS, Card, CardFile, cards, find_card, groups
 from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import read_task, read_task_file
@@ -59,16 +59,16 @@ def test_a_card_is_whole(card):
 
 
 def test_a_card_is_found_by_its_short_name_where_only_one_has_it():
-    assert card_of("mtl/NCBI-disease") is card_of("MTL/ncbi-disease")
-    assert card_of("mednli").name == "bio-lm/MedNLI"
+    assert find_card("mtl/NCBI-disease") is find_card("MTL/ncbi-disease")
+    assert find_card("mednli").name == "bio-lm/MedNLI"
     with pytest.raises(
         InputError, match="3 benchmarks 'NCBI-disease': bio-lm/NCBI-disease, biobert/"
     ):
-        card_of("NCBI-disease")
+        find_card("NCBI-disease")
     with pytest.raises(InputError, match="bio-lm/MedNLI"):
-        card_of("MedNIL")
+        find_card("MedNIL")
     with pytest.raises(InputError, match="no benchmark 'zzzzzz'"):
-        card_of("zzzzzz")
+        find_card("zzzzzz")
 
 
 TAGGED = "Gout\tB-D\nis\tO\n\n"

@@ -31,9 +31,9 @@ from vocadapt.training.masked.continued import (
     continue_and_save,
     continue_pretraining,
 )
-from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import (
+from vocadapt.training.masked.settings import (
     STAGES,
+    MaskedSettings,
     find_new_ids,
     pretraining_preset,
     select_trained_parameters,

@@ -20,7 +20,8 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.held_out_loss import (
+from vocadapt.training.masked.training_text import write_training_text
+from vocadapt.training.masked.validation import (
     HIGHER,
     LOWER,
     MIN_WORDS,
@@ -30,7 +31,6 @@ from vocadapt.training.masked.held_out_loss import (
     describe_change,
     estimate_ratio,
 )
-from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")

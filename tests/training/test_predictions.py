@@ -115,16 +115,17 @@ def test_documents_are_judged_as_a_whole(tmp_path, against):
     example, micro = TASK_KINDS["multilabel"].scorer(), TASK_KINDS["multilabel"].scorer("micro-f1")
     # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1
     # and 1.
-    values = example.of(build_tally(gold, said, example)).values
+    values = example.score_tally(build_tally(gold, said, example)).values
     assert (values["precision"], values["recall"]) == (1.0, 0.75)
-    by_sentence = example.of(build_tally(gold, said, example, unit="example"))
+    by_sentence = example.score_tally(build_tally(gold, said, example, unit="example"))
     assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
     assert [
-        micro.of(build_tally(gold, said, micro, unit=unit)).units for unit in ("", "document")
+        micro.score_tally(build_tally(gold, said, micro, unit=unit)).units
+        for unit in ("", "document")
     ] == [3, 2]
     assert (
-        micro.of(build_tally(gold, said, micro)).values
-        == micro.of(build_tally(gold, said, micro, unit="document")).values
+        micro.score_tally(build_tally(gold, said, micro)).values
+        == micro.score_tally(build_tally(gold, said, micro, unit="document")).values
     )
 
 
@@ -138,7 +139,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
         TASK_KINDS["multilabel"].scorer(),
     )
     score, found = (
-        example.of(build_tally(gold, said, example)).value,
+        example.score_tally(build_tally(gold, said, example)).value,
         score_baseline(TASK_KINDS["multilabel"], gold),
     )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)

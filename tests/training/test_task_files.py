@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.run_files import called_after, folder_name
+from vocadapt.training.finetune.run_files import folder_name, name_run
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
-from vocadapt.training.tasks.task import Task, read_task, read_task_file, task_of_files
+from vocadapt.training.tasks.task import Task, build_task, read_task, read_task_file
 
 
 def write(folder, toml, **files):
@@ -81,7 +81,7 @@ def test_a_fold_and_the_task_without_it():
     assert (
         name_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
     )
-    assert [called_after(Path(folder_name(12, fold))) for fold in (0, 3)] == [
+    assert [name_run(Path(folder_name(12, fold))) for fold in (0, 3)] == [
         "seed 12",
         "seed 12, fold 3",
     ]
@@ -191,7 +191,7 @@ def test_labels_of_bare_tags_are_one_type_without_a_name():
 
 def test_loose_files_are_a_task(tmp_path):
     (tmp_path / "a.tsv").write_text(table("x", "y"))
-    task = task_of_files(TASK_KINDS["relations"], {"test": tmp_path / "a.tsv"}, "accuracy")
+    task = build_task(TASK_KINDS["relations"], {"test": tmp_path / "a.tsv"}, "accuracy")
     assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (
         tmp_path.name,
         ("x", "y"),
@@ -200,4 +200,4 @@ def test_loose_files_are_a_task(tmp_path):
     )
     for kind, files in (("relations", {}), ("parsing", {"test": tmp_path / "a.tsv"})):
         with pytest.raises(InputError):
-            task_of_files(find_kind(kind), files)
+            build_task(find_kind(kind), files)

@@ -11,7 +11,7 @@ from vocadapt.training.finetune.encoding import divide_into_chunks
 from vocadapt.training.tasks.examples import Sentence
 from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE, read_sentences
 from vocadapt.training.tasks.tags import decode_spans
-from vocadapt.training.tasks.word_endings import suffix_slice
+from vocadapt.training.tasks.word_endings import count_suffix
 
 
 @pytest.fixture
@@ -204,8 +204,8 @@ def test_chunks_are_the_sentence_and_cut_no_entity():
 
 def test_a_slice_by_suffix_counts_occurrences_and_distinct_words(read):
     split = read("Anaemia\tB\nmedia\tO\nanaemia\tB\nMEDIA\tI\nvia\tO\ngout\tB\n")
-    found = suffix_slice(split.examples, "-ia")
+    found = count_suffix(split.examples, "-ia")
     assert (found.inside, found.occurrences, found.distinct_inside, found.distinct) == (3, 5, 2, 3)
-    assert found.share == pytest.approx(0.6) and suffix_slice(split.examples, "xyz").share is None
+    assert found.share == pytest.approx(0.6) and count_suffix(split.examples, "xyz").share is None
     with pytest.raises(InputError, match="end of a word"):
-        suffix_slice(split.examples, "-")
+        count_suffix(split.examples, "-")

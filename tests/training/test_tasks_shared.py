@@ -4,13 +4,12 @@ issue tell of it.
 
 import pytest
 
-from vocadapt.training.tasks.benchmark_card import cards
-from vocadapt.training.tasks.download import checksum
+from vocadapt.training.tasks.benchmarks import cards, checksum
 from vocadapt.training.tasks.formats.conll import read_sentences
 from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT, REPAIRED, read_questions
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.multilabel import merge_documents
-from vocadapt.training.tasks.word_endings import suffix_slice
+from vocadapt.training.tasks.word_endings import count_suffix
 
 SENTENCES = {
     "NCBI-disease": ("devel", (5424, 923, 940), (5134, 787, 960)),
@@ -41,7 +40,7 @@ def test_jnlpba_names_its_documents(shared):
 
 def test_four_in_five_words_that_end_in_ia_are_diseases(shared):
     """The paper's 82 %: occurrences in the training split, whatever the case."""
-    found = suffix_slice(
+    found = count_suffix(
         read_sentences(shared / "data/ner/BC5CDR-disease/train.tsv").examples, "-ia"
     )
     assert (found.inside, found.occurrences) == (499, 607) and found.share == pytest.approx(

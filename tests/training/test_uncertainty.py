@@ -8,7 +8,7 @@ import pytest
 from vocadapt.training.scoring.counts import Tally
 from vocadapt.training.scoring.uncertainty import (
     Draws,
-    aligned,
+    align_labels,
     bootstrap,
     compare,
     compare_tallies,
@@ -101,7 +101,7 @@ def test_entities_are_compared_by_sentence_over_the_types_of_both():
     found = compare(STRICT, gold, a, b, draws=Draws(200))
     assert (found.a, found.b, found.units) == (pytest.approx(0.4 / 0.5 * 0.5), 1.0, 30)
     assert found.p_mcnemar is None and found.p_randomisation < 0.05
-    first, second = aligned(STRICT.tally(gold, a), STRICT.tally(gold, b))
+    first, second = align_labels([STRICT.tally(gold, a), STRICT.tally(gold, b)])
     assert first.labels == second.labels == ("X", "Y", "Z")
     assert compare_tallies(STRICT, first, second, draws=Draws(200)) == found
 
@@ -119,7 +119,7 @@ def test_sentences_of_a_document_are_drawn_together():
     tally = STRICT.tally([["B"], ["B"], ["O"]], [["B"], ["O"], ["B"]])
     grouped = tally.grouped(["d1", "d2", "d1"])
     assert grouped.rows[:, 0].tolist() == [[1, 2, 1], [1, 0, 0]]
-    assert STRICT.of(grouped).values == STRICT.of(tally).values
+    assert STRICT.score_tally(grouped).values == STRICT.score_tally(tally).values
     with pytest.raises(ValueError, match="2 groups for 3 units"):
         tally.grouped(["d1", "d2"])
 

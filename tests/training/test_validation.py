@@ -57,7 +57,7 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
     assert (
         read_curve(tmp_path / "w")
         == curve
-        == HeldOutCurve.of_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
+        == HeldOutCurve.from_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
     )
     assert done.trained.seconds == curve.seconds > 0 and curve.tokens_per_second == pytest.approx(
         1536 / curve.seconds
@@ -140,4 +140,4 @@ def test_a_curve_becomes_json_and_back():
     curve = HeldOutCurve(
         (Point(0, 0, 0.0, 2.5), Point(10, 1280, 3.5, 2.0)), 10, 256, 900, 10, 1280, 3.5
     )
-    assert HeldOutCurve.of_dict(json.loads(json.dumps(curve.to_dict()))) == curve
+    assert HeldOutCurve.from_dict(json.loads(json.dumps(curve.to_dict()))) == curve

@@ -14,7 +14,6 @@ correspond at the, at ##tension and hypertension, and at drugs; at hyper nothing
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -161,14 +160,12 @@ class ContextTokenizer:
                 f"{model.name} has no token {missing[0]}, which contexts begin and end with."
             )
         self.cls, self.sep = roles["cls"], roles["sep"]
-        self.size = len(model.vocabulary)
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
+        # New tokens are numbered from the vocabulary size on.
+        size = len(model.vocabulary)
+        new_ids = {token: size + number for token, number in self.number.items()}
+        self.ids_with_new = {**self.ids, **new_ids}
         self.known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-
-    @cached_property
-    def after(self) -> Vocabulary:
-        """The vocabulary with the new tokens."""
-        return self.plan.after
 
     def find_new_tokens(self, word: str) -> list[int]:
         """Return the numbers of the new tokens in a word under the new tokenization; empty if the
@@ -184,7 +181,7 @@ class ContextTokenizer:
         if word not in self.known:
             old = self.base.tokenize(word)
             if not self.whole:
-                new = self.after.tokenize(word)
+                new = self.plan.after.tokenize(word)
             elif (token := self.base.spell(word)) in self.number:
                 new = (token,)
             else:
@@ -204,8 +201,9 @@ class ContextTokenizer:
         for number in range(first, last + 1):
             word = words[number]
             before, after = self.tokenize(word)
+            ids_of_word = self.ids_with_new
             if number != at:
-                after = before
+                after, ids_of_word = before, self.ids
             # Tokens correspond if they end after the same number of characters.
             old_ends = enumerate(_token_ends(before, self.base, word), len(old))
             position_of_end = {end: position for position, end in old_ends}
@@ -213,18 +211,9 @@ class ContextTokenizer:
                 if end in position_of_end:
                     places.append((position_of_end[end], position))
             old += [self.ids[token] for token in before]
-            if number == at:
-                new += [self._find_id(token) for token in after]
-            else:
-                new += [self.ids[token] for token in after]
+            new += [ids_of_word[token] for token in after]
         places.append((len(old), len(new)))
         return AlignedContext([*old, self.sep], [*new, self.sep], places)
-
-    def _find_id(self, token: str) -> int:
-        """Return the id of a token; new tokens are numbered from the vocabulary size on."""
-        if token in self.number:
-            return self.size + self.number[token]
-        return self.ids[token]
 
     def _find_window(self, words: Sequence[str], at: int) -> tuple[int, int]:
         """Return the first and last word of the longest context around a word that fits, balanced
@@ -349,10 +338,14 @@ class EmbeddingFitter:
         import torch
 
         new, attended = pad_batch([context.new for context in batch], self.pad)
+        # 1. The gradient of the distance for the new tokens of the batch.
         ids = torch.unique(new[new >= len(self.table)] - len(self.table))
         embeddings = self.embeddings[ids].requires_grad_()
         loss = self._distance(batch, new, attended, ids, embeddings)
         (gradient,) = torch.autograd.grad(loss, embeddings)
+
+        # 2. A step of Adam (Kingma & Ba 2015, algorithm 1), with the bias of both running means
+        # corrected by each token's own number of steps.
         with torch.no_grad():
             self.steps[ids] += 1
             self.first[ids] = BETAS[0] * self.first[ids] + (1 - BETAS[0]) * gradient

@@ -1,4 +1,6 @@
-"""Word vectors of a domain: trained on words of a text, as a model's splitter makes them."""
+"""Word vectors (word2vec) trained on a text: of its words, as a model's splitter makes them, and of
+the tokens of a vocabulary that tokenizes it (a target space for a vocabulary without embeddings).
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,7 +35,13 @@ def train_domain_vectors(
     resample: seed of a bootstrap resample of the lines to train on; 0 for the text as it is.
     Raises InputError if neither the settings nor the model have a width.
     """
-    training = replace(settings, dim=settings.dim or _read_width(model))
+    if not settings.dim and model.path.is_file():
+        raise InputError(
+            f"{model.path} is a bare vocabulary: it has no width that the word vectors could have.",
+            "Set the dimension of the vectors, such as 300. Or give the model itself.",
+            "dim",
+        )
+    training = replace(settings, dim=settings.dim or model.dim)
     read = 1 / (1 + COUNTING_EPOCHS * settings.epochs)  # fraction of the time
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
@@ -42,17 +50,6 @@ def train_domain_vectors(
         if resample:
             return train_resampled(sentences, counts, training, resample, report)
         return train_word2vec(sentences, counts, training, report)
-
-
-def _read_width(model: LanguageModel) -> int:
-    """Return the width of a model's embeddings; raises InputError for a vocab.txt, which has none."""
-    if model.path.is_file():
-        raise InputError(
-            f"{model.path} is a bare vocabulary: it has no width that the word vectors could have.",
-            "Set the dimension of the vectors, such as 300. Or give the model itself.",
-            "dim",
-        )
-    return model.dim
 
 
 def train_token_vectors(

@@ -301,12 +301,12 @@ class Slicing:
             predicted = self._select_items(name, self._predicted_units(predictions))
             if not any((*gold, *predicted)):
                 return None
-            return kind.scorer().of(count_items(gold, predicted), self.rules)
+            return kind.scorer().score_tally(count_items(gold, predicted), self.rules)
         tally = self._tally(predictions)
         if name != ALL:
             places = sorted({entry.place for entry in self.entries(name)})
             tally = Tally(tally.rows[places], tally.labels)
-        return self.scorer.of(tally, self.rules) if len(tally.rows) else None
+        return self.scorer.score_tally(tally, self.rules) if len(tally.rows) else None
 
     def _select_items(self, name: str, sentences: Iterable[Iterable[Unit]]) -> list[Items]:
         """Return the entities of a slice, sentence by sentence, in the scorer's form.

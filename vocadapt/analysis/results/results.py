@@ -23,8 +23,7 @@ from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
     Interval,
-    align_all_labels,
-    aligned,
+    align_labels,
     average_tallies,
     bootstrap,
     compare_tallies,
@@ -314,7 +313,7 @@ def _compare_with_baseline(
         return replace(standing, verdict=BASELINE)
     own = base.entry.tallies[base.tokenization]
     theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
-    test = compare_tallies(scorer, *aligned(base.mean, _average_seeds(tallies)), rules, draws)
+    test = compare_tallies(scorer, base.mean, _average_seeds(tallies), rules, draws)
     return replace(
         standing,
         delta=standing.headline.mean - theirs.mean,
@@ -327,7 +326,7 @@ def _summarize_seeds(
     tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
 ) -> dict[str, SeedSummary]:
     """Summarize every metric over the seeds; the value of a seed is the mean over its folds."""
-    seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
+    seeds = [[scorer.score_tally(part, rules).values for part in parts] for parts in tallies]
     summaries = {}
     for name in seeds[0][0]:
         means = [sum(part[name] for part in parts) / len(parts) for parts in seeds]
@@ -339,7 +338,7 @@ def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     """Concatenate the folds of each seed and average over seeds: what intervals and tests resample."""
     joined = []
     for parts in tallies:
-        over = align_all_labels(parts)
+        over = align_labels(parts)
         joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
     return average_tallies(joined)
 

@@ -35,7 +35,6 @@ from vocadapt.training.scoring.counts import Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
-    aligned,
     bootstrap,
     compare_tallies,
 )
@@ -235,7 +234,7 @@ def _score_once(
 ) -> tuple[dict[str, Any], str]:
     """Compute one score, as JSON values and as text."""
     tally = build_tally(gold, predicted.predicted, scorer, rules, unit)
-    score = scorer.of(tally, rules)
+    score = scorer.score_tally(tally, rules)
     definition = f"{scorer.name}: {score.definition}"
     for name, value in score.rules.items():
         if not isinstance(value, str):
@@ -252,8 +251,7 @@ def _score_once(
         )
     if against is not None:
         other = build_tally(gold, against.predicted, scorer, rules, unit)
-        theirs, ours = aligned(other, tally)
-        compared = compare_tallies(scorer, theirs, ours, rules, draws)
+        compared = compare_tallies(scorer, other, tally, rules, draws)
         values["against"] = asdict(compared)
         lines.append(_describe_comparison(compared, draws))
     return values, "\n".join(lines)

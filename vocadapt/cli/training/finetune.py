@@ -40,7 +40,7 @@ from vocadapt.training.finetune.settings import (
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
+from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
 from vocadapt.training.tasks.examples import SPLITS, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -280,7 +280,7 @@ def _list(options: Options) -> Answer:
 
 
 def _show_card(options: Options) -> Answer:
-    card = card_of(options.benchmark)
+    card = find_card(options.benchmark)
     files = "available with tasks download"
     if not card.free:
         files = ACCESS[card.access]

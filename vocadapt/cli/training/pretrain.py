@@ -41,9 +41,13 @@ from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.settings import settings_of
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
-from vocadapt.training.masked.held_out_loss import LEVEL, describe_change
-from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import PRETRAINING_PRESETS, STAGES, pretraining_preset
+from vocadapt.training.masked.settings import (
+    PRETRAINING_PRESETS,
+    STAGES,
+    MaskedSettings,
+    pretraining_preset,
+)
+from vocadapt.training.masked.validation import LEVEL, describe_change
 from vocadapt.training.rounding import describe_rounding
 
 BUDGET = ("epochs", "tokens", "hours")

@@ -22,8 +22,7 @@ from vocadapt.lab.workspace.manifest import Manifest, compute_content_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.progress import Progress, silent
 from vocadapt.training.scoring.counts import Scorer
-from vocadapt.training.tasks.benchmark_card import card_of
-from vocadapt.training.tasks.download import as_toml, download_benchmark
+from vocadapt.training.tasks.benchmarks import download_benchmark, find_card, format_task_file
 from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.predictions import build_tally
@@ -31,9 +30,9 @@ from vocadapt.training.tasks.task import (
     TASK,
     Task,
     TaskFile,
+    build_task,
     read_task,
     read_task_file,
-    task_of_files,
 )
 
 DOWNLOAD = ("python", "-m", "vocadapt", "tasks", "download")
@@ -72,7 +71,7 @@ def fetch_benchmark(
     have the checksums of the first. Raises InputError for an unknown name, an unreachable source,
     and unexpected files.
     """
-    card, start = card_of(name), time.perf_counter()
+    card, start = find_card(name), time.perf_counter()
     with open_draft(folder, overwrite) as draft:
         # 1. Download it, and read every fold: a benchmark that cannot be read is not kept.
         made = download_benchmark(card, draft, source, _read_checksums(folder, card.name), progress)
@@ -102,13 +101,13 @@ def import_task(kind: TaskKind, files: Mapping[str, Path], folder: Path) -> Arti
     """
     start = time.perf_counter()
     # Read the given files, not their copies: a message names the file that the user knows.
-    task = task_of_files(kind, files)
+    task = build_task(kind, files)
     with open_draft(folder) as draft:
         splits = {split: f"{split}{get_file_extension(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind.name, splits)
         for split, name in splits.items():
             shutil.copyfile(check_file(files[split]), draft / name)
-        (draft / TASK).write_text(as_toml(made), encoding="utf-8")
+        (draft / TASK).write_text(format_task_file(made), encoding="utf-8")
         numbers = {**_count_examples([task]), "findings": _collect_findings([task])}
         seconds = time.perf_counter() - start
         settings = {"kind": kind.name, "scorer": ""}
@@ -142,8 +141,8 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
             "Downloading a benchmark makes one.",
         )
 
-    # 2. A benchmark that has not been downloaded; `card_of` refuses any other name.
-    card = card_of(given)
+    # 2. A benchmark that has not been downloaded; `find_card` refuses any other name.
+    card = find_card(given)
     remedy = f"{shlex.join(DOWNLOAD)} {card.name} downloads them; then give their folder."
     if not card.free:
         remedy = (
@@ -239,7 +238,7 @@ def _score_predictions(
     """Return the figures of predictions for the manifest, and the seconds that scoring took."""
     start = time.perf_counter()
     loaded = kind.read_predictions(predicted, split)
-    score = scorer.of(build_tally(split, loaded.predicted, scorer))
+    score = scorer.score_tally(build_tally(split, loaded.predicted, scorer))
     return {
         "examples": len(split),
         scorer.headline: score.value,

@@ -127,7 +127,7 @@ def _score_predictions(
     scorer, scores = run.scorer(how.scorer), {}
     for tokenization in tokenizations:
         tally = build_tally(split, predicted[tokenization], scorer, run.rules)
-        scores[tokenization] = scorer.of(tally, run.rules).to_dict()
+        scores[tokenization] = scorer.score_tally(tally, run.rules).to_dict()
     return scores
 
 

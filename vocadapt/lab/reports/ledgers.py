@@ -30,13 +30,12 @@ from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
     Comparison,
     Draws,
-    aligned,
     compare_tallies,
 )
 from vocadapt.training.tasks.examples import UNITS, Example, Split
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.predictions import build_tally
-from vocadapt.training.tasks.word_endings import SuffixSlice, suffix_slice
+from vocadapt.training.tasks.word_endings import SuffixSlice, count_suffix
 
 WEIGHTS = "model.safetensors"
 
@@ -78,12 +77,11 @@ class RunPair:
     @cached_property
     def test(self) -> Comparison:
         """Paired test of the second side against the first."""
-        first, second = self.sides
-        tallies = aligned(
-            build_tally(self.split, first.predictions, self.scorer, self.rules),
-            build_tally(self.split, second.predictions, self.scorer, self.rules),
+        first, second = (
+            build_tally(self.split, side.predictions, self.scorer, self.rules)
+            for side in self.sides
         )
-        return compare_tallies(self.scorer, *tallies, self.rules, self.spec.draws)
+        return compare_tallies(self.scorer, first, second, self.rules, self.spec.draws)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -131,7 +129,7 @@ class RunPair:
     def _count_ending(self, suffix: str) -> SuffixSlice | None:
         if self.train is None or not all(one.tagged_words for one in self.train):
             return None
-        return suffix_slice(self.train, suffix)
+        return count_suffix(self.train, suffix)
 
     @cached_property
     def near(self) -> Callable[[str], str]:

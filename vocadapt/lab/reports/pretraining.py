@@ -18,7 +18,7 @@ from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
-from vocadapt.training.masked.stages import STAGES, check_stage
+from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
 LINES = 40  # lines that gates are measured on, by default
@@ -58,7 +58,7 @@ class PretrainedModel:
     def curve(self) -> HeldOutCurve:
         """The held-out loss during training; empty if it was not kept."""
         try:
-            return HeldOutCurve.of_dict(self.numbers["held_out_curve"])
+            return HeldOutCurve.from_dict(self.numbers["held_out_curve"])
         except (KeyError, TypeError, ValueError):
             return HeldOutCurve()
 

@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, list_tasks
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.uncertainty import Draws
-from vocadapt.training.tasks.benchmark_card import groups
+from vocadapt.training.tasks.benchmarks import groups
 from vocadapt.training.tasks.examples import without_fold
 from vocadapt.training.tasks.predictions import build_tally
 

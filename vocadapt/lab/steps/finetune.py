@@ -17,9 +17,9 @@ from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
 from vocadapt.training.finetune.run_files import (
     SavedRun,
-    called_after,
     folder_name,
     load_run,
+    name_run,
     save_run,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -33,9 +33,9 @@ from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import (
     TASK,
     Task,
+    build_task,
     read_task,
     read_task_file,
-    task_of_files,
 )
 
 SAMPLE_SEED = 0  # of the limited examples: the same examples for every seed of the training
@@ -167,7 +167,7 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
                 "Choose no fold, or give the task.toml.",
             )
         unit = settings.unit or UNITS[0]
-        return task_of_files(find_kind(kind), splits, settings.scorer, unit)
+        return build_task(find_kind(kind), splits, settings.scorer, unit)
 
     # 2. A task file, which names its files and the unit of its examples itself.
     if splits:
@@ -315,7 +315,7 @@ def read_live_runs(checkpoint: Path) -> dict[str, Live]:
     the next fold.
     """
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
-    return {called_after(folder): read_live(folder) for folder in folders}
+    return {name_run(folder): read_live(folder) for folder in folders}
 
 
 def measure_runs(spec: Spec) -> int:

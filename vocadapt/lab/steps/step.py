@@ -25,7 +25,7 @@ from vocadapt.settings import CheckedSettings, settings_from
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.tasks.task import files_of_task
+from vocadapt.training.tasks.task import list_task_files
 
 Numbers = dict[str, Any]  # headline figures of an artifact
 CASINGS = ("cased", "uncased")
@@ -330,7 +330,7 @@ class StepContext:
         opened: dict[str, Callable[[], list[Path]]] = {
             "model": lambda: [self.model.path],
             "target": lambda: [self.target.path] if self.target else [],
-            "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
+            "task": lambda: list_task_files(Path(self.spec.inputs["task"][0])),
         }
         for role in ("space", "other"):
             opened[role] = lambda role=role: [self.opened(role).folder]  # type: ignore[misc]

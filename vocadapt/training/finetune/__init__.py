@@ -10,6 +10,4 @@ How a training is put together, in the order to read:
 5. trainer: training on transformers' Trainer; the best epoch by its dev score is kept.
 6. finetune: all of these together: a task and a model become a trained network with scores.
 7. run_files: a run as a folder.
-
-Supporting module: estimates (duration before the start).
 """

@@ -90,13 +90,18 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     A vocabulary without some tokens of the original one has no embeddings for them: "adapted" only.
     A model with new embeddings or modules but no new token tokenizes as before: "base" only.
     """
+    # 1. The model tokenizes as before: it was not adapted, or got no new token.
     before, known = open_base_model(model), model.vocabulary.ids
     if before is None or set(before.vocabulary.tokens) == set(known):
         return {BASE: _build_tokenizer(BASE, model, None)}
+
+    # 2. It lacks tokens of its original vocabulary.
     adapted = {ADAPTED: _build_tokenizer(ADAPTED, model, None)}
     tokens = before.vocabulary.tokens
     if any(token not in known for token in tokens):
         return adapted
+
+    # 3. It has all of them, under new ids.
     rows = np.array([known[token] for token in tokens], dtype=np.int32)
     return {BASE: _build_tokenizer(BASE, before, rows), **adapted}
 
@@ -181,8 +186,11 @@ def encode_words(
         # 3. Views.
         for start, end in bounds:
             for name, tokenizer in tokenizers.items():
-                view = _build_word_view(tokenizer, number, pieces[name][start:end], start)
-                views[name].append(view)
+                chunk = pieces[name][start:end]
+                places = 1 + np.cumsum([0, *map(len, chunk)], dtype=np.int32)[: len(chunk)]
+                rows = np.arange(start, end, dtype=np.int32)
+                ids = np.concatenate([NOTHING, *chunk])
+                views[name].append(build_view(tokenizer, number, ids, places=places, rows=rows))
     return _collect(views, tuple(len(sentence.words) for sentence in sentences), notes)
 
 
@@ -216,7 +224,11 @@ def encode_texts(
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     notes = Counter[str]()
     for number, text in enumerate(texts):
-        lengths = [_length(own[text.text], own[text.pair]) for own in known.values()]
+        # [CLS] text [SEP], and a pair with its own [SEP].
+        lengths = [
+            len(own[text.text]) + len(own[text.pair]) + SPECIALS + bool(len(own[text.pair]))
+            for own in known.values()
+        ]
         is_long = max(lengths) > settings.length
         if is_long and not text.pair:
             notes[IN_PARTS] += 1
@@ -299,22 +311,6 @@ def _halve(
         middle = min(free, key=lambda place: abs(place - middle))
     yield from _halve(start, middle, sizes, inside, room)
     yield from _halve(middle, end, sizes, inside, room)
-
-
-def _build_word_view(
-    tokenizer: ModelTokenizer, owner: int, pieces: Sequence[Ids], first: int
-) -> View:
-    """Build the view of words, the first of which is row `first`."""
-    cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
-    ids = np.concatenate([cls, *pieces, sep]).astype(np.int32)
-    places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
-    rows = np.arange(first, first + len(pieces), dtype=np.int32)
-    return View(owner, ids, places.astype(np.int32), rows)
-
-
-def _length(first: Ids, second: Ids) -> int:
-    """Count the wordpieces of a text or pair, special tokens included."""
-    return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
 def _truncate_pair(

@@ -1,8 +1,9 @@
 """Fine-tuning of a model on a task: training, then scores under each tokenization and pooled."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,36 +132,31 @@ def prepare(
     task = _apply_word_rule(task, settings.word_rule)
     tokenizers = load_tokenizers(model)
     tokenization = check_tokenization(tokenization, list(tokenizers))
-    examples: Sequence[Example] = _labeled_examples(task.split("train"))
-    if settings.with_dev and "dev" in task.splits:
-        examples = [*examples, *_labeled_examples(task.splits["dev"])]
+    examples = _list_training_examples(task, settings)
     outputs = Outputs.of(task.kind, examples)
 
     # 2. Checks before anything long begins.
-    _check_labels(task, examples)
-    _check_size(task, outputs, examples, len(tokenizers))
+    _check_task(task, outputs, examples, len(tokenizers))
 
     # 3. Encodings.
     positions = int(model.config.get("max_position_embeddings", settings.length))
     length = min(settings.length, positions)
     how = EncodingSettings(length, settings.chunk)
-    seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     train, targets = task.kind.encode_for_training(examples, tokenizers, how, outputs.index)
-    dev = task.splits.get("dev")
-    used = dev if dev is not None and dev.labeled and not settings.with_dev else None
-    test = task.splits.get("test")
-    held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
+    held_out = {name: task.splits[name] for name in ("dev", "test") if task.splits.get(name)}
+    if "dev" in held_out and (settings.with_dev or not held_out["dev"].labeled):
+        del held_out["dev"]
     encoded = {
         name: task.kind.encode(split.examples, tokenizers, how) for name, split in held_out.items()
     }
 
     # 4. Findings.
-    findings = [
-        *task.findings,
-        *_report_seen(held_out, seen),
-        *_report_truncated({"train": train, **encoded}),
-        *_report_limits(settings, length, tokenizers),
-    ]
+    seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
+    findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
+    if "base" not in tokenizers:
+        findings.append(f"1 of 2 {NO_BASE}.")
+    if length < settings.length:
+        findings.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
     return Prepared(
         model=model,
         task=task,
@@ -175,6 +171,34 @@ def prepare(
         seen=seen,
         findings=tuple(findings),
     )
+
+
+def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Example]:
+    """List the examples to train on; raises InputError if they have no labels."""
+    splits = [task.split("train")]
+    if settings.with_dev and "dev" in task.splits:
+        splits.append(task.splits["dev"])
+    for split in splits:
+        if not split.labeled:
+            raise InputError(
+                f"{split.path}: holds no labels to train on.", "Give labeled training examples."
+            )
+    return [example for split in splits for example in split.examples]
+
+
+def _report_encoded(
+    held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, Encoded]
+) -> Iterator[str]:
+    """Report how many examples were also trained on, and how many were divided or truncated."""
+    for name, split in held_out.items():
+        if described := describe_seen(split.examples, seen):
+            yield f"{name}: {described}"
+    for name, own in encoded.items():
+        for what, count in own.notes.items():
+            total = ""
+            if what in OF_EXAMPLES:
+                total = f" of {len(own.sizes):,}"
+            yield f"{name}: {count:,}{total} {what}."
 
 
 def _apply_word_rule(task: Task, rule: str) -> Task:
@@ -201,6 +225,7 @@ def finetune(
     Checkpoints are written to `folder`; if it holds one, training resumes from it. The global
     random state is left unchanged. Raises InputError if the loss is not finite.
     """
+    # 1. The network with a new head of the seed.
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
     several = task.kind.several_labels
@@ -210,11 +235,15 @@ def finetune(
         held = np.concatenate(prepared.targets)
         initialize_biases(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
+
+    # 2. Train.
     frozen = freeze(network, prepared.settings)
     with temporary_folder() as temporary, preserve_random_state():
         fitted = _fit(network, prepared, seed, folder or Path(temporary), part(progress, 0.0, 0.95))
     trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     network.requires_grad_(True)
+
+    # 3. Score on the test split, under each tokenization and pooled.
     logits, scores = {}, {}
     if prepared.test is not None:
         logits = pool_logits(
@@ -243,16 +272,13 @@ def compute_scores(
     task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
 ) -> dict[str, Score]:
     """Score a split under every tokenization; empty if it has no labels."""
-    if not split.labeled:
-        return {}
-    predictions = {
-        tokenization: list(map(outputs.predict, own, split.examples))
-        for tokenization, own in logits.items()
-    }
-    return {
-        tokenization: task.scorer.of(build_tally(split, own, task.scorer, task.rules), task.rules)
-        for tokenization, own in predictions.items()
-    }
+    scores = {}
+    if split.labeled:
+        for tokenization, own in logits.items():
+            predicted = list(map(outputs.predict, own, split.examples))
+            tally = build_tally(split, predicted, task.scorer, task.rules)
+            scores[tokenization] = task.scorer.score_tally(tally, task.rules)
+    return scores
 
 
 def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) -> int:
@@ -287,44 +313,38 @@ def _fit(
     """Train with only the embeddings that train and dev use; the dev score is that of the pooled
     predictions if there are two tokenizations.
     """
-    ids = np.concatenate(
-        [
-            view.ids
-            for encoded in (prepared.train, prepared.dev)
-            if encoded
-            for view in _views(encoded)
-        ]
-    )
-    settings = prepared.settings
-    with restrict_embeddings(network, ids, prepared.pad) as renamed:
-        pad = int(renamed[prepared.pad])
-        dev = _replace_ids(prepared.dev, renamed) if prepared.dev is not None else None
+    settings, task = prepared.settings, prepared.task
+    ids = np.concatenate([view.ids for view in _list_views(prepared.train, prepared.dev)])
+    with restrict_embeddings(network, ids, prepared.pad) as new_ids:
+        pad = int(new_ids[prepared.pad])
+        score: Callable[[], float] | None = None
+        if prepared.dev is not None:
+            dev = _replace_ids(prepared.dev, new_ids)
 
-        def score() -> float:
-            assert dev is not None
-            found = pool_logits(compute_logits(network, dev, pad))
-            scores = compute_scores(
-                prepared.task, prepared.task.split("dev"), prepared.outputs, found
-            )
-            return scores[choose_main_tokenization(scores)].value
+            def score_dev() -> float:
+                found = pool_logits(compute_logits(network, dev, pad))
+                scores = compute_scores(task, task.split("dev"), prepared.outputs, found)
+                return scores[choose_main_tokenization(scores)].value
 
-        train = _replace_ids(prepared.train, renamed)
-        reading = FinetuningDataset(
-            train,
-            prepared.targets,
-            prepared.tokenization,
-            pad,
-            settings.batch,
-            settings.epochs,
-            seed,
-            not settings.ungrouped,
-            prepared.task.kind.head,
+            score = score_dev
+        dataset = FinetuningDataset(
+            encoded=_replace_ids(prepared.train, new_ids),
+            targets=prepared.targets,
+            tokenization=prepared.tokenization,
+            pad=pad,
+            batch=settings.batch,
+            epochs=settings.epochs,
+            seed=seed,
+            grouped=not settings.ungrouped,
+            head=task.kind.head,
         )
-        return fit(network, reading, settings, folder, score if dev is not None else None, progress)
+        return fit(network, dataset, settings, folder, score, progress)
 
 
-def _views(encoded: Encoded) -> list[View]:
-    return [view for views in encoded.views.values() for view in views]
+def _list_views(*encoded: Encoded | None) -> list[View]:
+    """List the views of encoded splits under all tokenizers; None stands for no split."""
+    by_tokenizer = chain.from_iterable(one.views.values() for one in encoded if one)
+    return list(chain.from_iterable(by_tokenizer))
 
 
 def _replace_ids(encoded: Encoded, rows: Any) -> Encoded:
@@ -336,25 +356,17 @@ def _replace_ids(encoded: Encoded, rows: Any) -> Encoded:
     return replace(encoded, views=views)
 
 
-def _labeled_examples(split: Split) -> tuple[Example, ...]:
-    if not split.labeled:
-        raise InputError(
-            f"{split.path}: holds no labels to train on.", "Give labeled training examples."
-        )
-    return split.examples
-
-
 def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:
     """Raise InputError if an id has no embedding: tokenizer and weights may be from different
     models.
     """
     rows = len(get_embeddings(network))
-    found = (prepared.train, prepared.dev, prepared.test)
-    most = max(int(view.ids.max()) for encoded in found if encoded for view in _views(encoded))
-    if most >= rows:
+    views = _list_views(prepared.train, prepared.dev, prepared.test)
+    highest = max(int(view.ids.max()) for view in views)
+    if highest >= rows:
         raise InputError(
-            f"{prepared.model.path}: its tokenizer gives the id {most:,}, and its embedding matrix"
-            f" has {rows:,} rows.",
+            f"{prepared.model.path}: its tokenizer gives the id {highest:,}, and its embedding"
+            f" matrix has {rows:,} rows.",
             "Tokenizer and weights do not belong together: check where the files came from.",
         )
 
@@ -371,25 +383,25 @@ def _is_collapsed(prepared: Prepared, fitted: FitResult, scores: Mapping[str, Sc
     return is_collapsed(values, score_baseline(task.kind, task.split(name), task.score, task.rules))
 
 
-def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
-    """Raise InputError if no label of the test split occurs in training."""
-    test = task.splits.get("test")
-    held = task.kind.labels_of(test.examples) if test and test.labeled else frozenset()
-    known = task.kind.labels_of(trained_on)
-    if held and not held & known:
-        raise InputError(
-            f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to"
-            f" train ({', '.join(sorted(known)[:5]) or 'none'}).",
-            "Give training and test examples of one task.",
-        )
-
-
-def _check_size(
+def _check_task(
     task: Task, outputs: Outputs, trained_on: Sequence[Example], n_tokenizations: int
 ) -> None:
-    """Raise InputError before training if the results could not be scored or would not fit in
-    memory.
+    """Raise InputError before training if no label of the test split occurs in training, or if the
+    results could not be scored or would not fit in memory.
     """
+    # 1. Labels.
+    known = task.kind.labels_of(trained_on)
+    test = task.splits.get("test")
+    if test and test.labeled:
+        held = task.kind.labels_of(test.examples)
+        if held and not held & known:
+            raise InputError(
+                f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown"
+                f" to train ({', '.join(sorted(known)[:5]) or 'none'}).",
+                "Give training and test examples of one task.",
+            )
+
+    # 2. Sizes.
     if task.kind.several_labels:
         check_values("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():
@@ -398,29 +410,4 @@ def _check_size(
         rows = sum(map(task.kind.count_rows, split.examples))
         check_values(name, rows, len(outputs.names), n_tokenizations)
         if split.labeled:
-            check_cells(len(split), len(task.kind.labels_of([*trained_on, *split.examples])))
-
-
-def _report_seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
-    """Report the examples of other splits that were also trained on."""
-    reports = {name: describe_seen(split.examples, seen) for name, split in splits.items()}
-    return [f"{name}: {report}" for name, report in reports.items() if report]
-
-
-def _report_truncated(encoded: Mapping[str, Encoded]) -> list[str]:
-    """Report how many examples were divided or truncated."""
-    findings = []
-    for name, own in encoded.items():
-        for what, count in own.notes.items():
-            total = f" of {len(own.sizes):,}" if what in OF_EXAMPLES else ""
-            findings.append(f"{name}: {count:,}{total} {what}.")
-    return findings
-
-
-def _report_limits(
-    settings: FinetuneSettings, length: int, tokenizers: Mapping[str, ModelTokenizer]
-) -> list[str]:
-    found = [f"1 of 2 {NO_BASE}."] if "base" not in tokenizers else []
-    if length < settings.length:
-        found.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
-    return found
+            check_cells(len(split), len(known | task.kind.labels_of(split.examples)))

@@ -52,7 +52,7 @@ def encode_questions(
         name: tuple(_windowed(questions, tokenizer, settings.length))
         for name, tokenizer in tokenizers.items()
     }
-    return Encoded(views, _sizes(questions))
+    return Encoded(views, _count_words(questions))
 
 
 def encode_for_training(
@@ -68,29 +68,26 @@ def encode_for_training(
         for name, tokenizer in tokenizers.items()
     }
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
-    for number, (question, words) in enumerate(zip(questions, _sizes(questions), strict=True)):
-        room = (
-            settings.length
-            - SPECIAL
-            - max(len(question_ids[question.question]) for question_ids, _ in read.values())
-        )
-        counts = [
-            np.bincount(contexts[_read(question)].words, minlength=words)
-            for _, contexts in read.values()
-        ]
-        for first, end in _chunks(np.max(counts, axis=0), room, question):
-            for name, (question_ids, contexts) in read.items():
-                views[name].append(
-                    _part(
-                        tokenizers[name],
-                        number,
-                        question_ids[question.question],
-                        contexts[_read(question)],
-                        first,
-                        end,
-                    )
-                )
-    return Encoded({name: tuple(own) for name, own in views.items()}, _sizes(questions))
+    sizes = _count_words(questions)
+    for number, (question, n_words) in enumerate(zip(questions, sizes, strict=True)):
+        # 1. The question and its context under each tokenizer.
+        own = {
+            name: (question_ids[question.question], contexts[_read(question)])
+            for name, (question_ids, contexts) in read.items()
+        }
+
+        # 2. Chunks of words that fit under every tokenizer.
+        room = settings.length - SPECIAL - max(len(ids) for ids, _ in own.values())
+        counts = [np.bincount(context.words, minlength=n_words) for _, context in own.values()]
+        for first, end in _divide_context(np.max(counts, axis=0), room, question):
+            # 3. A view of the chunk under each: [CLS] question [SEP] chunk [SEP].
+            for name, (ids, context) in own.items():
+                left, right = map(int, np.searchsorted(context.words, [first, end]))
+                places = np.arange(right - left, dtype=np.int32) + np.int32(len(ids) + 2)
+                chunk, rows = context.ids[left:right], context.words[left:right]
+                view = build_view(tokenizers[name], number, ids, chunk, places, rows)
+                views[name].append(view)
+    return Encoded({name: tuple(own) for name, own in views.items()}, sizes)
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,8 @@ def _read(question: Question) -> tuple[str, str]:
     return question.context, question.word_rule
 
 
-def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
+def _count_words(questions: Sequence[Question]) -> tuple[int, ...]:
+    """Return the number of words of each question's context."""
     known = {read: len(find_word_bounds(*read)) for read in map(_read, questions)}
     return tuple(known[_read(question)] for question in questions)
 
@@ -163,56 +161,32 @@ def _contexts(
 def _windowed(
     questions: Sequence[Question], tokenizer: ModelTokenizer, length: int
 ) -> Iterator[View]:
-    question_ids, contexts = (
-        tokenizer.ids(question.question for question in questions),
-        _contexts(questions, tokenizer),
-    )
+    """Yield the windows of each question's context under a tokenizer."""
+    question_ids = tokenizer.ids(question.question for question in questions)
+    contexts = _contexts(questions, tokenizer)
+    nothing = np.zeros(0, np.int32)
     for number, question in enumerate(questions):
         own, context = question_ids[question.question], contexts[_read(question)]
         try:
             found = divide_into_windows(len(context.ids), len(own), length)
         except InputError as error:
             raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
-        if (
-            not found
-        ):  # a context without a piece: the question alone is read, and no word gets a score
-            yield build_view(
-                tokenizer, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32)
-            )
+        # Of a context without a wordpiece the question alone is read, and no word gets a score.
+        if not found:
+            yield build_view(tokenizer, number, own, nothing, nothing, nothing)
         for window in found:
-            begins = len(own) + 2 + window.active_left - window.left
-            places = np.arange(
-                begins, begins + window.active_right - window.active_left, dtype=np.int32
-            )
             rows = context.words[window.active_left : window.active_right]
-            yield build_view(
-                tokenizer, number, own, context.ids[window.left : window.right], places, rows
-            )
+            begins = len(own) + 2 + window.active_left - window.left
+            places = np.arange(begins, begins + len(rows), dtype=np.int32)
+            ids = context.ids[window.left : window.right]
+            yield build_view(tokenizer, number, own, ids, places, rows)
 
 
-def _part(
-    tokenizer: ModelTokenizer,
-    owner: int,
-    question_ids: Ids,
-    context: ContextWords,
-    first: int,
-    end: int,
-) -> View:
-    """The words `first` to `end` of a context under a question."""
-    left, right = np.searchsorted(context.words, [first, end])
-    places = np.arange(left, right, dtype=np.int32) - int(left) + len(question_ids) + 2
-    return build_view(
-        tokenizer,
-        owner,
-        question_ids,
-        context.ids[left:right],
-        places.astype(np.int32),
-        context.words[left:right],
-    )
+def _divide_context(sizes: Ids, room: int, question: Question) -> Iterator[tuple[int, int]]:
+    """Yield chunks of words, as long as fit, each from the middle of the one before.
 
-
-def _chunks(sizes: Ids, room: int, question: Question) -> Iterator[tuple[int, int]]:
-    """Chunks of words, as long as fit, each from the middle of the one before."""
+    sizes: the number of wordpieces of each word.
+    """
     if room < 1:
         raise InputError(
             f"Question {question.id} leaves no room for its context.",

@@ -44,6 +44,8 @@ RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
 
 def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     """Write a run to a folder."""
+    from safetensors.numpy import save_file
+
     folder.mkdir(parents=True, exist_ok=True)
     run_quietly(lambda: run.network.save_pretrained(folder))
     save_tokenizers(prepared.model, folder)
@@ -74,8 +76,20 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     (folder / RUN).write_text(
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
-    if run.logits:
-        _save_predictions(run, task.split("test"), folder)
+    if not run.logits:
+        return
+
+    # Predictions of the test split, a line for each example, and their logits.
+    examples = task.split("test").examples
+    predictions = {name: run.predict(examples, name) for name in run.logits}
+    with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
+        for place, example in enumerate(examples):
+            predicted = {name: own[place] for name, own in predictions.items()}
+            line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    sizes = [len(rows) for rows in run.logits[run.main_tokenization]]
+    logits = {name: np.concatenate(own) for name, own in run.logits.items()}
+    save_file({"sizes": np.array(sizes, dtype=np.int64), **logits}, folder / LOGITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +158,9 @@ class SavedRun:
     @property
     def encoding(self) -> EncodingSettings:
         """Maximum sequence length and chunk size."""
-        settings = self.record["settings"]
-        length = min(
-            settings["length"],
-            int(self.model.config.get("max_position_embeddings", settings["length"])),
-        )
-        return EncodingSettings(length, settings["chunk"])
+        length = self.record["settings"]["length"]
+        positions = int(self.model.config.get("max_position_embeddings", length))
+        return EncodingSettings(min(length, positions), self.record["settings"]["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
         """Set the word rule of questions ("": the one of the run's training); other examples are
@@ -169,14 +180,8 @@ class SavedRun:
         float32.
         """
         encoded = self.kind.encode(examples, self.tokenizers, self.encoding)
-        return pool_logits(
-            compute_logits(
-                self.network,
-                encoded,
-                next(iter(self.tokenizers.values())).specials["pad"],
-                progress,
-            )
-        )
+        pad = next(iter(self.tokenizers.values())).specials["pad"]
+        return pool_logits(compute_logits(self.network, encoded, pad, progress))
 
     def predict(
         self, examples: Sequence[Example], tokenization: str = "", progress: Progress = silent
@@ -186,9 +191,8 @@ class SavedRun:
         Raises InputError for a tokenization that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return list(
-            map(self.outputs.predict, logits[select_tokenization(logits, tokenization)], examples)
-        )
+        chosen = logits[select_tokenization(logits, tokenization)]
+        return list(map(self.outputs.predict, chosen, examples))
 
     @property
     def tested(self) -> bool:
@@ -206,7 +210,21 @@ class SavedRun:
     @cached_property
     def kept(self) -> "SavedPredictions":
         """The test examples and their predictions; raises InputError if the run has none."""
-        return _read_predictions(self.folder, self.kind)
+        path = self.folder / PREDICTIONS
+        if not self.tested:
+            raise InputError(f"{self.folder}: the run had no test examples.", "Give a test file.")
+        with open_text_file(path) as source:
+            rows = [
+                parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
+                for number, line in enumerate(source.lines(), 1)
+            ]
+        predictions: dict[str, list[Prediction]] = {name: [] for name in rows[0]["said"]}
+        for row in rows:
+            for name, own in predictions.items():
+                value = row["said"][name]
+                own.append(value if isinstance(value, str) else tuple(value))
+        split = Split(tuple(map(self.kind.example_from_json, rows)), path=path)
+        return SavedPredictions(split, predictions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +256,7 @@ def runs_in(folder: Path) -> list[SavedRun]:
         check_path(folder)
     below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
     places = [folder] if os.path.isfile(folder / RUN) else below
-    if not places and (found := _headed(folder)):
+    if not places and (found := _open_foreign_model(folder)):
         return [found]
     if not places:
         raise InputError(
@@ -254,7 +272,7 @@ def folder_name(seed: int, fold: int = 0) -> str:
     return f"seed-{seed}-fold-{fold}" if fold else f"seed-{seed}"
 
 
-def called_after(folder: Path) -> str:
+def name_run(folder: Path) -> str:
     """Return the name of a run from its folder: "seed 1", or "seed 1, fold 3"."""
     seed, fold = [*_numbers(folder), 0][:2]
     return name_fold(f"seed {seed}", fold)
@@ -265,7 +283,7 @@ def _numbers(folder: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
-def _headed(folder: Path) -> SavedRun | None:
+def _open_foreign_model(folder: Path) -> SavedRun | None:
     """Open a model with a task head that is not a run of ours, or was adapted after fine-tuning;
     None for any other folder.
     """
@@ -273,9 +291,10 @@ def _headed(folder: Path) -> SavedRun | None:
         return None
     config = open_model(folder).config
     architectures = str(config.get("architectures"))
-    headed = (kind for kind in TASK_KINDS.values() if kind.architecture)
-    kind = next((kind for kind in headed if architectures.find(kind.architecture) > 0), None)
-    if kind is None:
+    for kind in TASK_KINDS.values():
+        if kind.architecture and architectures.find(kind.architecture) > 0:
+            break
+    else:
         return None
     labels: Mapping[str, str] = config.get("id2label", {})
     names = tuple(labels[place] for place in sorted(labels, key=int))
@@ -288,8 +307,9 @@ def _headed(folder: Path) -> SavedRun | None:
         "scorer": kind.default_scorer,
         "rules": asdict(DEFAULT_RULES),
         "seed": 0,
+        "settings": asdict(FinetuneSettings()),
     }
-    return SavedRun(folder, {**record, "settings": asdict(FinetuneSettings())})
+    return SavedRun(folder, record)
 
 
 def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
@@ -301,45 +321,3 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
     stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {tokenization: tuple(np.split(rows, ends)) for tokenization, rows in stored.items()}
-
-
-def _save_predictions(run: Run, split: Split, folder: Path) -> None:
-    from safetensors.numpy import save_file
-
-    predictions = {
-        tokenization: run.predict(split.examples, tokenization) for tokenization in run.logits
-    }
-    with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
-        for place, example in enumerate(split.examples):
-            predicted = {tokenization: own[place] for tokenization, own in predictions.items()}
-            line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    sizes = np.array([len(rows) for rows in run.logits[run.main_tokenization]], dtype=np.int64)
-    save_file(
-        {
-            "sizes": sizes,
-            **{tokenization: np.concatenate(own) for tokenization, own in run.logits.items()},
-        },
-        folder / LOGITS,
-    )
-
-
-def _read_predictions(folder: Path, kind: TaskKind) -> SavedPredictions:
-    """Read the test examples and their predictions."""
-    path = folder / PREDICTIONS
-    if not path.is_file():
-        raise InputError(f"{folder}: the run had no test examples.", "Give a test file.")
-    with open_text_file(path) as source:
-        rows = [
-            parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
-            for number, line in enumerate(source.lines(), 1)
-        ]
-    predictions = {
-        tokenization: [_as_said(row["said"][tokenization]) for row in rows]
-        for tokenization in rows[0]["said"]
-    }
-    return SavedPredictions(Split(tuple(map(kind.example_from_json, rows)), path=path), predictions)
-
-
-def _as_said(value: Any) -> Prediction:
-    return value if isinstance(value, str) else tuple(value)

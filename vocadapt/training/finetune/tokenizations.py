@@ -1,5 +1,5 @@
-"""Two tokenizations of an example: which one is read in training, and how their logits are pooled
-for prediction.
+"""The tokenizations of a model: which one an example is read in during training, the batches of a
+training, and how the logits under both are pooled for prediction.
 
 The tokenization of an example, and the step it is read in, depend on seed, epoch and example only,
 so an interrupted training resumes with the same batches.
@@ -164,12 +164,11 @@ class FinetuningDataset:
         if not self.grouped:
             return divide(items, self.batch)
         batches: list[list[Item]] = []
+        views = self.encoded.views
         for group in divide(items, GROUP * self.batch):
-            batches += divide(sorted(group, key=self._sort_key), self.batch)
+            group.sort(key=lambda item: -len(views[item.tokenization][item.chunk].ids))
+            batches += divide(group, self.batch)
         return [batches[place] for place in rng.permutation(len(batches))]
-
-    def _sort_key(self, item: Item) -> int:
-        return -len(self.encoded.views[item.tokenization][item.chunk].ids)
 
 
 def divide(items: list[Item], size: int) -> list[list[Item]]:

@@ -32,20 +32,19 @@ from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
-from vocadapt.training.masked.held_out_loss import Losses
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
-from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import (
+from vocadapt.training.masked.settings import (
     PRETRAINING_PRESETS,
     STAGES,
+    MaskedSettings,
     check_stage,
     find_new_ids,
     select_trained_parameters,
 )
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.training_text import write_training_text
-from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
+from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator, Losses
 from vocadapt.training.rounding import copy_weights, round_weights
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class ContinuedModel:
     training.
 
     curve: held-out loss over training. kept: folders of the intermediate models. packed: figures of
-    the sentence pairs and of the rounding. asked: SHA-256 of held-out lines and window settings;
+    the sentence pairs and of the rounding. held_out_digest: SHA-256 of held-out lines and window settings;
     trainings with the same digest were evaluated on the same masked words.
     """
 
@@ -109,7 +108,7 @@ class ContinuedModel:
     curve: HeldOutCurve
     kept: tuple[Path, ...]
     packed: dict[str, Any] = field(default_factory=dict)
-    asked: str = ""
+    held_out_digest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -117,7 +116,7 @@ class ContinuedModel:
             "stage": self.settings.stage,
             **self.trained.to_dict(),
             **self.losses.to_record(),
-            "held_out_asked": self.asked,
+            "held_out_asked": self.held_out_digest,
             "held_out_curve": self.curve.to_dict(),
             **self.packed,
             "checkpoints": [f"{KEPT}/{folder.name}" for folder in self.kept],
@@ -165,7 +164,12 @@ def continue_pretraining(
         corpus, model.splitter, folder, how.seed, part(progress, 0.0, 0.05), settings.nsp
     )
     progress(0.05, "packing the text into blocks")
-    blocks = _pack(text.sentences, model, settings, part(progress, 0.05, 0.07))
+    blocks: Blocks
+    if settings.nsp:
+        report = part(progress, 0.05, 0.07)
+        blocks = pack_pairs(text.sentences, model.vocabulary, how.length, how.seed, report)
+    else:
+        blocks = pack_blocks(text.sentences, model.vocabulary, how.length)
     window_settings = WindowSettings().within(how.length)
     held_out = tuple(
         build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
@@ -197,29 +201,32 @@ def continue_pretraining(
         curve=curve,
         kept=list_intermediate_models(folder),
         packed=figures,
-        asked=sha256(digest).hexdigest(),
+        held_out_digest=sha256(digest).hexdigest(),
     )
-
-
-def _pack(
-    sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
-) -> Blocks:
-    """Pack a words file into blocks, or into pairs of sentences for next-sentence prediction."""
-    length = settings.training.length
-    if not settings.nsp:
-        return pack_blocks(sentences, model.vocabulary, length)
-    return pack_pairs(sentences, model.vocabulary, length, settings.training.seed, progress)
 
 
 def check_continued(
     model: LanguageModel, settings: ContinuedSettings, extended: bool | None = None
 ) -> None:
-    """Raise InputError if the stage or the block length does not fit the model.
+    """Raise InputError if the stage or the block length does not fit the model, or if it lacks a
+    special token.
 
     extended: whether the model will be extended to an exBERT before the training.
     """
     check_stage(model, settings.stage, settings.train_heads, extended)
-    _check_length(model, settings.training.length)
+    length = settings.training.length
+    positions = int(model.config.get("max_position_embeddings", length))
+    if length > positions:
+        raise InputError(
+            f"{model.name} reads {positions} wordpieces at most.",
+            f"Choose a block length of {positions} or less.",
+        )
+    missing = model.vocabulary.list_missing("cls", "sep", "mask", "pad")
+    if missing:
+        raise InputError(
+            f"{model.name} has no token {missing[0]}, which masked training needs.",
+            "Choose a BERT-type model.",
+        )
 
 
 def _train(
@@ -331,19 +338,3 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
-
-
-def _check_length(model: LanguageModel, length: int) -> None:
-    """Raise InputError if the model lacks positions or special tokens for blocks of this length."""
-    positions = int(model.config.get("max_position_embeddings", length))
-    if length > positions:
-        raise InputError(
-            f"{model.name} reads {positions} wordpieces at most.",
-            f"Choose a block length of {positions} or less.",
-        )
-    missing = model.vocabulary.list_missing("cls", "sep", "mask", "pad")
-    if missing:
-        raise InputError(
-            f"{model.name} has no token {missing[0]}, which masked training needs.",
-            "Choose a BERT-type model.",
-        )

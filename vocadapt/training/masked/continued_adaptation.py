@@ -2,7 +2,7 @@
 
 import shutil
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from vocadapt.training.masked.continued import (
     continue_pretraining,
 )
 from vocadapt.training.masked.losses import find_next_sentence_head
-from vocadapt.training.masked.stages import find_new_ids
+from vocadapt.training.masked.settings import find_new_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +33,16 @@ class ContinuedAdaptation(AdaptedModel):
     before the training, in a temporary folder that exists as long as this object.
     """
 
-    training: ContinuedModel | None = None
+    training: ContinuedModel = field(kw_only=True)
 
     @property
     def untrained(self) -> LanguageModel:
         """The adapted model before the training."""
-        assert self.training is not None
         return self.training.model
 
     @property
     def keeps_old_weights(self) -> bool:
         """Whether the training changed nothing but the new embeddings and the extension module."""
-        assert self.training is not None
         settings = self.training.settings
         if settings.stage == "embeddings":
             return bool(find_new_ids(self.untrained))
@@ -52,7 +50,6 @@ class ContinuedAdaptation(AdaptedModel):
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
         """Write the trained model as an ordinary model folder, like `AdaptedModel.save`."""
-        assert self.training is not None
         self.training.save(Path(folder))
         add_to_record(Path(folder), recipe=recipe)
         return Path(folder)
@@ -93,7 +90,7 @@ def continue_adaptation(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    values = {field.name: getattr(adapted, field.name) for field in fields(AdaptedModel)}
+    values = {one.name: getattr(adapted, one.name) for one in fields(AdaptedModel)}
     values["network"] = training.loaded.network
     result = ContinuedAdaptation(**values, training=training)
     weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)

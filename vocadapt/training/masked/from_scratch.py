@@ -22,17 +22,15 @@ from vocadapt.models.contextual.masked_loss import (
 from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
-from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.callbacks import check_finite, find_checkpoint
-from vocadapt.training.masked.blocks import Blocks, pack_blocks
-from vocadapt.training.masked.held_out_loss import Losses
+from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
-from vocadapt.training.masked.validation import HeldOutValidator
+from vocadapt.training.masked.validation import HeldOutValidator, Losses
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.word_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
@@ -142,8 +140,8 @@ def pretrain_from_scratch(
         untrained = compute_masked_loss(network, vocabulary, held_out)
         # A checkpoint contains the embeddings already.
         if not settings.random_rows and not find_checkpoint(folder):
-            vectors = _train_embeddings(text, blocks, settings, folder, part(progress, 0.07, 0.12))
-            _set_embeddings(network, vectors, vocabulary)
+            report = part(progress, 0.07, 0.12)
+            _initialize_embeddings(network, text, vocabulary, settings, folder, report)
 
         # 3. Train.
         validator = HeldOutValidator(
@@ -215,31 +213,24 @@ def _load_or_train_vocabulary(
     return tuple(kept.read_text(encoding="utf-8").split("\n"))
 
 
-def _train_embeddings(
+def _initialize_embeddings(
+    network: "transformers.PreTrainedModel",
     text: TrainingText,
-    blocks: Blocks,
+    vocabulary: Vocabulary,
     settings: ScratchSettings,
     folder: Path,
     progress: Progress,
-) -> EmbeddingSpace:
-    """Train word vectors of the wordpieces, scaled to the standard deviation ROW_SD, in a single
-    thread for reproducibility.
+) -> None:
+    """Set the input embeddings to word vectors of the wordpieces, scaled to the standard deviation
+    ROW_SD; trained in a single thread for reproducibility.
     """
+    import torch
+
     word2vec = Word2VecSettings(
         dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1
     )
-    space = train_on_prepared_text(
-        text, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress
-    )
-    return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
-
-
-def _set_embeddings(
-    network: "transformers.PreTrainedModel", vectors: EmbeddingSpace, vocabulary: Vocabulary
-) -> None:
-    """Copy word vectors into the input embeddings of their tokens."""
-    import torch
-
-    ids = torch.tensor([vocabulary.ids[token] for token in vectors.words])
+    space = train_on_prepared_text(text, vocabulary, word2vec, folder / "wordpieces.txt", progress)
+    vectors = space.matrix * (ROW_SD / float(space.matrix.std()))
+    ids = torch.tensor([vocabulary.ids[token] for token in space.words])
     with torch.no_grad():
-        get_embeddings(network)[ids] = torch.from_numpy(vectors.matrix.copy())
+        get_embeddings(network)[ids] = torch.from_numpy(vectors)

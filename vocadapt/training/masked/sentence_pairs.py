@@ -146,22 +146,22 @@ def _replace_second_segments(
         yield first, numbered[other][1][1]
 
 
-def _shorten(first: Pieces, second: Pieces, most: int) -> tuple[Pieces, Pieces]:
-    """Cut the ends off, first that of the longer segment, so that both together have at most `most`
-    wordpieces.
+def _shorten(first: Pieces, second: Pieces, max_pieces: int) -> tuple[Pieces, Pieces]:
+    """Remove wordpieces at the ends, first of the longer segment, so that both together have at
+    most `max_pieces`.
     """
-    for_second = max(most - len(first), min(len(second), most // 2))
+    for_second = max(max_pieces - len(first), min(len(second), max_pieces // 2))
     second = second[:for_second]
-    return first[: most - len(second)], second
+    return first[: max_pieces - len(second)], second
 
 
-def _split_into_pairs(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces]]:
-    """Yield pairs of as many consecutive sentences as fit in `most` wordpieces, divided in the
+def _split_into_pairs(sentences: list[Pieces], max_pieces: int) -> Iterator[tuple[Pieces, Pieces]]:
+    """Yield pairs of as many consecutive sentences as fit in `max_pieces` wordpieces, divided in the
     middle; a single sentence makes no pair.
     """
     waiting: list[Pieces] = []
     for sentence in [*sentences, None]:
-        full = sentence is None or sum(map(len, waiting)) + len(sentence) > most
+        full = sentence is None or sum(map(len, waiting)) + len(sentence) > max_pieces
         if full and len(waiting) > 1:
             middle = len(waiting) // 2
             yield [*chain(*waiting[:middle])], [*chain(*waiting[middle:])]
@@ -185,7 +185,8 @@ def _read_documents(
     def tokenize(word: str) -> tuple[int, ...]:
         return tuple(map(vocabulary.ids.__getitem__, vocabulary.tokenize(word)))
 
-    separated = _has_empty_line(documents)
+    with documents.open(encoding="utf-8") as lines:
+        separated = any(not line.strip() for line in lines)
     sentences: list[Pieces] = []
     done, size = 0, documents.stat().st_size
     with documents.open("rb") as file:
@@ -213,8 +214,3 @@ def _split_sentences(line: str, tokenize: Callable[[str], tuple[int, ...]]) -> I
             sentence = []
     if sentence:
         yield sentence
-
-
-def _has_empty_line(file: Path) -> bool:
-    with file.open(encoding="utf-8") as lines:
-        return any(not line.strip() for line in lines)

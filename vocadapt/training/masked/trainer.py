@@ -169,15 +169,15 @@ def measure_step_seconds(
     trainable = [value for value in twin.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=1e-6)
     size = settings.batch // settings.parts
-    most = (WARM_UP + TIMED) * settings.parts
-    dataset = MaskedBlockDataset(blocks, most * size, settings.share, settings.seed)
+    max_batches = (WARM_UP + TIMED) * settings.parts
+    dataset = MaskedBlockDataset(blocks, max_batches * size, settings.share, settings.seed)
     seconds: list[float] = []
-    while len(seconds) < most and (
+    while len(seconds) < max_batches and (
         len(seconds) <= WARM_UP or sum(seconds[WARM_UP:]) < MEASURE_SECONDS
     ):
         items = range(len(seconds) * size, (len(seconds) + 1) * size)
         seconds.append(_time(partial(_accumulate_gradient, twin, dataset, items)))
-        progress(0.0, f"measuring the speed: {len(seconds):,} of at most {most:,} batches")
+        progress(0.0, f"measuring the speed: {len(seconds):,} of at most {max_batches:,} batches")
 
     # 2. and 3. The mean of those after the first ones, and an optimizer step.
     _time(optimizer.step)

@@ -78,16 +78,11 @@ def write_training_text(
             n_held_out = min(len(held_out), MAX_HELD_OUT)
             progress(passage.fraction, f"{n_lines:,} lines, {n_held_out:,} held out")
 
-        # 2. Keep a uniform sample of the held-out lines, in their order.
-        if len(held_out) > MAX_HELD_OUT:
-            chosen = set(rng.choice(len(held_out), MAX_HELD_OUT, replace=False).tolist())
-            rest = [line for index, line in enumerate(held_out) if index not in chosen]
-            held_out = [held_out[index] for index in sorted(chosen)]
-
-            # 3. Train on the others, each a document of its own.
-            for words in filter(None, counter.sentences("".join(rest))):
-                out.write("\n" * separated + f"{words}\n")
-            n_lines += len(rest)
+        # 2. and 3. Train on the lines beyond the maximum, each a document of its own.
+        held_out, rest = _limit_held_out(held_out, rng)
+        for words in filter(None, counter.sentences("".join(rest))):
+            out.write("\n" * separated + f"{words}\n")
+        n_lines += len(rest)
     if not held_out:
         raise InputError(
             f"Too little text: of {n_lines:,} lines none could be held out.",
@@ -107,6 +102,15 @@ def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Pa
             out.write("\n")
         previous = block.file
         yield block
+
+
+def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Return a uniform sample of at most MAX_HELD_OUT lines in their order, and the other lines."""
+    if len(lines) <= MAX_HELD_OUT:
+        return lines, []
+    chosen = set(rng.choice(len(lines), MAX_HELD_OUT, replace=False).tolist())
+    rest = [line for index, line in enumerate(lines) if index not in chosen]
+    return [lines[index] for index in sorted(chosen)], rest
 
 
 def _has_separators(corpus: Corpus, progress: Progress) -> bool:

@@ -68,7 +68,7 @@ def answer(
     run: SavedRun,
     questions: Sequence[str],
     context: str,
-    most: int = 1,
+    max_answers: int = 1,
     progress: Progress = silent,
     rule: str = "",
 ) -> list[QuestionAnswers]:
@@ -91,8 +91,8 @@ def answer(
         raise InputError("The context holds no words.", "Give the text that contains the answers.")
     if not questions or not all(question.strip() for question in questions):
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
-    if not 1 <= most <= MAX_ANSWERS:
-        raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {most}.")
+    if not 1 <= max_answers <= MAX_ANSWERS:
+        raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.")
     rule = check_word_rule(rule or run.word_rule)
     examples = [
         Question(str(place), question, context, None, word_rule=rule)
@@ -101,15 +101,23 @@ def answer(
     logits = run.logits(examples, progress)
     answers = []
     for number, question in enumerate(examples):
-        own = {tokenization: rows[number] for tokenization, rows in logits.items()}
-        answers.append(_collect_answers(run, question, own, most))
+        best = {
+            tokenization: best_answers(rows[number], context, max_answers, rule=rule)
+            for tokenization, rows in logits.items()
+        }
+        windows = {
+            name: read_in(question, tokenizer, run.encoding.length, best[name][0].start)
+            for name, tokenizer in run.tokenizers.items()
+            if best[name]
+        }
+        answers.append(QuestionAnswers(question.question, best, windows))
     return answers
 
 
 def best_answers(
     logits: Logits,
     context: str,
-    most: int = 1,
+    max_answers: int = 1,
     characters: int = AnswerSettings().characters,
     rule: str = "code",
 ) -> tuple[AnswerSpan, ...]:
@@ -118,11 +126,11 @@ def best_answers(
     """
     from scipy.special import softmax
 
+    # 1. Collect distinct texts. The same text may occur in many places: request more spans until
+    # there are enough distinct texts, or no more spans.
     bounds, scores = find_word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
     wanted = MAX_ANSWERS
-    # The same text may occur in many places: request more spans until there are enough distinct
-    # texts, or no more spans.
     while True:
         spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, characters, wanted)
         for first, last, score in spans:
@@ -132,6 +140,8 @@ def best_answers(
         if len(distinct) >= MAX_ANSWERS or len(spans) < wanted or wanted >= MAX_SPANS:
             break
         wanted *= 4
+
+    # 2. Softmax over the scores of the best ones.
     kept = list(distinct.items())[:MAX_ANSWERS]
     if not kept:
         return ()
@@ -139,22 +149,4 @@ def best_answers(
     return tuple(
         AnswerSpan(text, start, end, score, float(probability))
         for (text, (start, end, score)), probability in zip(kept, probabilities, strict=True)
-    )[:most]
-
-
-def _collect_answers(
-    run: SavedRun, question: Question, logits: Mapping[str, Logits], most: int
-) -> QuestionAnswers:
-    """Collect the answers to a question from its logits by tokenization."""
-    best = {
-        tokenization: best_answers(rows, question.context, most, rule=question.word_rule)
-        for tokenization, rows in logits.items()
-    }
-    windows = {
-        tokenizer.name: read_in(
-            question, tokenizer, run.encoding.length, best[tokenizer.name][0].start
-        )
-        for tokenizer in run.tokenizers.values()
-        if best[tokenizer.name]
-    }
-    return QuestionAnswers(question.question, best, windows)
+    )[:max_answers]

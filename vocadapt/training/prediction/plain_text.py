@@ -9,7 +9,7 @@ from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.examples import Example
 
 
-def lines_of_text(text: str) -> list[str]:
+def split_into_lines(text: str) -> list[str]:
     """Return the non-empty lines of a text."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -18,7 +18,7 @@ def read_lines(path: Path) -> list[str]:
     """Read the non-empty lines of a text file; raises InputError for a file that is not text or is
     empty.
     """
-    lines = lines_of_text(read_document(path))
+    lines = split_into_lines(read_document(path))
     if not lines:
         raise InputError(f"{path}: holds no text.", "Put a sentence on each line.")
     return lines

@@ -34,10 +34,8 @@ def compute_logits(
     try:
         read = 0
         for keys in _batches(distinct):
-            for key, rows in zip(
-                keys, _read(network, [distinct[key] for key in keys], pad), strict=True
-            ):
-                known[key] = rows
+            logits = _read(network, [distinct[key] for key in keys], pad)
+            known |= zip(keys, logits, strict=True)
             read += len(keys)
             progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
     finally:
@@ -59,9 +57,8 @@ def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
     """
     batches: list[list[bytes]] = []
     width = 0
-    for key in sorted(
-        views, key=lambda key: -len(views[key].ids)
-    ):  # stable: the order of first coming among equals
+    # The sort is stable: sequences of equal length stay in their order.
+    for key in sorted(views, key=lambda key: -len(views[key].ids)):
         if not batches or (len(batches[-1]) + 1) * width > PIECES:
             batches.append([])
             width = len(views[key].ids)
@@ -80,10 +77,9 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
         if "start_logits" in outputs:  # a question answering head
             stacked = torch.stack([outputs.start_logits, outputs.end_logits], dim=2)
         logits = stacked.float().cpu().numpy()
-    return [
-        (logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy()
-        for row, view in enumerate(views)
-    ]
+    if logits.ndim == 2:  # one row of logits per sequence
+        return [logits[row : row + 1].copy() for row in range(len(views))]
+    return [logits[row, view.places].copy() for row, view in enumerate(views)]
 
 
 def join_logits(

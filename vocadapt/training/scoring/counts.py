@@ -143,9 +143,9 @@ class Scorer:
         self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = DEFAULT_RULES
     ) -> Score:
         """Score predictions; raises InputError if they cannot be compared."""
-        return self.of(self.tally(gold, predicted, rules), rules)
+        return self.score_tally(self.tally(gold, predicted, rules), rules)
 
-    def of(self, tally: Tally, rules: Rules = DEFAULT_RULES) -> Score:
+    def score_tally(self, tally: Tally, rules: Rules = DEFAULT_RULES) -> Score:
         """Score counts."""
         values = {
             name: float(value)

@@ -98,19 +98,21 @@ def compare(
     draws: Draws = DEFAULT_DRAWS,
 ) -> Comparison:
     """Compare two sets of predictions unit by unit; raises InputError if they cannot be scored."""
-    first, second = aligned(scorer.tally(gold, a, rules), scorer.tally(gold, b, rules))
+    first, second = scorer.tally(gold, a, rules), scorer.tally(gold, b, rules)
     return compare_tallies(scorer, first, second, rules, draws)
 
 
 def compare_tallies(
     scorer: Scorer, a: Tally, b: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Comparison:
-    """Compare two tallies of the same units over the same labels.
+    """Compare two tallies of the same units.
 
     1. Bootstrap: the difference B − A over units drawn with replacement, the same for both.
     2. Approximate randomization: the difference after exchanging the predictions of random units.
     3. p-value: fraction of the exchanges with at least the observed difference.
     """
+
+    a, b = align_labels([a, b])
 
     def headlines(sums: Array) -> Array:
         return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
@@ -151,24 +153,23 @@ def compare_tallies(
     )
 
 
-def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
-    """Extend two tallies to the labels of both."""
-    labels = tuple(sorted({*a.labels, *b.labels}))
-    return _over(a, labels), _over(b, labels)
-
-
 def average_tallies(tallies: Sequence[Tally]) -> Tally:
     """Average the counts of every unit over tallies of the same units, such as those of several
     seeds.
     """
-    over = align_all_labels(tallies)
-    return Tally(np.mean([tally.rows for tally in over], axis=0), over[0].labels)
+    aligned = align_labels(tallies)
+    return Tally(np.mean([tally.rows for tally in aligned], axis=0), aligned[0].labels)
 
 
-def align_all_labels(tallies: Sequence[Tally]) -> list[Tally]:
-    """Extend tallies to the labels of all."""
+def align_labels(tallies: Sequence[Tally]) -> list[Tally]:
+    """Extend tallies to the labels of all; a label that one lacks counts 0."""
     labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
-    return [_over(tally, labels) for tally in tallies]
+    aligned = []
+    for tally in tallies:
+        rows = np.zeros((len(tally.rows), len(labels), tally.rows.shape[2]))
+        rows[:, [labels.index(label) for label in tally.labels]] = tally.rows
+        aligned.append(Tally(rows, labels))
+    return aligned
 
 
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
@@ -195,14 +196,6 @@ def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
     if not all(np.isin(tally.rows[:, 0, 0], (0, 1)).all() for tally in (a, b)):
         return None
     return mcnemar_test(a.rows[:, 0, 0], b.rows[:, 0, 0])
-
-
-def _over(tally: Tally, labels: tuple[str, ...]) -> Tally:
-    if tally.labels == labels:
-        return tally
-    rows = np.zeros((len(tally.rows), len(labels), tally.rows.shape[2]))
-    rows[:, [labels.index(label) for label in tally.labels]] = tally.rows
-    return Tally(rows, labels)
 
 
 def _blocks(units: int, draws: Draws) -> Iterator[int]:

@@ -132,7 +132,7 @@ def find_best_spans(
     end: NDArray[np.float64],
     bounds: NDArray[np.int64],
     characters: int = 500,
-    most: int = 1,
+    max_spans: int = 1,
 ) -> list[tuple[int, int, float]]:
     """Return first word, last word and score (start[first] + end[last]) of the best answers within
     a length in characters.
@@ -141,6 +141,8 @@ def find_best_spans(
     longest answer; spans are scored in blocks of SPANS, so that memory does not grow with the
     context.
     """
+    # 1. The best spans of each block of first words: a row of scores holds the spans that begin at
+    # one word and are 1, 2, … `width` words long.
     width = _count_widest(bounds, characters)
     step = max(1, SPANS // width)
     first, last, found = [], [], []
@@ -149,14 +151,16 @@ def find_best_spans(
             start, end, bounds, characters, (begin, min(begin + step, len(bounds)), width)
         )
         flat = scores.ravel()
-        places = _find_highest(flat, most)
+        places = _find_highest(flat, max_spans)
         first.append(begin + places // width)
         last.append(begin + places // width + places % width)
         found.append(flat[places])
     if not found:
         return []
+
+    # 2. The best of all blocks.
     firsts, lasts, all_scores = np.concatenate(first), np.concatenate(last), np.concatenate(found)
-    order = _find_highest(all_scores, most)
+    order = _find_highest(all_scores, max_spans)
     return [(int(firsts[place]), int(lasts[place]), float(all_scores[place])) for place in order]
 
 
@@ -173,27 +177,26 @@ def _score_spans(
     begin, stop, width = block
     scores = np.full((stop - begin, width), -np.inf)
     for more in range(width):
-        count = max(
-            0, min(stop, len(bounds) - more) - begin
-        )  # words of the block that are followed by `more` words
+        # Words of the block that are followed by `more` words.
+        count = max(0, min(stop, len(bounds) - more) - begin)
         own, later = slice(begin, begin + count), slice(begin + more, begin + more + count)
         short = bounds[later, 1] - bounds[own, 0] <= characters
         scores[:count, more] = np.where(short, start[own] + end[later], -np.inf)
     return scores
 
 
-def _find_highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the indices of at most `most` highest finite scores, best first; the earlier first
+def _find_highest(scores: NDArray[np.float64], max_spans: int) -> NDArray[np.int64]:
+    """Return the indices of at most `max_spans` highest finite scores, best first; the earlier first
     among equals.
     """
-    if most == 1 and len(scores):
+    if max_spans == 1 and len(scores):
         best = int(scores.argmax())
         return np.array([best] if np.isfinite(scores[best]) else [], dtype=np.int64)
-    wanted = min(most, int(np.isfinite(scores).sum()))
+    wanted = min(max_spans, int(np.isfinite(scores).sum()))
     if not wanted:
         return np.zeros(0, dtype=np.int64)
-    least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-    places = np.flatnonzero(scores >= least)
+    lowest = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+    places = np.flatnonzero(scores >= lowest)
     return places[np.argsort(-scores[places], kind="stable")][:wanted]
 
 

@@ -1,5 +1,6 @@
 """Counts of predictions for a split, and scores of constant predictions."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,12 +40,15 @@ def score_baseline(
     """Score constant predictions in the default units of `build_tally`."""
     chosen = kind.scorer(scorer)
     predictions = kind.constant_predictions(gold.gold)
-    scores = [chosen.of(build_tally(gold, one, chosen, rules), rules).value for one in predictions]
+    scores = [
+        chosen.score_tally(build_tally(gold, one, chosen, rules), rules).value
+        for one in predictions
+    ]
     return Baseline(scores[0], tuple(scores))
 
 
 def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    parts: dict[str, list[tuple[str, ...]]] = {}
+    parts = defaultdict[str, list[tuple[str, ...]]](list)
     for name, own in zip(documents, labels, strict=True):
-        parts.setdefault(name, []).append(own)
+        parts[name].append(own)
     return [merge_labels(own) or () for own in parts.values()]

@@ -18,7 +18,7 @@ test = "test.tsv"
 text = "body"
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -75,36 +75,36 @@ class Task:
 
 
 def _findings(task: Task) -> Iterable[str]:
-    seen = None
+    trained = None
     if "train" in task.splits:
-        seen = task.kind.labels_of(task.splits["train"].examples)
+        trained = task.kind.labels_of(task.splits["train"].examples)
     for name, split in task.splits.items():
         held = task.kind.labels_of(split.examples)
         if not split.labeled:
             yield f"{name} holds no labels: it can be predicted on, not scored."
         elif described := task.kind.describe_labels(held):
             yield f"{name} {described}"
-        if seen is not None and (unseen := held - seen):
-            yield (
-                f"{name} holds labels that train lacks, so no model can find them:"
-                f" {_listed(unseen)}."
-            )
-        yield from (
-            f"{name}: {count:,} {what}."
-            for what, count in split.notes.items()
-            if what in task.kind.reported_notes and count
-        )
-
-
-def _listed(labels: Iterable[str], most: int = 5) -> str:
-    names: Sequence[str] = sorted(label or "an entity" for label in labels)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+        if trained is not None and held - trained:
+            unseen = _list_some(held - trained)
+            yield f"{name} holds labels that train lacks, so no model can find them: {unseen}."
+        for what, count in split.notes.items():
+            if what in task.kind.reported_notes and count:
+                yield f"{name}: {count:,} {what}."
 
 
 TASK = "task.toml"
+MAX_LISTED = 5  # labels named in a finding
 FOLD = "{fold}"
 ROLES = ("text", "pair", "label", "id")
+
+
+def _list_some(labels: Iterable[str]) -> str:
+    """List the first labels, and the number of the others."""
+    names = sorted(label or "an entity" for label in labels)
+    listed = ", ".join(names[:MAX_LISTED])
+    if len(names) > MAX_LISTED:
+        listed += f" and {len(names) - MAX_LISTED} more"
+    return listed
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
     )
 
 
-def files_of_task(path: Path) -> list[Path]:
+def list_task_files(path: Path) -> list[Path]:
     """Return what a task is read from: the folder of a download, or a TOML and the files it
     names.
     """
@@ -189,7 +189,7 @@ def files_of_task(path: Path) -> list[Path]:
     return [path, *dict.fromkeys(places)]
 
 
-def task_of_files(
+def build_task(
     kind: TaskKind, files: Mapping[str, Path], scorer: str = "", unit: str = EXAMPLE
 ) -> Task:
     """Build a task from files (split → file) without a TOML; it is named after the folder of the

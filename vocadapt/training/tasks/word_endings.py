@@ -31,7 +31,7 @@ class SuffixSlice:
         return self.inside / self.occurrences if self.occurrences else None
 
 
-def suffix_slice(examples: Iterable[Example], suffix: str) -> SuffixSlice:
+def count_suffix(examples: Iterable[Example], suffix: str) -> SuffixSlice:
     """Count the words of tagged sentences that end in `suffix` ("ia" or "-ia")."""
     ending = suffix.removeprefix("-").lower()
     if not ending:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.lab.artifacts.tasks import fetch_benchmark, import_task
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
+from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards
 from vocadapt.training.tasks.examples import SPLITS
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note

@@ -17,10 +17,10 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.finetune.estimates import (
+from vocadapt.training.estimates import (
+    count_examples_per_epoch,
     estimate,
     estimate_finetuning_pace,
-    examples_of_epoch,
 )
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
@@ -270,7 +270,9 @@ def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> N
             st.markdown(plain(problem))
             continue
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
-        per_epoch = examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit)
+        per_epoch = count_examples_per_epoch(
+            wanted.task, step.finetune, step.tokenization, step.limit
+        )
         total += begin + found.seconds
         speed = fraction(pace) if pace < 1 else f"{pace:.0f}"
         st.markdown(

@@ -41,7 +41,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.examples import Example
-from vocadapt.training.tasks.task import Task, files_of_task, read_task
+from vocadapt.training.tasks.task import Task, list_task_files, read_task
 from vocadapt.ui.serving import preload
 from vocadapt.ui.serving.paths import check_model
 
@@ -216,7 +216,7 @@ def task_of(path: Path, fold: int = 0) -> Task:
     """Return the examples of a task folder or .toml; for a k-fold task, those of one fold. Raise
     InputError if it is no task.
     """
-    return _task(str(path), fold, compute_seen_stamp(files_of_task(path)))
+    return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
 
 
 def runs_in(workspace: Workspace, task: str = "") -> list[runs.RunSet]:

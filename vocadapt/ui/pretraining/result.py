@@ -23,8 +23,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.masked.continued import list_intermediate_models
-from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
-from vocadapt.training.masked.validation import read_curve
+from vocadapt.training.masked.validation import HIGHER, LOWER, describe_change, read_curve
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (

@@ -16,10 +16,9 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
+from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_pace
 from vocadapt.training.masked.continued import ContinuedSettings
-from vocadapt.training.masked.estimates import estimate_pretraining_cost, estimate_pretraining_pace
-from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.stages import PRETRAINING_PRESETS
+from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.markup import plain

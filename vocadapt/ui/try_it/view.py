@@ -17,7 +17,7 @@ from vocadapt.training.finetune.encoding import ADAPTED, BASE
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
 from vocadapt.training.prediction.answering import best_answers
-from vocadapt.training.prediction.plain_text import lines_of_text, plain_examples
+from vocadapt.training.prediction.plain_text import plain_examples, split_into_lines
 from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.tasks.examples import Example, Question, Sentence
 from vocadapt.training.tasks.tags import decode_spans
@@ -295,7 +295,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
     if given is None:
         return
     try:
-        lines = lines_of_text(given.getvalue().decode("utf-8"))
+        lines = split_into_lines(given.getvalue().decode("utf-8"))
     except UnicodeDecodeError:
         st.error("The file is not UTF-8 text.", icon=":material/error:")
         return

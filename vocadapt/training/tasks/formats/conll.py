@@ -41,7 +41,12 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
     typed tags, and no sentence.
     """
-    found = _read_all(path)
+    read = _read_conll
+    if path.name.removesuffix(".gz").endswith(".jsonl"):
+        read = _read_json
+    found = list(read(path))
+    if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
+        raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
     sentences = [sentence for sentence in found if sentence.words]
     if not sentences:
         raise InputError(f"{path}: holds no sentence.", REMEDY)
@@ -65,17 +70,6 @@ def _convert_to_iob2(sentence: Sentence) -> Sentence:
         return sentence
     tags = encode_spans(decode_spans(sentence.tags), len(sentence.words))
     return Sentence(sentence.words, tags, sentence.document)
-
-
-def _read_all(path: Path) -> list[Sentence]:
-    """Read the sentences of a file, those without a word included."""
-    read = _read_conll
-    if path.name.removesuffix(".gz").endswith(".jsonl"):
-        read = _read_json
-    found = list(read(path))
-    if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
-        raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
-    return found
 
 
 def _read_conll(path: Path) -> Iterator[Sentence]:

@@ -34,10 +34,22 @@ def read_questions(path: Path) -> Split:
     500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
     question.
     """
+    # 1. The JSON of the file.
+    with open_text_file(path) as source:
+        text = source.read_document()
+    if not text.strip():
+        raise InputError(f"{path}: is empty.", REMEDY)
+    content = parse_json(text, str(path), REMEDY)
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
+
+    # 2. Questions; `notes` counts while they are read.
     notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
-    questions = tuple(_questions(_load(path), path, notes))
+    questions = tuple(_questions(content["data"], path, notes))
     if not questions:
         raise InputError(f"{path}: holds no question.", REMEDY)
+
+    # 3. Either all questions have answers, or none; and ids tell them apart.
     if len({question.answers is None for question in questions}) > 1:
         bare = next(question.id for question in questions if question.answers is None)
         raise InputError(
@@ -66,17 +78,6 @@ def find_nearest_occurrence(context: str, text: str, start: int) -> int | None:
     after, before = context.find(text, start), context.rfind(text, 0, start + len(text))
     found = [place for place in (before, after) if place >= 0]
     return min(found, key=lambda place: abs(place - start)) if found else None
-
-
-def _load(path: Path) -> Any:
-    with open_text_file(path) as source:
-        text = source.read_document()
-    if not text.strip():
-        raise InputError(f"{path}: is empty.", REMEDY)
-    content = parse_json(text, str(path), REMEDY)
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
-        raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
-    return content["data"]
 
 
 def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:

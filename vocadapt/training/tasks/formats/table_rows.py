@@ -48,6 +48,17 @@ class Shape:
             return self.without_header.get(len(cells))
         return self.without_header.get(len(cells)) or _roles_of_pair(cells, self.labels)
 
+    def check_label(self, row: Row, place: str) -> None:
+        """Raise InputError if a row's label is not one of the possible labels, so that its column
+        was probably mistaken for another.
+        """
+        if self.labels and row.get("label", "-").strip().lower() not in self.labels:
+            raise InputError(
+                f"{place}: {row['label']!r:.60} is none of the labels"
+                f" {', '.join(sorted(self.labels))}.",
+                f"Name the columns on the first line: {self.columns}.",
+            )
+
 
 def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, ...] | None:
     """Infer the columns of a labeled sentence pair from the first line; None if ambiguous.
@@ -97,11 +108,12 @@ def read_table_rows(
     chosen: role -> column, instead of the usual names. Raises InputError, with the line, for a
     ragged row, invalid JSON, a missing column, and a file without rows.
     """
-    rows = (
-        read_json_rows(path, _example_of(shape))
-        if _is_json(path)
-        else _table_rows(path, shape, frozenset((chosen or {}).values()))
-    )
+    if _is_json(path):
+        # Such as {"id": "…", "text": "…", "label": "…"}.
+        fields = ", ".join(f'"{name}": "…"' for name in shape.columns.split(", "))
+        rows = read_json_rows(path, f"{{{fields}}}")
+    else:
+        rows = _table_rows(path, shape, frozenset((chosen or {}).values()))
     empty = True
     for place, row in rows:
         empty = False
@@ -126,13 +138,6 @@ def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tup
                     f"Such as {example}.",
                 )
             yield place, row
-
-
-def _example_of(shape: Shape) -> str:
-    """Return an example line with the columns of a shape: {"id": "…", "text": "…", "label":
-    "…"}.
-    """
-    return "{" + ", ".join(f'"{name}": "…"' for name in shape.columns.split(", ")) + "}"
 
 
 def _is_json(path: Path) -> bool:
@@ -161,16 +166,8 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                     "Mend it.",
                 )
             row = dict(zip(names, cells, strict=True))
-            if (
-                not named
-                and shape.labels
-                and row.get("label", "-").strip().lower() not in shape.labels
-            ):
-                problem = (
-                    f"{place}: {row['label']!r:.60} is none of the labels"
-                    f" {', '.join(sorted(shape.labels))}."
-                )
-                raise InputError(problem, f"Name the columns on the first line: {shape.columns}.")
+            if not named:
+                shape.check_label(row, place)
             yield place, row
 
 

@@ -162,6 +162,7 @@ class LabeledTexts(TaskKind):
 
     def read_predictions(self, path: Path, gold: Split) -> Predictions:
         """Read predicted labels by id, or in the order of the gold file."""
+        # 1. Read ids and labels.
         predicted: list[tuple[str, tuple[str, ...]]] = []
         places: list[str] = []
         for place, row in read_table_rows(path, shape=PREDICTIONS):
@@ -172,6 +173,8 @@ class LabeledTexts(TaskKind):
                 )
             predicted.append((str(row.get("id", "")), labels))
             places.append(place)
+
+        # 2. If a prediction has an id, match all by id.
         names = [example.id for example in gold.examples if isinstance(example, Text)]
         pairs = zip(places, predicted, strict=True)
         named = next((f"{place}: id {name!r:.60}" for place, (name, _) in pairs if name), "")
@@ -185,6 +188,8 @@ class LabeledTexts(TaskKind):
                     " gold file.",
                 )
             return _match_by_id(names, predicted, path)
+
+        # 3. Otherwise they are in the order of the gold file.
         if len(predicted) != len(names):
             raise InputError(
                 f"{path}: holds {len(predicted):,} predictions, the gold file {len(names):,}"

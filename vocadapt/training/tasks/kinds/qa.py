@@ -319,17 +319,14 @@ def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> 
         return NONE
     if not any(set(answer.split()) & set(text.split()) for answer in gold_texts):
         return DISJOINT
-    if _contains_either(gold_texts, text) and not _is_at_gold_position(example, predicted):
-        return ELSEWHERE
-    return PARTIAL
-
-
-def _contains_either(gold_texts: Iterable[str], text: str) -> bool:
-    """Whether the text contains an accepted answer, or is part of one (whole words)."""
+    # Whole words: the text contains an accepted answer, or is part of one.
     padded = f" {text} "
-    return any(
+    contained = any(
         f" {answer} " in padded or padded in f" {answer} " for answer in gold_texts if answer
     )
+    if contained and not _is_at_gold_position(example, predicted):
+        return ELSEWHERE
+    return PARTIAL
 
 
 def _is_at_gold_position(example: Question, predicted: str) -> bool:

@@ -1,14 +1,20 @@
-"""Download of a benchmark by its card: checked files in a folder, with the task.toml that reads
-them.
+"""Published benchmarks: cards with labels, version, splits and sizes, metric, license and source, as
+data; and the download of a benchmark by its card into a folder, with the task.toml that reads it.
 
-Uses pooch, which checks a SHA-256 and never leaves a partial file. If no checksum is known, that of
-the first download is written to task.toml, and later downloads must match it.
+Facts that neither the papers, their code nor the files contain stay empty and are displayed as "not
+known here". The download uses pooch, which checks a SHA-256 and never leaves a partial file. If no
+checksum is known, that of the first download is written to task.toml, and later downloads must match
+it.
 """
 
 import shutil
+import tomllib
 import zipfile
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,8 +24,128 @@ from urllib.request import url2pathname
 from vocadapt.errors import InputError
 from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
-from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile
+from vocadapt.settings import settings_from
 from vocadapt.training.tasks.task import FOLD, TASK, TaskFile
+
+CARDS = Path(__file__).parent / "cards"
+UNKNOWN = "not known here"
+ACCESS = {
+    "free": "anyone may download it",
+    "bring": "bring the files: no stable public place is known here",
+    "agreement": "bring the files: they are given out under an agreement",
+}
+
+
+@dataclass(frozen=True)
+class CardFile:
+    """Source of a split: a path under the card's base, or a member of the zip at that path; its
+    SHA-256 if known.
+    """
+
+    path: str
+    sha256: str = ""
+    member: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A benchmark.
+
+    sizes: split → what is counted → number. metric: how its papers score it; scorer: how we do.
+    source: where the card's facts are from. files: the files that `download` fetches from `base`;
+    without a base, users bring them; {fold} in a path stands for the number of a fold.
+    """
+
+    name: str
+    kind: str
+    about: str = ""
+    version: str = ""
+    labels: tuple[str, ...] = ()
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    scorer: str = ""
+    negative: tuple[str, ...] = ()
+    metric: str = ""
+    license: str = ""
+    access: str = "bring"
+    where: str = ""
+    base: str = ""
+    files: Mapping[str, CardFile] = field(default_factory=dict)
+    folds: int = 0
+    groups: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def free(self) -> bool:
+        """Whether `download` can fetch it."""
+        return bool(self.base and self.files)
+
+    @property
+    def family(self) -> str:
+        """The collection it belongs to."""
+        return self.name.partition("/")[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; None for unknown facts."""
+        return {name: value or None for name, value in asdict(self).items()} | {
+            "family": self.family
+        }
+
+
+@cache
+def cards() -> Mapping[str, Card]:
+    """Load all cards by name, `family/benchmark`, in the order of their files."""
+    found: dict[str, Card] = {}
+    for path in sorted(CARDS.glob("*.toml")):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        for key, values in content["cards"].items():
+            name = f"{path.stem}/{key}"
+            common = content.get("common", {})
+            found[name] = settings_from(Card, {"name": name, **common, **values}, str(path))
+    return found
+
+
+def find_card(name: str) -> Card:
+    """Return the card of a name, or of the only benchmark with that name in any family; raises
+    InputError, with similar names, if there is none.
+    """
+    from difflib import get_close_matches
+
+    every = cards()
+    if name in every:
+        return every[name]
+    wanted = name.lower()
+    by_end = {known.lower().partition("/")[2]: known for known in every}
+    by_name = {known.lower(): known for known in every}
+    fitting = [
+        known for known in every if wanted in (known.lower(), known.lower().partition("/")[2])
+    ]
+    if len(fitting) == 1:
+        return every[fitting[0]]
+    if fitting:
+        raise InputError(
+            f"There are {len(fitting)} benchmarks {name!r}: {', '.join(fitting)}.",
+            "They differ: choose one.",
+        )
+    known_names = by_end | by_name
+    matches = get_close_matches(wanted, known_names, n=3, cutoff=0.5)
+    advice = "python -m vocadapt tasks lists them."
+    if matches:
+        near = dict.fromkeys(known_names[match] for match in matches)
+        advice = f"Did you mean {' or '.join(near)}?"
+    raise InputError(f"There is no benchmark {name!r}.", advice)
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """Return group → Bio-LM tasks in it, for group means: sequence labeling, classification,
+    PubMed, clinical.
+    """
+    found = defaultdict[str, list[str]](list)
+    for card in cards().values():
+        for group in card.groups:
+            found[group].append(card.name)
+    return {group: tuple(names) for group, names in found.items()}
+
 
 TIMEOUT = 60  # seconds without an answer
 MAX_FILE_BYTES = 1 << 30  # bytes of one file in a zip
@@ -39,25 +165,32 @@ def download_benchmark(
     by file name. Raises InputError for a card that is not free without a source, a place that does
     not answer, and a file with another checksum.
     """
+    # 1. Where the files come from, and where they go.
     base = _base(source or _own_place(card))
-    splits = {split: _placed(split, file) for split, file in card.files.items()}
-    wanted = [(split, fold) for split in splits for fold in range(1, card.folds + 1)] or [
-        (split, 0) for split in splits
-    ]
+    # A split's file is called train.tsv, in a subfolder for each fold if there are folds.
+    splits = {}
+    for split, file in card.files.items():
+        splits[split] = f"{split}{Path(file.member or file.path).suffix}"
+        if FOLD in file.path:
+            splits[split] = f"{FOLD}/{splits[split]}"
+    folds = range(1, card.folds + 1) if card.folds else (0,)
+    wanted = list(product(splits, folds))
+
+    # 2. Fetch and check them.
     sums: dict[str, str] = {}
     with TemporaryDirectory(prefix="vocadapt-") as draft:
         for number, (split, fold) in enumerate(wanted):
-            name, file = (
-                text.replace(FOLD, str(fold)) for text in (splits[split], card.files[split].path)
-            )
-            progress(number / len(wanted), f"{card.name}: {file}")
+            source_file = card.files[split]
+            file = replace(source_file, path=source_file.path.replace(FOLD, str(fold)))
+            name = splits[split].replace(FOLD, str(fold))
+            progress(number / len(wanted), f"{card.name}: {file.path}")
             (folder / name).parent.mkdir(exist_ok=True)
-            held = (recorded or {}).get(name, "")
-            sums[name] = _fetch(
-                base, replace(card.files[split], path=file), folder / name, Path(draft), held
-            )
+            expected = file.sha256 or (recorded or {}).get(name, "")
+            sums[name] = _fetch(base, file, folder / name, Path(draft), expected)
+
+    # 3. The task that reads them.
     made = task_file(card, splits, sums)
-    (folder / TASK).write_text(as_toml(made), encoding="utf-8")
+    (folder / TASK).write_text(format_task_file(made), encoding="utf-8")
     progress(1.0, card.name)
     return made
 
@@ -67,21 +200,11 @@ def _own_place(card: Card) -> str:
     if card.free:
         return card.base
     names = ", ".join(file.path for file in card.files.values())
-    remedy = (
-        f"Put {names} in a folder, and give it."
-        if names
-        else "Name its files in a task.toml of your own."
-    )
+    remedy = "Name its files in a task.toml of your own."
+    if names:
+        remedy = f"Put {names} in a folder, and give it."
     where = f" ({card.where})" if card.where else ""
     raise InputError(f"{card.name}: {ACCESS[card.access]}{where}.", remedy, "source")
-
-
-def _placed(split: str, file: CardFile) -> str:
-    """Return the file name of a split: train.tsv, in a subfolder for each fold if there are
-    folds.
-    """
-    name = f"{split}{Path(file.member or file.path).suffix}"
-    return f"{FOLD}/{name}" if FOLD in file.path else name
 
 
 def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) -> TaskFile:
@@ -99,21 +222,14 @@ def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) ->
     return replace(made, negative=card.negative) if card.negative else made
 
 
-def as_toml(task: TaskFile) -> str:
+def format_task_file(task: TaskFile) -> str:
     """Format a task.toml, without settings that have their default."""
     import tomli_w
 
-    usual = TaskFile(task.name, task.kind, {})
-    values: dict[str, Any] = {}
-    for name, value in vars(task).items():
-        if name in ("name", "kind") or (value and value != getattr(usual, name)):
-            values[name] = (
-                list(value)
-                if isinstance(value, tuple)
-                else dict(value)
-                if isinstance(value, Mapping)
-                else value
-            )
+    usual = TaskFile("", "", {})
+    values = {
+        name: value for name, value in vars(task).items() if value and value != getattr(usual, name)
+    }
     return tomli_w.dumps(values)
 
 
@@ -137,9 +253,8 @@ def _base(place: str) -> str:
     return place.rstrip("/") + "/"
 
 
-def _fetch(base: str, file: CardFile, target: Path, draft: Path, recorded: str) -> str:
+def _fetch(base: str, file: CardFile, target: Path, draft: Path, expected: str) -> str:
     """Fetch the file of one split; returns its SHA-256."""
-    expected = file.sha256 or recorded
     local = Path(url2pathname(urlparse(base).path)) if base.startswith("file:") else None
     if local and not (local / file.path).exists() and (local / Path(file.path).name).exists():
         file = replace(file, path=Path(file.path).name)
@@ -162,7 +277,9 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
 
     pooch.get_logger().setLevel("ERROR")
     local = urlparse(url).scheme == "file"
-    fetch = _copy if local else pooch.HTTPDownloader(timeout=TIMEOUT)
+    fetch: Any = pooch.HTTPDownloader(timeout=TIMEOUT)
+    if local:
+        fetch = _copy
     known = f"sha256:{sha256}" if sha256 else None
     try:
         pooch.retrieve(
