@@ -387,7 +387,7 @@ def test_every_file_keeps_the_rule(check):
         ),
         ("from ..models import adapt", "vocadapt/spaces/space.py"),
         ("from vocadapt import lab", "vocadapt/models/adapted_model.py"),
-        ("from vocadapt.ui import frame", "vocadapt/cli/lab/app.py"),
+        ("from vocadapt.ui import frame", "vocadapt/cli/lab/jobs.py"),
         ("from vocadapt.cli import main", "vocadapt/ui/serving/server.py"),
         ("from vocadapt.cli import main", "vocadapt/__init__.py"),
         ("import app", "pages/words/vectors.py"),

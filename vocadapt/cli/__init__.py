@@ -26,6 +26,7 @@ MAX_CHARACTERS = 800  # of a line of an error message
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; return the exit code."""
+    # Only a program of its own may change the streams and signals of its process.
     if arguments is None:
         _print_anything()
         for sign in (signal.SIGINT, signal.SIGTERM):

@@ -88,6 +88,7 @@ def choose_destination(options: Options, kind: str) -> Path | None:
         raise InputError(
             "Give either a folder to write to, or a --name in the workspace, not both."
         )
+    # --workspace has a default, so --name alone says that the workspace is meant.
     if options.name is not None:
         return Workspace(Path(options.workspace)).folder(kind, options.name)
     return None if options.out is None else Path(options.out)

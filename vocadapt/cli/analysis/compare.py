@@ -115,6 +115,7 @@ def _choose_files(options: Options) -> dict[str, Path]:
             "Add --html FILE, or leave --corpus out.",
         )
     files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
+    # Compared by real path: a link may lead to the same file.
     if len({os.path.realpath(file) for file in files.values()}) < len(files):
         raise InputError(
             "The report and the entries would be written into one file.",

@@ -94,6 +94,7 @@ def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> Inpu
 
 def _open_named(given: str, workspace: Workspace) -> RunSet:
     """Open a folder of runs, or runs of the workspace by name."""
+    # A folder comes first: a run of the workspace may have the name of one.
     path = Path(given)
     if not os.path.exists(path) and given in map(attrgetter("name"), workspace.artifacts("runs")):
         path = workspace.folder("runs", given)
@@ -242,6 +243,7 @@ def _score_once(
         definition += f"; {name}: {value}"
     values = score.to_dict()
     lines = [definition, _render_figures(score)]
+    # --rounds 0 is the quick way: the score without its interval.
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}

@@ -219,6 +219,7 @@ def _serve(options: Options) -> Answer:
 def _run_job(options: Options) -> Answer:
     from vocadapt.lab.jobs.worker import run_job
 
+    # A job's stderr is its log: everything is wanted there, warnings of libraries included.
     logging.basicConfig(
         force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -232,6 +233,7 @@ def _run_job(options: Options) -> Answer:
 def _demo(options: Options) -> Answer:
     start = time.perf_counter()
     with ExitStack() as stack:
+        # Without --out the workspace is removed when its steps are done.
         folder = options.out or stack.enter_context(TemporaryDirectory(prefix="vocadapt-demo-"))
         steps = list(run_demo(Workspace(Path(folder)), options.progress))
     seconds = time.perf_counter() - start

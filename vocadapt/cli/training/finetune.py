@@ -93,6 +93,7 @@ def _zero_shot(options: Options) -> Answer:
         offline=options.offline,
         **read_given(options, ZeroShotSettings),
     )
+    # It writes both models and their scores: no artifact of a workspace.
     numbers = run_zero_shot(settings, out, options.progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
     return Answer({**numbers, **place}, f"{render_scores(numbers)}\n\n{format_facts(place)}")
@@ -141,6 +142,7 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
     runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
     if folds > 1:
         runs, others = f"{runs}, of each the mean over {folds} folds", "the seeds without one"
+    # A single run has no deviation, and its scores are in the table already.
     if len(numbers["seeds"]) > 1 and names:
         means = []
         for name in names:
@@ -149,6 +151,7 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
                 mean += f" ± {number(sd)}"
             means.append(f"{name} {mean}")
         lines += ["", f"{'; '.join(means)} ({numbers['cut']}, {runs})"]
+    # Collapsed runs say nothing about a tokenization: the mean of the others is shown, too.
     if learned := numbers.get("mean_learned"):
         means = [f"{name} {number(value)}" for name, value in learned.items()]
         collapsed = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
@@ -324,6 +327,7 @@ def _download(options: Options) -> Answer:
     )
     numbers = manifest.numbers
     place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
+    # The sizes of a task with folds are those of its first fold.
     facts: dict[str, Any] = {"task": task.name}
     for split, size in numbers["examples"].items():
         facts[split] = f"{size:,} examples"

@@ -79,6 +79,7 @@ GAINS_HEADER = (
 def _advise(options: Options) -> Answer:
     settings = read_settings(options, CorpusSettings)
     opened = open_named_model(options)
+    # Word counts are stored in the workspace that holds the corpus, or in --workspace.
     root = find_workspace(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
     report = advise_on(

@@ -137,6 +137,7 @@ def read_initializer_settings(
 
     used: names of the initializers that will run. Raises InputError for a setting of another one.
     """
+    # An option of an initializer that does not run would be ignored in silence: it is refused.
     own = dict(rows.options)
     for name, initializer in INITIALIZERS.items():
         if initializer.settings is None:

@@ -80,6 +80,7 @@ def _compare(options: Options) -> Answer:
             if found:
                 faults.append((name, found))
         else:
+            # --casing applies to a bare vocab.txt only: a model knows its own.
             opened = open_model(name, options.offline or None)
             vocabulary, splitter = opened.vocabulary, opened.splitter
         vocabularies.append(vocabulary)
