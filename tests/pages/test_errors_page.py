@@ -196,6 +196,7 @@ def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
     # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is
     # .900
     assert ".900" not in table and "1.000" in table
+    assert any("--slice suffix" in code.value for code in app.code)  # the command of this slice
     app = open_page(PAGE, workspace)
     assert not any(
         "Entries of this slice only" in text for text in texts(app)

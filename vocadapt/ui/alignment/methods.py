@@ -108,6 +108,7 @@ def evaluated_methods(alignments: list[Artifact]) -> dict[str, Row]:
     """Return the held-out results by method name: from the newest comparison, otherwise from the
     newest evaluation of the method.
     """
+    # A comparison of all methods prevails over single evaluations: its scores share their folds.
     evaluations = [evaluation_of(found).maps for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
     rows: dict[str, Row] = {}

@@ -193,6 +193,7 @@ def draw_held_out(
     """Draw the comparison of all methods, true against random pairs, and the anchors of the
     selected method.
     """
+    # 1. All methods, and the held-out pairs of the selected one.
     chosen = methods.label(settings)
     left, right = st.columns([1.7, 1], gap="large")
     with left:
@@ -211,6 +212,7 @@ def draw_held_out(
             )
             if not methods.is_slow(settings):  # else the button is above
                 _evaluate_button(settings, evaluate)
+    # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), chosen)
         anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(judged)

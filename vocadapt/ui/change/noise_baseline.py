@@ -103,6 +103,7 @@ def _draw_training_buttons(workspace: Workspace, artifact: Artifact, spec: Spec)
 
 def _start_resamples(workspace: Workspace, artifact: Artifact, spec: Spec) -> None:
     """Start the trainings on bootstrap resamples that are missing for a noise baseline."""
+    # A baseline needs two resamples of the same text; one may be left from an earlier attempt.
     used = {one.manifest.settings["resample"] for one in find_resampled(artifact, workspace)}
     unused = [seed for seed in range(1, len(used) + 3) if seed not in used]
     wish = f"{artifact.name}-lines"

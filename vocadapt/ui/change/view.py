@@ -148,6 +148,7 @@ def draw_charts_and_list(
         st.subheader("Most changed words")
         histogram = st.container()  # above the slider that it depends on
         kept = _choose_range(change.settings.k)
+        # The same histogram for the noise baseline, to compare with.
         noise = None
         if baseline is not None:
             noise = count_by_overlap(baseline.overlap, change.settings.k)
@@ -171,6 +172,7 @@ def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
 
 def examples_of(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
     """Return example words: frequent longer ones among the most changed fifth."""
+    # Frequent words are the ones a reader knows.
     most_changed = rows[: max(len(rows) // 5, 200)]
     if change.counts is not None:
         counts = change.counts

@@ -87,12 +87,14 @@ def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, Download]:
 def _show(spaces: Sequence[Seen], file: Path | None) -> None:
     lists = cached.lists_of(file)
     found = list(_scores(spaces, lists, file))
+    # 1. The marks of each space in the chart: its scores in the order of the relations.
     named = [(one, relation) for one in lists for relation in one.relations]
     names = dict(zip(spaces, short([seen.label for seen in spaces]), strict=True))
     marks = [
         _marks(seen, names[seen], [score for *_, other, score in found if other is seen])
         for seen in spaces
     ]
+    # 2. The chart, and the table of all scores.
     left, right = st.columns([1.25, 1], gap="large")
     with left:
         drawn = figures.plot_relations([relation.name for _, relation in named], marks)

@@ -74,6 +74,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     """Show the pickers of spaces and tokens; return the spaces, with a message for each that cannot
     be opened.
     """
+    # 1. The pickers.
     known = pickers.spaces_of(workspace)
     left, right = st.columns([2.2, 1], gap="large")
     with left:
@@ -96,6 +97,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
         help=HELP["tokens"],
     )
     draw_note(plain(TOKENS[tokens]), right)
+    # 2. Each space is opened; colors tell models from word vectors, and spaces of a kind apart.
     found: list[Seen] = []
     for label, name in chosen.items():
         with mistakes.show_errors():
@@ -115,6 +117,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
     word vectors.
     """
     labels = {Path(name): label for label, name in known.items()}
+    # What adapting changed is the first question: the newest model and its original.
     for artifact in workspace.artifacts("models")[:1]:
         original = Path(pickers.model_behind(artifact, workspace) or "")
         if artifact.folder in labels and original in labels:
@@ -191,6 +194,7 @@ def interpret(mean: float | None, found: Diagnosis) -> str:
     """Interpret the figures of a space in sentences; `mean`: mean cosine of two tokens."""
     if mean is None:
         return "Too few tokens with a direction."
+    # 1. A common direction of all tokens, by the mean cosine of two.
     sentences = []
     if mean >= CONE:
         sentences.append(
@@ -206,10 +210,12 @@ def interpret(mean: float | None, found: Diagnosis) -> str:
         sentences.append(
             f"There is no common direction: two random tokens have a cosine of {fraction(mean)}."
         )
+    # 2. Whether the norm depends on frequency or origin of a token.
     if found.frequency_bias.norm is not None:
         sentences.append(interpret_frequency_bias(found, found.frequency_bias.norm))
     if found.added:
         sentences.append(compare_added_tokens(found.added))
+    # 3. Norms of very different size.
     norms = found.norms
     if norms.low < norms.median / UNEVEN:
         sentences.append(

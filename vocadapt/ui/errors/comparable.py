@@ -125,6 +125,7 @@ def import_form(workspace: Workspace) -> None:
     them.
     """
     left, right = st.columns(2)
+    # 1. Task type and score.
     kind = pickers.pick_task_kind("brought_kind", left)
     scorers = [USUAL, *(one.name for one in kind.scorers())]
     scorer = right.selectbox("Score", scorers, key=f"brought_score_{kind}")
@@ -136,7 +137,9 @@ def import_form(workspace: Workspace) -> None:
         "predictions": "**predictions**",
         "other predictions": "**other predictions** :small[:gray[optional]]",
     }
+    # 2. The files.
     given = intake.choose_one_each(workspace, "brought", labels)
+    # 3. A name for each file of predictions.
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
     for place, file in enumerate(files):  # in turn: two files may have the same name
@@ -161,6 +164,7 @@ def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
     """Select imported predictions on the next run: two of them, or one with the newest run that may
     have the same examples.
     """
+    # Read anew: the predictions have just been imported.
     offered = {one.name: one for one in list_comparable(workspace)}
     selected = [_label(name) for name in names]
     if len(selected) == 1:

@@ -130,6 +130,7 @@ def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> N
 
 def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
     """Draw the entries with one outcome as cards, a few per page, each with its note."""
+    # 1. The picker of an outcome; false positives only if there are any.
     counts = count_by_outcome(entries)
     names = [*OUTCOMES, *(name for name in ALARMS if counts[name])]
     default = next((name for name in names if counts[name]), FIXED)
@@ -148,12 +149,14 @@ def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str])
         )
     )
     address.write("errors_fate", [outcome])
+    # 2. The entries with this outcome and, if chosen, this type of error.
     with_outcome = [entry for entry in entries if entry.outcome == outcome]
     compared = shown.compared
     listed = _filter_by_error(with_outcome, compared.kind)
     if not listed:
         _explain_empty_list(outcome, counts)
         return shown
+    # 3. One page of them as cards.
     place = st.container()  # above the pagination that it depends on
     first = EACH * (_choose_page(pages=-(-len(listed) // EACH)) - 1)
     part = tuple(listed[first : first + EACH])

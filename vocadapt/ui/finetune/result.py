@@ -71,6 +71,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     runs_of_model = f"{n} seed{'s' * (n > 1)}"
     if newest.folds > 1:
         runs_of_model += f" × {newest.folds} folds"
+    # 1. What was trained, and a link to the comparison with other runs.
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     words.markdown(
         f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
@@ -78,6 +79,7 @@ def draw_newest_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         f" {newest.examples_per_second:.0f} examples/s"
     )
     draw_link(RESULTS, "All results", link, results_task=newest.task)
+    # 2. Scores and findings on the left, learning curves on the right.
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _draw_scores(newest)

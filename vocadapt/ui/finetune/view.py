@@ -93,12 +93,14 @@ class Wanted:
 
 def draw_form(workspace: Workspace) -> Wanted | None:
     """Draw the form; return None as long as no task or no model is selected."""
+    # 1. The models and the task.
     chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
     with chosen:
         models = choose_models(workspace)
     with task:
         place = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        # 2. The settings: a preset, and what differs from it.
         preset = str(
             st.selectbox(
                 "Settings",
@@ -131,6 +133,7 @@ def draw_form(workspace: Workspace) -> Wanted | None:
     with seeds:
         usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
+    # 3. The step; with all folds, each seed is trained once per fold.
     if place is None or not models:
         return None
     tokenization = "" if picked == USUAL else str(picked)
@@ -264,6 +267,7 @@ def draw_cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> N
         try:
             pace, source = pace_of(label, model, wanted, runs)
         except InputError as error:
+            # One missing model must not hide the estimates of the others.
             problem = mistakes.format_message(error.problem)
             if label not in problem:
                 problem = f"{label}: {problem}"
@@ -291,6 +295,7 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
     """Return examples per second and their source: measured in the newest run of this model on this
     task, or else on this kind of task; else estimated from its size.
     """
+    # Runs name their model by label, path or folder, whichever was given when they were started.
     names = (label, model, Path(model).name)
     same_kind = [one for one in runs if one.model in names and one.kind == wanted.task.kind]
     same_task = [one for one in same_kind if one.task == wanted.task.name]

@@ -117,9 +117,11 @@ def _draw(name: str, key: str, **options: Any) -> Any:
 def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     """Draw the settings of a comparison, its estimated duration, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        # 1. What is held out.
         hidden = _draw("held_out", "hidden", step=100)
         seed = _draw("seed", "seed")
         matched = _draw("norm_matched", "matched", toggle=True)
+    # 2. The settings, with those that single initializers declare.
     settings = LeaderboardSettings(
         held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
     )
@@ -132,6 +134,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         key="initializers_loss_text",
         help=HELP["masked loss"],
     )
+    # 3. The estimated time; a text adds the masked loss of each initializer.
     inputs = dict(transfer.inputs)
     time = format_estimate(estimate_leaderboard_seconds(transfer.materials, settings))
     about = f"{len(settings.named)} initializers take about {time}"

@@ -74,15 +74,18 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     base = cache.model_of(name)
     inputs = {"model": str(base.path)}
     key: Key = (str(base.path), cache.model_stamp(name))
+    # 1. Word vectors: the new tokens are their words.
     if isinstance(target, Artifact) and target.folder.parent.name == "vectors":
         key = (*key, str(target.folder), target.stamp)
         materials = _materials(key, base, cache.space_of(target), None)
         return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
+    # 2. A model: its tokens have embeddings.
     given = str(target.folder) if isinstance(target, Artifact) else target
     other = cache.model_of(given)
     inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
     if other.path.is_dir():
         return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
+    # 3. A bare vocabulary: vectors of its tokens are trained on a text first.
     corpus = _choose_training_text(workspace, base, given, key)
     if corpus is None:
         return None

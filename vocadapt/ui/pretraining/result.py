@@ -229,6 +229,7 @@ def draw_details(one: PretrainedModel) -> None:
 
 def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
     """Show the pickers of an exBERT of the workspace and a text; draw its gates after a click."""
+    # 1. The models with extension modules.
     able = [one for one in workspace.artifacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
@@ -246,6 +247,7 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
             st, GateSettings, "lines", "pretraining_gates_lines", least=1, step=20, width=150
         )
         pressed = st.button("Measure gates", icon=":material/visibility:", key="read_gates")
+    # 2. Measured on click; the result is kept until a model, text or number of lines changes.
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:
         st.session_state["gates_read"] = (key, _measure(model, corpus, lines))

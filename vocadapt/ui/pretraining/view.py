@@ -158,6 +158,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
                 width=150,
             )
         )
+        # The preset's blocks may be longer than the model reads.
         usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
         budget = st.segmented_control(
             "Budget",
@@ -178,6 +179,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{preset}")
             training = usual.with_changes(**given)
             keep = draw_setting(st, ContinuedSettings, "keep_minutes")
+            # Drawn only where they apply: the stage of the extension, a model with a next-sentence head.
             heads = stage == "extension" and draw_setting(st, ContinuedSettings, "train_heads")
             pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")

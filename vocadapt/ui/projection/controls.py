@@ -53,6 +53,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 
     The default is the spaces of the newest projection; without one, the newest model.
     """
+    # 1. The default: the spaces of the newest projection, without one the newest model.
     known = pickers.spaces_of(workspace)
     drawn = _newest_drawn(workspace, known)
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
@@ -62,6 +63,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
         default = list(known).index(drawn[0])
     if len(drawn) > 1 and not requested:
         default_other = drawn[1]
+    # 2. The pickers; the second space must differ from the first.
     first = pickers.pick_space(workspace, "Space", "projection_space", default)
     if not first:
         return ()

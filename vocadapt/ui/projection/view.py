@@ -89,8 +89,10 @@ def draw_neighbors(
             )
         )
     word = word.strip()
+    # 1. The neighbors in the original spaces, as cards.
     found = _find_neighbors(shown, word, k)
     _draw_cards(shown, word, k, found)
+    # 2. The marks of the word, its neighbors and the selection on each chart.
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size, marks = dot_size(len(shown.words)), []
     places = chart.places_of(shown, look)
@@ -98,6 +100,7 @@ def draw_neighbors(
         labels = chart.regions(shown, look, xy)
         marks.append(chart.build_marks(shown, number, size, rings, labels))
     chart.draw_marks(marks, len(shown.space), lambda id: _search(shown.space.words[id]))
+    # 3. A word outside the visible window: the charts are drawn again, around it.
     if standing.out_of_sight(shown, look):
         st.rerun()
 

@@ -60,6 +60,7 @@ def _draw_matrix(found: ConfusionMatrix) -> None:
     """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many
     classes the most confused.
     """
+    # Of many classes only the most confused are drawn; fractions stay those of the whole rows.
     whole, classes = found, len({*found.gold, *found.predicted})
     if classes > MAX_CLASSES:
         found = found.most_confused(MAX_CLASSES)
@@ -89,6 +90,7 @@ def _heat(n: int, of: int) -> Heat:
 
 
 def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
+    # 1. The cells with examples: mistakes first, most frequent first, then what was right.
     correct = sorted(cell for cell in found.cases if cell[0] == cell[1])
     cells = {}
     for gold, predicted in [*found.mistakes, *correct]:
@@ -100,6 +102,7 @@ def _examples(found: ConfusionMatrix, chosen: ChosenRun) -> None:
         (label for label, (gold, predicted) in cells.items() if NO_LABEL != gold != predicted),
         next(iter(cells)),
     )
+    # 2. The selected cell, by default the most frequent mistake between two labels.
     label = pick_name("Gold → predicted", list(cells), CELL, first)
     if label not in cells:
         return

@@ -110,6 +110,7 @@ def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: st
 
 def draw_headline(board: TaskLeaderboard) -> None:
     """Draw the best run, its difference to the baseline, and the numbers of units and collapsed runs."""
+    # 1. The best run.
     best = board.standings[0]
     score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
     seeds = "one seed: no sd"
@@ -118,6 +119,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
     metric = format_metric_name(board.metric)
     draw_metric(score_column, f"Best {metric}", score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
+    # 2. Its difference to the baseline, with the paired test if there is one.
     if best.test:
         p = best.test.p_randomisation
         relation = "" if p < MIN_EXACT_P else "= "
@@ -130,6 +132,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
             verdict = "the best is the baseline"
         difference.metric("Difference", "–")
         difference.markdown(f":small[{verdict}]")
+    # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
     by_run = {one.name: one.collapsed for one in board.standings}
     collapsed = str(sum(by_run.values()))
     draw_metrics(("Test units", count(board.units)), ("Collapsed runs", collapsed), places=others)
@@ -169,6 +172,7 @@ def _table(board: TaskLeaderboard) -> None:
             f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
         ],
     }
+    # Columns that would be empty for every run are left out.
     if any(one.test or one.verdict for one in shown):
         p_values = [one.test.p_randomisation if one.test else None for one in shown]
         columns["Δ points"] = [format_points(one.delta) for one in shown]
