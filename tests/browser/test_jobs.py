@@ -97,7 +97,9 @@ def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve, page, workspa
     serve.servers[0].wait(timeout=20)
     page.goto("about:blank")
     before = job.status()
-    time.sleep(1.5)
+    end = time.monotonic() + 20
+    while job.status().updated == before.updated and time.monotonic() < end:
+        time.sleep(0.2)
     assert job.status().state == "running" and job.status().updated > before.updated
 
     page.goto(f"{serve(workspace.root)}/vectors")
