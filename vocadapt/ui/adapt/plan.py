@@ -84,6 +84,7 @@ def draw_recipe_form(workspace: Workspace) -> Chosen | None:
     vectors = _pick_input(workspace, recipe, "vectors")
     corpus = _pick_input(workspace, recipe, text)
     given = {name for name, one in (("vectors", vectors), (text, corpus)) if one}
+    # Checked after both pickers: all that is missing is shown at once.
     if not {"vectors", text} & {*recipe.needs} <= given:
         return None
     # 2. The model, and the target whose vocabulary it adopts.
@@ -239,12 +240,14 @@ def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
     """Draw the plan of a recipe: figures, added and removed tokens, and the cost of continued
     pretraining, if the recipe includes it.
     """
+    # 1. The numbers, and for an extension how its size changes them.
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
     draw_plan_metrics(found, cache.model_of(chosen.model).dim)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         _draw_extension_curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
+    # 2. The tokens themselves.
     draw_added_words(found)
     if found.removed_tokens:
         with st.expander(
@@ -259,6 +262,7 @@ def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
                 key="dropped",
                 column_config={"token": st.column_config.TextColumn()},
             )
+    # 3. What the training after it costs.
     if chosen.recipe.further.stage and chosen.corpus:
         label = pickers.shown_model(chosen.model)
         wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
@@ -271,6 +275,7 @@ def _draw_extension_curve(
     workspace: Workspace, recipe: Recipe, model: str, corpus: Artifact
 ) -> None:
     """Draw, on click, the frequency curve for choosing the extension size."""
+    # 1. The curve is drawn on click, and stays until a model, text or size changes.
     size = recipe.vocabulary.max_added
     largest = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=max(size, EXTENSION)))
     key = (model, corpus.stamp, largest.vocabulary.max_added)
@@ -278,6 +283,7 @@ def _draw_extension_curve(
         st.session_state["extension_curve"] = key
     if st.session_state.get("extension_curve") != key:
         return
+    # 2. How rare the last added tokens are, and what they save.
     found = count_cache.extension_of(largest, model, corpus, workspace.root)
     left, right = st.columns(2)
     with left:
@@ -298,6 +304,7 @@ def _draw_extension_curve(
 def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     """Draw the numbers of added, removed and excluded tokens, and the parameters."""
     after = f"{count(len(plan.tokens))} tokens after"
+    # The second figure: removed tokens, or the words that the plan leaves out.
     changed: tuple[str | None, ...] = ("Tokens removed", count(len(plan.removed_tokens)), after)
     if not plan.removed_tokens:
         excluded = sum(len(words) for words in plan.left_out.values())
@@ -355,6 +362,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
 
 def _pick_alignment(vectors: Artifact, model: str) -> AlignmentSettings:
     """Show the picker of alignment methods that the number of anchors allows."""
+    # With an error below, the default is still offered, and the page goes on.
     offered = {methods.label(AlignmentSettings()): AlignmentSettings()}
     with mistakes.show_errors():
         offered = methods.list_methods(

@@ -76,6 +76,7 @@ def pick_task(workspace: Workspace) -> Path | None:
         )
         files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
         if files and st.button("Remove", key="no_task"):
+            # Both ways to give a file: an upload would come back if only the path was removed.
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
             st.rerun()
@@ -216,6 +217,7 @@ def draw_recipes(
     vectors = _vectors_of(corpus, workspace, model)
     columns = st.columns(len(report.advice.recipes))
     for column, recipe in zip(columns, report.advice.recipes, strict=True):
+        # The card: what the recipe does, its link, and its command.
         with column, st.container(border=True, height="stretch"):
             st.markdown(
                 f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
@@ -299,6 +301,7 @@ def draw_gains(report: lab.AdviceReport) -> None:
         )
         for g in report.advice.figures.gains
     ]
+    # Rows become columns, in the order of COLUMNS.
     table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
     config = {
         name: st.column_config.TextColumn(help=about, alignment="right")
@@ -332,6 +335,7 @@ def draw_details(report: lab.AdviceReport, corpus: Artifact, model: str, task: P
 
 def _vectors_of(corpus: Artifact, workspace: Workspace, model: str) -> Artifact | None:
     """Return the newest word vectors trained on this text for this model."""
+    # Artifacts are listed newest first.
     for found in workspace.artifacts("vectors"):
         text = found.manifest.inputs.get("text")
         same_text = text is not None and text.paths == (f"corpora/{corpus.name}",)

@@ -150,10 +150,9 @@ def list_feasible(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSetti
 
 def estimate_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
     """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz)."""
-    n_methods = len(list_feasible(spaces, folds))
     return (
         SECONDS
-        * n_methods
+        * len(list_feasible(spaces, folds))
         * folds
         * spaces.alignment.anchors
         * len(spaces.pieces)

@@ -59,6 +59,7 @@ def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     Other methods than that of Poerner et al. 2020 are compared with it, P@5 with P@5 and CSLS with
     CSLS.
     """
+    # 1. The scores, beside those of the default method on the same anchors.
     row, columns = judged.get(chosen), st.columns(4)
     paper = None
     if chosen != PAPER:
@@ -75,6 +76,7 @@ def draw_headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
         help=HELP["csls"],
     )
     columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
+    # 2. A warning, before anyone interprets neighbors of a random alignment.
     if row and row.at_chance:
         st.warning(
             (
@@ -112,6 +114,7 @@ def draw_neighbors(
     """Draw the search field, the four neighbor lists and the lines of the word; a fragment of its
     own.
     """
+    # 1. The word and the settings of its lists.
     words, options = st.columns([2, 1], gap="large")
     with words:
         # Frequent words that the model splits; of these, the ones aligned most reliably.
@@ -135,6 +138,7 @@ def draw_neighbors(
             width=130,
         )
         settings = _list_settings(k)
+    # 2. The neighbor lists, and where the word occurs in the text of the vectors.
     if word:
         with mistakes.show_errors():
             answer = word_query.across(spaces, model, word, settings)
@@ -235,6 +239,7 @@ def _draw_comparison(
     judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, evaluate: StartEvaluation
 ) -> None:
     """Draw the comparison table and the button that starts it."""
+    # 1. The methods evaluated so far.
     shown = methods.select_comparable(judged)
     if shown:
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
@@ -250,6 +255,7 @@ def _draw_comparison(
             "Evaluate all methods", key="judge_all", type="primary", icon=":material/balance:"
         ):
             evaluate(methods.list_feasible(spaces)[0], True)
+    # Fewer anchors than dimensions, for example: not a failure of the evaluation.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
     ).items():

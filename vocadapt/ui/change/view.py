@@ -83,10 +83,12 @@ def compare(
     about: str,
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None] | None:
     """Return the comparison, after a click if it is slow; None until then."""
+    # 1. How long it takes; the noise baseline is a second comparison of the same size.
     first, second = cache.opened(before), cache.opened(after)
     seconds = estimate_change_seconds(first.space, second.space, settings)
     if baseline:
         seconds *= 2
+    # 2. A slow comparison waits for a click, once for the same spaces and settings.
     stamps = tuple(one.stamp for one in baseline or ())
     key = (cache.space_stamp(before), cache.space_stamp(after), settings, stamps)
     done = st.session_state.setdefault("changes_requested", set())
@@ -110,6 +112,7 @@ def compare(
 
 def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
     """Draw the figures of the comparison."""
+    # 1. The figures, beside those of the noise baseline if there is one.
     before, after = map(count, change.of)
     compared = f"of {count(change.shared)} shared · {before} and {after} words"
     against, fraction_changed, noise = None, "–", None
@@ -118,13 +121,13 @@ def draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) ->
         against = f"{difference} to the noise baseline's {fraction(baseline.mean)}"
         fraction_changed = fraction(baseline.fraction_below)
         noise = f"noise alone: {fraction(baseline.baseline_fraction_below)}"
-    overlap = f"Mean overlap@{change.settings.k}"
     draw_metrics(
         ("Words compared", count(len(change.words)), compared, HELP["compared"]),
-        (overlap, fraction(change.mean), against, HELP["mean"]),
+        (f"Mean overlap@{change.settings.k}", fraction(change.mean), against, HELP["mean"]),
         ("Chance", fraction(change.chance), None, HELP["chance"]),
         ("Changed", fraction_changed, noise, HELP["changed"]),
     )
+    # 2. What the figures do not include, and a baseline that cannot be one.
     if change.left_out:
         excluded = " · ".join(
             f"{count(number)} {KINDS.get(reason, reason)}"
@@ -166,6 +169,7 @@ def select_rows(change: NeighborhoodChange, kept: tuple[int, int]) -> list[int]:
     """Return the rows of the words that keep a number of neighbors in the range, most changed
     first.
     """
+    # Overlaps are multiples of 1/k in floating point: rounding gives the number back.
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
     return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
 
@@ -254,6 +258,7 @@ def whole_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> st
 
 def _choose_range(k: int) -> tuple[int, int]:
     """Draw the range slider of neighbors kept; it is reset if k changes."""
+    # Streamlit raises an error if the held value of a slider exceeds its new maximum.
     held = st.session_state.get("change_kept")
     if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
         st.session_state.pop("change_kept", None)
@@ -318,6 +323,7 @@ def _draw_ranked_list(
             "quantile": baseline.quantile[chosen],
             "changed": baseline.below[chosen],
         }
+    # Another range lists other words: a new key forgets the selected row.
     key = f"ranked_{kept[0]}_{kept[1]}"
     draw_table(
         columns,

@@ -98,6 +98,7 @@ def pick_name(
     """Show a picker of names; return the selected one, "" if there are none. The address always
     contains it.
     """
+    # The address may name what has been deleted since: only offered names are taken from it.
     allowed = frozenset(names).__contains__
     address.settle(key, address.Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
@@ -131,6 +132,7 @@ def pick_open(
     offered: display name -> folder, file or hub name. Typed paths are not written to the address,
     and paths in an address are not opened.
     """
+    # Typed paths can be selected, but a link must not make the page open any folder.
     choice = _open_choice(workspace, offered, kinds, first)
     address.settle(key, choice)
     chosen = st.selectbox(
@@ -180,6 +182,7 @@ def _open_choice(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = ""
 ) -> address.Choice:
     allowed = build_address_filter(workspace, offered, kinds)
+    # A typed folder of the workspace is shown by its display name, as if it was picked.
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
     return address.Choice(allowed, first, named=named, typed=True)
 
@@ -198,10 +201,10 @@ def pick_model(
     default: the initial selection; otherwise the model used last, else the first one.
     """
     offered = models_of(workspace, common)
+    # Without any model, the first page would offer nothing to work with.
     if not offered and demo.is_demo_installed():
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
-    used = models_in_use(workspace)
-    first = next(filter(None, [default, *used]), "")
+    first = next(filter(None, [default, *models_in_use(workspace)]), "")
     shown = next(iter(offered), "")
     if first:
         shown = label_of(first, offered)
@@ -310,6 +313,7 @@ def runs_to_pick(
         # Without tokenizations, a run is listed once.
         tokenizations = [""]
         if by_tokenization:
+            # False sorts before True: the main tokenization comes first.
             tokenizations = sorted(of.tokenizations, key=of.main_tokenization.__ne__)
         for run in of.runs:
             found += [ChosenRun(of, run, name) for name in tokenizations]
@@ -355,10 +359,13 @@ def name_for(
 ) -> str:
     """Show the name field of a new artifact; the default is free and not promised to a job."""
     free = workspace.find_free_name(kind, wish, {*list_promised_names(workspace, kind), *taken})
-    place = plain(str(workspace.root / kind))
-    return str(
-        st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")
-    ).strip()
+    name = st.text_input(
+        "Name",
+        value=free,
+        key=f"{key}_{free}",  # another free name is a new widget: it must not keep the taken one
+        help=f"Saved to: {plain(str(workspace.root / kind))}",
+    )
+    return name.strip()
 
 
 def stale_note(artifact: Artifact, workspace: Workspace) -> None:

@@ -166,6 +166,7 @@ def draw_cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
 def draw_cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
     """Draw one card per space: isotropy, norms, frequency, hubs, and their interpretation."""
     st.subheader("Each space")
+    # Hubs take long in a large space: each is computed after a click, then always shown.
     requested = st.session_state.setdefault("hubs_requested", set())
     for place, (column, seen) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
         with column, st.container(border=True, height="stretch"):

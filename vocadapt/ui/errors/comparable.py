@@ -98,6 +98,7 @@ def pick_two(
 def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
     """Let the user choose a task if there are several; return its runs."""
     names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
+    # Two names are EVERY and the only task.
     if len(names) < 3:
         return list(offered)
     task = pickers.pick_name("Task", names, TASK, EVERY, help="Limits the runs below to this task.")
@@ -152,6 +153,7 @@ def import_form(workspace: Workspace) -> None:
         disabled="gold file" not in given or not files,
         key="take_predictions",
     ):
+        # 4. The import; the uploads are then no longer needed.
         own = "" if scorer == USUAL else str(scorer)
         places = [workspace.folder("predictions", name) for name in names]
         targets = list(zip(files, places, strict=True))
@@ -169,6 +171,7 @@ def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
     selected = [_label(name) for name in names]
     if len(selected) == 1:
         own = offered[selected[0]]
+        # Runs come newest first; without one the second picker stays empty.
         runs = [one.name for one in offered.values() if not one.gold and one.fits(own)]
         selected = [*runs[:1], *selected, ""]
     first, second = selected[:2]

@@ -122,6 +122,7 @@ def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
             " draws, two-sided; no claim if p ≥ .05. Differences of slices are not tested:"
             " they show where a change comes from, not that it is significant."
         )
+        # 1. Types of errors and of entities, as tables.
         left, right = st.columns(2)
         left.markdown("Error types")
         kinds = [
@@ -137,6 +138,7 @@ def draw_details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         ]
         with right:
             markup.draw_plain_table(("type", *OUTCOMES), rows)
+        # 2. The report, built only when it is downloaded.
         report = partial(build_report, workspace, shown, slicing, name, command)
         draw_downloads(
             {
@@ -190,6 +192,7 @@ def build_command(
     """Build the command line of the same comparison; with the files of a corpus if the command reads
     all of their lines.
     """
+    # 1. What is compared.
     spec, default = compared.spec, SliceSettings()
     parts = [*PROGRAM, "compare", spec.first]
     if spec.second != spec.first:
@@ -198,6 +201,7 @@ def build_command(
         value = getattr(spec, flag)
         if value:
             parts += [f"--{flag}", value]
+    # 2. How, as far as it differs from the defaults.
     tokenizations = [name for name in compared.tokenizations if name]
     if tokenizations:
         parts += ["--tokenization", *tokenizations]
@@ -220,6 +224,7 @@ def _titles(shown: Shown) -> dict[str, str]:
         parts = (entry.unit.text[:WORDS], view.title, view.event)
         titles[entry.id] = escape_invisible(" · ".join(filter(None, parts)))
         places[entry.id] = entry.unit.start + 1
+    # A picker cannot tell equal titles apart.
     counts = Counter(titles.values())
     for id, title in titles.items():
         if counts[title] > 1:
@@ -232,6 +237,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     if splitter is None:
         st.markdown(":gray[Neither run has a tokenizer to find words with.]")
         return
+    # 1. Lines of the task: where the word is labeled, and where the model learned it.
     sources = {"test": compared.split.examples, "training": compared.train}
     try:
         for name, examples in sources.items():

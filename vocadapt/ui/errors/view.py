@@ -70,6 +70,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
     """Show the pickers of the baseline, the compared run, the slice and the search; return both
     runs and their slices. Returns None, with a message, if the runs are the same.
     """
+    # 1. The two sides.
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
     picked = comparable.pick_two(offered, columns)
     if picked is None:
@@ -81,6 +82,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
             icon=":material/compare_arrows:",
         )
         return None
+    # 2. The slices, which depend on the examples of both.
     found = comparable.opened(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
@@ -94,6 +96,7 @@ def choose_two(offered: Sequence[Comparable]) -> tuple[Shown, Slicing] | None:
         help=HELP["slice"],
     )
     address.write("errors_slice", [str(chosen)])
+    # 3. The search.
     columns[3].text_input(
         "Find",
         key="errors_find",
@@ -114,12 +117,14 @@ def select_entries(slicing: Slicing) -> tuple[Entry, ...]:
 
 def draw_headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """Draw the counts of the four outcomes, both scores, and the test of their difference."""
+    # 1. The four outcomes, of the selected slice and search.
     counts, selected = count_by_outcome(entries), -1
     if _selected_outcome() in OUTCOMES:
         selected = list(OUTCOMES).index(_selected_outcome())
     labels = {outcome: f"{outcome} · {OUTCOME_NOTES[outcome]}" for outcome in (FIXED, BROKEN)}
     cards = [(counts[name], labels.get(name, name), COLORS[name]) for name in OUTCOMES]
     markup.draw_outcome_counts(cards, selected)
+    # 2. Both scores and the test, always over all entries.
     scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
     basis = "On all entries, not only those listed: "
     if len(entries) == len(shown.compared.ledger.entries):
@@ -175,6 +180,7 @@ def draw_cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str])
 def draw_slices(shown: Shown, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     st.subheader("Change by slice")
+    # 1. The table; the selected slice is marked.
     scores, chosen = slicing.scores(), -1
     names = [one.name for one in scores]
     if selected_slice() in names:
@@ -184,6 +190,7 @@ def draw_slices(shown: Shown, slicing: Slicing) -> None:
     with st.popover("Slice settings", icon=":material/tune:"):
         for name in settings_of(SliceSettings):
             draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
+    # 2. What the training examples say about words with the chosen ending.
     if shown.compared.train is None:
         draw_note("The training examples are unknown: no slice by occurrences in training.")
         return
@@ -228,6 +235,7 @@ def _choose_page(pages: int) -> int:
         address.write("errors_page", [])
         return 1
     default, requested = 1, st.query_params.get("errors_page", "1")
+    # A page number of a link may be larger than this list has pages.
     if requested in map(str, range(1, pages + 1)):
         default = int(requested)
     number = st.pagination(pages, default=default, key="errors_page")
@@ -241,6 +249,7 @@ def _filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
         name: sum(name in _errors_of(entry) for entry in entries) for name in kind.error_kinds
     }
     names = [name for name, n in counts.items() if n]
+    # A single type of error filters nothing.
     if len(names) < 2:
         return entries
     address.settle("errors_kind", Choice(names.__contains__))
@@ -275,6 +284,7 @@ def _settings() -> SliceSettings:
         return SliceSettings(
             str(values["suffix"]).strip(), int(values["pieces"]), int(values["seldom"])
         )
+    # The values may come from a link that somebody edited.
     except (InputError, ValueError):
         return default
 

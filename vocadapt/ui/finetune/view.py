@@ -162,6 +162,7 @@ def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
     runs = cache.runs_in(workspace)
     if runs:
         for label, name in offered.items():
+            # A run names its model as it was given: by label, name or folder.
             if runs[0].model in (label, name, Path(name).name):
                 return label
     return next(iter(offered))
@@ -202,6 +203,7 @@ def _choose_fold(n_folds: int) -> int:
 
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Show the inputs of all settings with the preset's values."""
+    # Keys contain the preset: another one brings its own values into the inputs.
     usual = FINETUNING_PRESETS[preset].settings
     changed = draw_in_columns(usual, IN_COLUMNS, preset, {"lr": {"format": "%.1e"}})
     frozen = [name for name in FREEZE if name != "top-K"]
@@ -231,6 +233,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
     """Parse seeds: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
     seeds: list[int] = []
     for part in typed.replace(",", " ").split():
+        # "3" is the range from 3 to 3; a third part or a sign is no number.
         ends = part.split("-")
         if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
             raise InputError(f"{part[:40]!r} is not a seed.", "Type whole numbers: 1 2 3, or 1-8.")
@@ -240,6 +243,7 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
                 f"{part[:40]!r} is not a range of at most 50 seeds.", "For example: 1-8."
             )
         seeds += range(first, last + 1)
+    # Each seed once: the same seed again would repeat the run, not add one.
     found = tuple(dict.fromkeys(seeds))
     if not 1 <= len(found) <= 50:
         raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "For example: 1 2 3.")
@@ -299,6 +303,7 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
     names = (label, model, Path(model).name)
     same_kind = [one for one in runs if one.model in names and one.kind == wanted.task.kind]
     same_task = [one for one in same_kind if one.task == wanted.task.name]
+    # Runs are listed newest first; old ones have no pace.
     for one in same_task or same_kind:
         if one.examples_per_second:
             return one.examples_per_second, f"measured in {plain(one.name)}"
@@ -309,6 +314,7 @@ def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> t
 
 def start(workspace: Workspace, wanted: Wanted) -> None:
     """Draw the button that starts one job per model, queued in order."""
+    # 1. Models that are not here would fail only when their job starts.
     n, missing = len(wanted.models), []
     for label, model in wanted.models.items():
         try:
@@ -320,6 +326,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"
             " folder of a model there instead."
         )
+    # 2. The button, and what runs before these jobs.
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             f"Start {n} job{'s' * (n > 1)}",
@@ -331,6 +338,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
         queued = panel.describe_queue(workspace)
         if queued:
             st.markdown(f":gray[{queued}]")
+    # 3. One job per model; each name counts the ones promised just before it.
     if pressed:
         for label, model in wanted.models.items():
             taken = list_promised_names(workspace, "runs")

@@ -97,11 +97,15 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
 
 def draw_headline(materials: Materials) -> None:
     """Draw the numbers of new and common tokens, and the dimensions."""
-    dimension = f"{materials.similarity_space.dim} → {materials.model.dim}"
     draw_metrics(
         ("New tokens", count(len(materials.plan.new_embeddings)), None, HELP["new"]),
         ("Common tokens", count(len(materials.donors)), None, HELP["common"]),
-        ("Dimension", dimension, None, HELP["width"]),
+        (
+            "Dimension",
+            f"{materials.similarity_space.dim} → {materials.model.dim}",
+            None,
+            HELP["width"],
+        ),
     )
 
 
@@ -158,6 +162,7 @@ def _choose_training_text(
         )
         return None
     corpus = pickers.pick("Training text", corpora, "initializers_corpus")
+    # The vectors are trained on click, and again only for another model or text.
     requested = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != requested:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
@@ -204,6 +209,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     """Build the neighbor lists of a token: in the target space, in the model, and under each
     initializer with the provenance of its embedding.
     """
+    # 1. What the token means in either space, if it is there.
     space, model = materials.similarity_space, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
@@ -212,16 +218,18 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     if token in model:
         near = _near(model, model[token], token)
         cards.append(Card("In the model", "its own embedding", "source", near))
+    # 2. What each initializer makes of it, among the tokens of the model.
     for method in methods:
         try:
             embedding, provenance = _initialize(key, method, token, materials)
         except InputError as error:
-            reason = escape_invisible(str(error))
-            cards.append(Card(method, "cannot run", "neutral", [], empty=reason))
+            # One initializer that cannot make this token must not hide the others.
+            cards.append(
+                Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
+            )
             continue
         near = _near(model, embedding, token)
-        note = escape_invisible(provenance)
-        cards.append(Card(method, note, "good", near, note_is_long=True))
+        cards.append(Card(method, escape_invisible(provenance), "good", near, note_is_long=True))
     return cards
 
 

@@ -112,6 +112,7 @@ def sort_by_urgency(found: Collection[queue.Job], stands: Mapping[str, Status]) 
     """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones,
     newest first.
     """
+    # Ids begin with the time of the start: they sort in the order of the queue.
     order = {"running": 0, "waiting": 1}
     ended = sorted(
         (job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True
@@ -205,6 +206,7 @@ def _draw_job(job: queue.Job, status: Status) -> None:
 
 def _draw_queue(alive: list[queue.Job], key: str, draw: DrawJob) -> None:
     """Draw the running job by `draw`, and the waiting ones below it, each with its cancel button."""
+    # A job has ended: the whole page is drawn again, with its result.
     stands = {job.id: job.status() for job in alive}
     if not all(status.alive for status in stands.values()):
         st.rerun()

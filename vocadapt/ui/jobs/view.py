@@ -59,6 +59,7 @@ def draw_jobs(workspace: Workspace) -> None:
             "Start with a text",
         )
         return
+    # Only a page with a living job reruns by itself.
     alive = any(job.status().alive for job in found)
     st.fragment(_board, run_every=panel.EVERY if alive else None)(workspace, alive)
 
@@ -68,6 +69,7 @@ def _board(workspace: Workspace, was_alive: bool) -> None:
     stands = {job.id: job.status() for job in found}
     if was_alive != any(status.alive for status in stands.values()):
         st.rerun()  # the fragment starts or stops to update every second
+    # 1. The list, newest first.
     selected = _selected_job(found)
     listed = found
     if not st.session_state.get("all_jobs"):
@@ -186,9 +188,11 @@ def _draw_picture(job: queue.Job, alive: bool) -> None:
     lines = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
     if alive:
         lines = lines[: len(lines) // REDRAW * REDRAW]
+    # Two points are no curve.
     if len(lines) < 3:
         return
     curves = []
+    # A resumed job starts a new line: joined, its pause would look like slow work.
     for _, group in groupby(lines, key=lambda line: line["run"]):
         run = list(group)
         curves.append(([line["seconds"] for line in run], [line["fraction"] for line in run]))
@@ -206,8 +210,9 @@ def _draw_details(job: queue.Job) -> None:
         st.markdown("Job folder and result folder")
         st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
         draw_json(job.order["spec"], "Settings")
-        names = ("spec.json", "status.json", METRICS, "log.txt")
-        files = {name: job.folder / name for name in names}
+        files = {
+            name: job.folder / name for name in ("spec.json", "status.json", METRICS, "log.txt")
+        }
         draw_downloads(
             {name: path.read_bytes for name, path in files.items() if path.is_file()}, f"_{job.id}"
         )
@@ -225,26 +230,25 @@ def find_result_page(job: queue.Job) -> tuple[str, Address]:
 
 
 def _select_alignment(job: queue.Job) -> Address:
-    chosen = methods.label(job.spec.settings.alignment)
-    vectors = Path(job.spec.one("vectors") or "").name
     return {
-        "alignment_vectors": vectors,
+        "alignment_vectors": Path(job.spec.one("vectors") or "").name,
         **_select_model(job, "alignment_model"),
-        "alignment_method": chosen,
+        "alignment_method": methods.label(job.spec.settings.alignment),
     }
 
 
 def _select_leaderboard(job: queue.Job) -> Address:
     given = next(filter(None, map(job.spec.one, SPACE_ROLES)), "")
-    target = {"initializers_target": label_of(given, spaces_of(job.workspace))}
-    return {**target, **_select_model(job, "initializers_model")}
+    return {
+        "initializers_target": label_of(given, spaces_of(job.workspace)),
+        **_select_model(job, "initializers_model"),
+    }
 
 
 def _select_projection(job: queue.Job) -> Address:
     known, other = spaces_of(job.workspace), job.spec.one("other")
-    space = label_of(job.spec.one("space") or "", known)
     return {
-        "projection_space": space,
+        "projection_space": label_of(job.spec.one("space") or "", known),
         "projection_other": label_of(other, known) if other else NONE,
     }
 
@@ -277,6 +281,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     """Draw a picker of the steps without a page, the form of the selected one, and the figures and
     files of a result.
     """
+    # 1. The steps without a page: those of extensions.
     offered = {step.about: step for step in STEPS.values() if not step.page}
     if not offered:
         return
@@ -286,6 +291,7 @@ def draw_more_steps(workspace: Workspace) -> None:
         return
     with mistakes.show_errors():
         _draw_form(workspace, step)
+    # 2. What they made: its figures and files, whatever they mean.
     made = workspace.artifacts(step.makes)
     if made:
         artifact = pickers.pick("Result", made, RESULT, newest=True)
@@ -322,6 +328,7 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
 def _pick_input(workspace: Workspace, role: Role, key: str, step: Step) -> tuple[str, ...]:
     """Draw the input of a role; return the paths, () for none."""
     key, kinds = f"{key}_{role.name}", (role.kind,)
+    # A role without a kind of artifact is a file that the user names.
     if not role.kind:
         path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()
         return (path,) if path else ()

@@ -135,8 +135,8 @@ def tokenization_line(seen: Seen, first: Seen, text: str) -> markup.Tokenization
     chips = build_chips(model.fast_tokenizer, model.vocabulary, text, known.__contains__)
     casing = "uncased" if model.splitter.lowercase else "cased"
     length = f"{count(len(chips))} wordpiece{'s' * (len(chips) != 1)}"
-    size = f"{count(len(model.vocabulary))} tokens"
-    return markup.TokenizationLine(seen.label, f"{casing} · {size} · {length}", chips)
+    about = f"{casing} · {count(len(model.vocabulary))} tokens · {length}"
+    return markup.TokenizationLine(seen.label, about, chips)
 
 
 def draw_details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
@@ -201,6 +201,7 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
         )
     if not given:
         return None
+    # A new key empties the upload: else each rerun would save the same file again.
     st.session_state["vocabulary_turn"] = turn + 1
     (file,) = intake.save_uploads([given], workspace, intake.VOCABULARIES)
     return file.name

@@ -49,12 +49,13 @@ NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBE
 
 def draw_running_job(job: Job, status: Status) -> None:
     """Draw a running job: its stage, its progress, and its held-out loss so far."""
-    stage = job.spec.settings.further.stage
+    # 1. The line of every job, with its stage.
     line = (
-        f"{panel.CHIPS[status.state]} {panel.title(job)} · stage **{stage}** ·"
-        f" {duration(status.seconds)}"
+        f"{panel.CHIPS[status.state]} {panel.title(job)} · stage"
+        f" **{job.spec.settings.further.stage}** · {duration(status.seconds)}"
     )
     panel.draw_running_job(job, status, line)
+    # 2. The held-out loss so far: the checkpoint has it before the job has ended.
     curve = read_curve(job.folder / CHECKPOINT)
     if not curve.points:
         return
@@ -70,6 +71,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     if len(curve.points) > 1:
         figure = plot_held_out_losses({job.target.name: curve}, height=220)
         draw_figure(figure, f"held_out_{job.id}")
+    # 3. The models saved on the way.
     kept = list_intermediate_models(job.folder / CHECKPOINT)
     if kept:
         st.markdown(
@@ -97,6 +99,7 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
 
 def draw_figures(one: PretrainedModel) -> None:
     """Draw the loss per character before and after, the trained parameters, the tokens, and the time."""
+    # 1. The change of the loss; it is colored only if the test says that it is one.
     numbers = one.numbers
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
@@ -107,6 +110,7 @@ def draw_figures(one: PretrainedModel) -> None:
         first.metric("Held-out loss", before_after, f"{100 * change:+.1f} %", "inverse")
     else:
         draw_metrics(("Held-out loss", before_after, f"{100 * change:+.1f} %"), places=[first])
+    # 2. The figures of the training.
     speed = f"{count(round(numbers['tokens_per_second']))} wordpieces/s"
     draw_metrics(
         ("Stage", numbers["stage"], plain(one.model) or None),
@@ -115,6 +119,7 @@ def draw_figures(one: PretrainedModel) -> None:
         ("Time", duration(numbers["seconds"]), speed),
         places=others,
     )
+    # 3. The sentences: what the change means, and on which words it was measured.
     if "loss_change" in numbers:  # missing in reports of older trainings
         st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
     rounding = describe_rounding(numbers)
@@ -145,6 +150,7 @@ def draw_curves(made: Sequence[PretrainedModel], selected: PretrainedModel) -> N
     if able:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             names = [one.name for one in able]
+            # False sorts before True: the selected model is always drawn by default.
             selected_first = sorted(names, key=selected.name.__ne__)
             drawn = st.multiselect(
                 "Models",
@@ -179,6 +185,7 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
             " Close models may rank differently on all windows; the table shows the loss on all."
         )
     draw_note(note)
+    # Losses have the same level only on the same masked words.
     if not have_same_masked_tokens(shown):
         st.warning(
             (
@@ -240,6 +247,7 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
         " their initial value for every kind of token."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        # Sorting is stable: the model shown above first, then the newest.
         able.sort(key=lambda one: one.name != default)
         model = pickers.pick("exBERT", able, "pretraining_gates_model")
         corpus = pickers.pick("Text", corpora, "pretraining_gates_text")
@@ -298,6 +306,7 @@ def _has_gates(artifact: Artifact) -> bool:
     try:
         config = LanguageModel(artifact.folder, str(artifact.folder)).config
         return bool(ModuleSize.from_config(config).hidden)
+    # Any broken folder: the picker must not fail on one of many models.
     except Exception:
         return False
 

@@ -71,11 +71,13 @@ class Wanted:
     @property
     def spec(self) -> Spec:
         """The step and its inputs."""
-        place = str(cache.model_of(self.model).path)
         return Spec(
             "continued",
             ContinuedPretrainingStep(further=self.further),
-            {"model": (place,), "text": (str(self.corpus.folder),)},
+            {
+                "model": (str(cache.model_of(self.model).path),),
+                "text": (str(self.corpus.folder),),
+            },
         )
 
 

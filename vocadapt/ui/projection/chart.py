@@ -103,6 +103,7 @@ class Standing:
 
 def choose_look(shown: Shown, column: Column | None) -> Look:
     """Draw the view widgets: zoom, region names, and for two spaces layout and position."""
+    # 1. What to see of each layout.
     zoom = st.segmented_control(
         "Zoom",
         ZOOMS,
@@ -113,6 +114,7 @@ def choose_look(shown: Shown, column: Column | None) -> Look:
         help="Zooms to the found word, otherwise to the center. The mouse wheel zooms too.",
     )
     labels = st.toggle("Region names", key="projection_labels", bind="query-params")
+    # 2. Two spaces: side by side, or one layout that moves from the first to the second.
     overlaid, moved = False, 0.0
     if len(shown.spaces) > 1:
         layout = st.segmented_control(
@@ -193,10 +195,12 @@ def figure(
     """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
     ink, paper = INKS[theme or st.context.theme.type or "light"]
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
+    # One chart has the whole width.
     height, width = PAIR
     if len(shown.spaces) == 1 or look.overlaid:
         height, width = ALONE
     if look.overlaid:
+        # An interpolated layout has the color of the space that it is nearer to.
         number = round(look.moved)
     color = COLORS[shown.kinds[number]]
     return plot_projection(
@@ -237,6 +241,7 @@ def window_of(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) ->
     """
     if zoom <= 1:
         return None
+    # The margin of 5 % keeps points at the edge inside the window.
     low, high = xy.min(axis=0), xy.max(axis=0)
     x, y = xy[center[0]] if len(center) else (low + high) / 2
     width, height = (high - low) * 1.05 / zoom / 2
@@ -329,7 +334,7 @@ def from_address(text: str, size: int) -> list[int]:
     numbers = (
         int(part)
         for part in text.split(",")[:MAX_IN_ADDRESS]
-        if part.isascii() and part.isdigit() and len(part) < 10
+        if part.isascii() and part.isdigit() and len(part) < 10  # isdigit accepts ² and ٣ too
     )
     return list(dict.fromkeys(id for id in numbers if id < size))
 
@@ -340,6 +345,7 @@ def _id_in(custom: Any) -> int | None:
         custom = list(custom.values())
     if isinstance(custom, list):
         custom = custom[0] if custom else None
+    # In Python a bool is an int: true would become id 1.
     if isinstance(custom, bool) or not isinstance(custom, int | float):
         return None
     return int(custom) if float(custom).is_integer() else None

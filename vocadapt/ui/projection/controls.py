@@ -57,6 +57,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     known = pickers.spaces_of(workspace)
     drawn = _newest_drawn(workspace, known)
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
+    # A space in the address is not paired with the second one of some old projection.
     requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
     default, default_other = model, NONE
     if drawn:
@@ -78,6 +79,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
         kinds=("vectors", "models"),
     )
     chosen = list(filter(None, (first, other)))
+    # 3. Names for display; a typed path or hub name has no label of the workspace.
     shown = {name: label for label, name in known.items()}
     return tuple(Named(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
 
@@ -121,6 +123,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
             f":small[{plain(view.name)} has its own tokens: this selection applies to PCA and"
             " to new projections.]"
         )
+    # 1. The way to choose.
     way = st.segmented_control(
         "Tokens",
         CHOICES,
@@ -130,6 +133,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
         bind="query-params",
         label_visibility="collapsed",
     )
+    # 2. The settings of that way; a neighborhood has its own size instead of a limit.
     values: dict[str, Any] = {}
     if way == "around a word":
         left, right = st.columns(2)
@@ -157,6 +161,7 @@ def pick_tokens(view: Artifact | None = None) -> TokenChoice:
                 disabled=every,
             )
         values["first"] = 0 if every else most
+    # 3. The filters that all ways share.
     values["min_length"] = _draw(st, "min_length", "shortest")
     with st.container(horizontal=True):
         values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
@@ -191,6 +196,7 @@ def draw_form(
     workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
 ) -> None:
     """Draw the form that projects the selected tokens by t-SNE or UMAP; tokens: their number."""
+    # 1. The method and its parameters.
     method = st.segmented_control(
         "Method",
         SLOW,
@@ -202,6 +208,7 @@ def draw_form(
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _choose_parameters(method, tokens)
+    # 2. What it costs; spaces are projected one after the other.
     width = spaces[0].opened.space.dim
     seconds = estimate_job_seconds(
         workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
@@ -213,10 +220,12 @@ def draw_form(
     if method == "umap":
         about += " The first UMAP on a machine takes about 15 s longer, for compilation."
     st.markdown(about)
+    # 3. The name, and the button. The popover closes on the rerun after the start.
     wish = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
     name = pickers.name_for(workspace, "projections", f"{wish}-{method}", "projection_name")
     if st.button("Create projection", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
+        # Set before the start, which ends this run of the page.
         st.session_state[BEGUN] = True
         try:
             panel.start(
@@ -229,6 +238,7 @@ def draw_form(
 
 def open_form_popover() -> DeltaGenerator:
     """Return the popover of the form; it closes when its job has started."""
+    # A widget can be closed only before it is drawn, not in the run that starts the job.
     if st.session_state.pop(BEGUN, False):
         st.session_state["making"] = False
     return st.popover("New projection", icon=":material/add:", key="making", on_change="rerun")

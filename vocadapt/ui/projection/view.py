@@ -47,6 +47,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
     """
     left, right = st.columns([2.5, 1], gap="medium")
     with left, st.container(horizontal=True, vertical_alignment="bottom"):
+        # 1. The color and the look of the chart.
         column = pick_color(workspace, shown)
         with (
             st.popover(
@@ -56,6 +57,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
         ):
             draw_upload_table(workspace)
         look = chart.choose_look(shown, column)
+    # 2. Neighbors before the chart: a found word decides what the chart shows.
     chosen = table.selected(workspace, shown, _selected_ids(shown))
     standing = chart.Standing()
     with right:
@@ -64,6 +66,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
         chart.draw(shown, look, standing, lambda key: _select_in_lasso(key, shown))
         draw_quality(shown)
         draw_coverage_note(column, shown)
+    # 3. The selected tokens, and the folded block.
     table.show(workspace, shown, chosen, column)
     table.draw_details(shown, look, standing)
 
@@ -131,6 +134,7 @@ def neighbors(space: Named, word: str, k: int) -> Found:
     InputError if it is missing.
     """
     rows = space.opened.space
+    # As typed, or as an uncased vocabulary writes it.
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
         raise InputError(
@@ -151,6 +155,7 @@ def _find_neighbors(shown: Shown, word: str, k: int) -> list[Found] | None:
         try:
             found.append(neighbors(space, word, k))
         except InputError:
+            # The other space may have the word: its card says that it is missing here.
             found.append([])
     return found
 
@@ -175,11 +180,13 @@ def _draw_cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) 
             " original space appear here. To select many, use the lasso tool."
         )
         return
+    # 1. The neighbors that all spaces share are underlined.
     drawn, cards = frozenset(shown.words), []
     common: frozenset[str] = frozenset()
     if len(found) > 1:
         tokens = [frozenset(token for _, token, _ in one[1:]) for one in found]
         common = frozenset.intersection(*tokens)
+    # 2. A card for each space.
     for space, kind, one in zip(shown.spaces, shown.kinds, found, strict=True):
         rows = [(token, score) for _, token, score in one[1:]]
         seen = sum(token in drawn for token, _ in rows)
@@ -194,6 +201,7 @@ def _draw_cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) 
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
         cards.append(Card(title[:80], note, kind, rows, common, missing))
+    # 3. The legend, and a hint if the word itself is not drawn.
     draw_neighbor_cards(cards)
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
     if found[0] and found[0][0][1] not in drawn:
@@ -205,6 +213,7 @@ def _draw_cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) 
 
 def _selected_ids(shown: Shown) -> list[int]:
     """Return the selected ids: those of the address, or a large selection of this session."""
+    # A selection belongs to its space: ids mean other tokens in another one.
     link = address.read_link(PICKED)
     if link:
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))

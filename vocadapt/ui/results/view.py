@@ -72,6 +72,7 @@ def pick_task(runs: Sequence[RunSet]) -> str:
 def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
     """Show the picker of the baseline, a run under a tokenization; return None if none is selected."""
     offered = {}
+    # The oldest first: a baseline is usually made before what is compared with it.
     for one in reversed(runs):
         for tokenization in one.tokenizations:
             offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
@@ -116,12 +117,13 @@ def draw_headline(board: TaskLeaderboard) -> None:
     seeds = "one seed: no sd"
     if best.headline.sd is not None:
         seeds = f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
-    metric = format_metric_name(board.metric)
-    draw_metric(score_column, f"Best {metric}", score(best.headline.mean), seeds)
+    label = f"Best {format_metric_name(board.metric)}"
+    draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
     # 2. Its difference to the baseline, with the paired test if there is one.
     if best.test:
         p = best.test.p_randomisation
+        # A small p is already formatted as a bound, with its own sign.
         relation = "" if p < MIN_EXACT_P else "= "
         note = f"points to the baseline, p {relation}{format_p_value(p)}"
         draw_metric(difference, "Difference", format_points(best.delta), note)
@@ -202,6 +204,7 @@ def _table(board: TaskLeaderboard) -> None:
 def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
     """Draw loss and dev score of the selected runs, by default the first MAX_CURVES."""
     st.subheader("Learning curves")
+    # 1. The runs, one per seed.
     every = {}
     for one in runs:
         for run in one.runs:
@@ -209,6 +212,7 @@ def draw_curves(runs: Sequence[RunSet], metric: str) -> None:
     first = list(every)[:MAX_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     draw_note(f"{len(chosen)} of {len(every)} runs.")
+    # 2. Losses and dev scores side by side; colors follow the selection in both.
     left, right = st.columns(2, gap="large")
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
@@ -233,6 +237,7 @@ def draw_group_means(groups: GroupMeans) -> None:
         for name, mean in of_model.items():
             means.setdefault(name, []).append(format_group_mean(mean))
             is_scored |= mean["mean"] is not None
+    # Tasks in groups, but none with a score yet: a table of dashes says nothing.
     if not is_scored:
         return
     st.subheader("Means by task group")

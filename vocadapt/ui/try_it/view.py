@@ -67,11 +67,13 @@ def choose_run(workspace: Workspace) -> str:
 
 def choose_example(run: SavedRun) -> Example | None:
     """Show the fields of the run's kind of task; return the example, None if a field is blank."""
+    # 1. The example of the run: one whose tokenizations disagree shows what adapting does.
     known: Mapping[str, str] = {}
     with suppress(InputError):  # the run has no readable test
         own = find_disagreement(run)
         if own:
             known = own.inputs
+    # 2. The fields of the task; those with examples offer them above the field.
     typed = {}
     for field in run.kind.inputs:
         first = known.get(field.name) or field.sample
@@ -85,6 +87,7 @@ def choose_example(run: SavedRun) -> Example | None:
                 examples.append(("made-up example", field.sample))
         key, height = f"try_{field.name}", field.height
         typed[field.name] = draw_text(field.label, key, first, dict(examples), height=height)
+    # 3. How words are split, for tasks on words.
     rule = ""
     if run.kind.has_word_rule:
         rule = _choose_word_rule(run)
@@ -139,6 +142,7 @@ def _tokenization_line(
 
 def _marked(tried: ExamplePrediction, tokenization: str, example: Sentence) -> markup.Marked:
     """Return a sentence with the entities predicted under one tokenization."""
+    # Character positions of the words in the text, which joins them by single spaces.
     ends, place = [], 0
     for word in example.words:
         ends.append((place, place + len(word)))
@@ -189,8 +193,11 @@ def _draw_words(run: SavedRun, tried: ExamplePrediction, example: Sentence) -> N
     if POOLED in tried.logits:
         lines = {row: markup.escape_invisible(vote.line) for row, vote in votes.items()}
         table["outvoted"] = [lines.get(row, "agreement") for row in rows]
-    widths = {"outvoted": st.column_config.TextColumn(width="large")}
-    draw_table(table, height="content", column_config=widths)
+    draw_table(
+        table,
+        height="content",
+        column_config={"outvoted": st.column_config.TextColumn(width="large")},
+    )
 
 
 def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> None:
@@ -206,6 +213,7 @@ def _draw_labels(run: SavedRun, tried: ExamplePrediction, example: Example) -> N
             for tokenization, predicted in tried.predictions.items()
         ]
     )
+    # The last column is a bar of the main prediction; the others are numbers.
     table: dict[str, list[object]] = {
         "label": [markup.escape_invisible(name) for name in tried.outputs.names]
     }
@@ -291,6 +299,7 @@ def predict_file(folder: str, run: SavedRun) -> None:
             " files in the task's format (see below)."
         )
         return
+    # 1. The lines of the uploaded file.
     given = st.file_uploader("Text file, one example per line", type=["txt"], key="try_file")
     if given is None:
         return
@@ -302,21 +311,24 @@ def predict_file(folder: str, run: SavedRun) -> None:
     if not lines:
         st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
         return
+    # 2. The first of them: the page computes while its reader waits.
     taken = lines[:MAX_LINES]
     if len(taken) < len(lines):
         st.markdown(
             f"{count(MAX_LINES)} of {count(len(lines))} lines are predicted here, starting with the"
             " first; the command under *Details & export* takes all."
         )
-    # Kept for this run and file: a rerun of the page must not predict again.
+    # 3. Kept for this run and file: a rerun of the page must not predict again.
     digest = blake2b(given.getvalue(), digest_size=16).hexdigest()
     key = f"{folder} {cache.run_stamp(folder)} {digest}"
     kept: dict[str, str] = st.session_state.setdefault("try_predictions", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
             return
+        # Only the newest file is kept: a session must not grow with every upload.
         kept.clear()
         kept[key] = _predict(run, taken)
+    # 4. The download.
     name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",

@@ -53,6 +53,7 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
+    # 1. The figures: of a training, or of an import, which has no settings of Word2Vec.
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
     seconds = duration(vectors.manifest.seconds)
     metrics: list[tuple[str, ...]] = [
@@ -72,6 +73,7 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
             occurrences = count(numbers["occurrences"])
         metrics += [("Occurrences", occurrences), ("Imported in", seconds)]
     draw_metrics(*metrics, places=columns[:4])
+    # 2. What the step noticed, and whether its text has changed since.
     for note in numbers.get("notes", ()):
         st.text(note)
     pickers.stale_note(vectors, workspace)
@@ -230,6 +232,7 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
         workspace, "vectors", estimate_word2vec_seconds(counts, settings)
     )
     learned = sum(times >= settings.min_count for times in counts.counts.values())
+    # Vectors are saved in float32.
     size = 4 * learned * settings.dim
     return (
         f"**{count(learned)}** of {count(counts.distinct)} distinct words occur at least"
@@ -240,6 +243,7 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
 
 def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
     """Draw the form that imports vectors of another program."""
+    # 1. The file, and the words if it has none.
     files = intake.choose_files(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
     limit = draw_setting(left, ImportStep, "limit", step=10_000)
@@ -248,9 +252,11 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         help="File with one word per line; required for .npy and .safetensors.",
         key="words_file",
     ).strip()
+    # 2. What is imported of it.
     fold = draw_setting(st, ImportStep, "fold")
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
+    # 3. The name, and the button.
     name = pickers.name_for(workspace, "vectors", intake.stem(files), "import_name")
     if st.button(
         "Import vectors",

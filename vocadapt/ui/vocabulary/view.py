@@ -88,6 +88,7 @@ def _choose_settings(vocabulary: Vocabulary) -> ReductionSettings:
     kept in the address.
     """
     left, right = st.columns([1, 1.6], gap="large")
+    # Rounded up: the slider must not offer a size that is impossible.
     least = min(100, int(np.ceil(100 * min_keep_fraction(vocabulary))))
     heuristic = left.selectbox(
         "Heuristic",
