@@ -29,7 +29,7 @@ if found:
         view.draw_frequencies(
             space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
         )
-        view.draw_judgment(vectors, space)
+        view.draw_judgment(vectors)
 else:
     pickers.draw_empty_state(
         "There are no word vectors in this workspace yet.",

@@ -264,8 +264,9 @@ def draw_plan(workspace: Workspace, chosen: Chosen) -> None:
             )
     # 3. What the training after it costs.
     if chosen.recipe.further.stage and chosen.corpus:
-        label = pickers.shown_model(chosen.model)
-        wanted = view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
+        wanted = view.Wanted(
+            pickers.shown_model(chosen.model), chosen.model, chosen.corpus, chosen.recipe.further
+        )
         view.draw_cost(
             workspace, wanted, list_pretrained_models(workspace), "Continued pretraining, about"
         )
@@ -303,9 +304,12 @@ def _draw_extension_curve(
 
 def draw_plan_metrics(plan: VocabularyPlan, dim: int) -> None:
     """Draw the numbers of added, removed and excluded tokens, and the parameters."""
-    after = f"{count(len(plan.tokens))} tokens after"
     # The second figure: removed tokens, or the words that the plan leaves out.
-    changed: tuple[str | None, ...] = ("Tokens removed", count(len(plan.removed_tokens)), after)
+    changed: tuple[str | None, ...] = (
+        "Tokens removed",
+        count(len(plan.removed_tokens)),
+        f"{count(len(plan.tokens))} tokens after",
+    )
     if not plan.removed_tokens:
         excluded = sum(len(words) for words in plan.left_out.values())
         changed = ("Excluded", count(excluded), None, HELP["excluded"])

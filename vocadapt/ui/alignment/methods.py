@@ -138,9 +138,9 @@ def is_slow(settings: AlignmentSettings) -> bool:
     return METHODS[settings.method].kernel
 
 
-def list_feasible(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
+def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
     """Return the methods that can be evaluated on the available anchors, the default first."""
-    cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
+    cannot = find_infeasible_methods(spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS)
     return [
         settings
         for settings in list_alignment_settings(spaces.words, spaces.pieces)
@@ -148,12 +148,12 @@ def list_feasible(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSetti
     ]
 
 
-def estimate_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
+def estimate_seconds(spaces: CrossSpace) -> float:
     """Estimate the seconds to evaluate all methods (two cores, 2.5 GHz)."""
     return (
         SECONDS
-        * len(list_feasible(spaces, folds))
-        * folds
+        * len(list_feasible(spaces))
+        * FOLDS
         * spaces.alignment.anchors
         * len(spaces.pieces)
         * spaces.pieces.dim

@@ -239,7 +239,6 @@ def _draw_comparison(
     judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, evaluate: StartEvaluation
 ) -> None:
     """Draw the comparison table and the button that starts it."""
-    # 1. The methods evaluated so far.
     shown = methods.select_comparable(judged)
     if shown:
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)

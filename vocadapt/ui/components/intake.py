@@ -118,6 +118,7 @@ def _save(upload: BinaryIO, target: Path) -> None:
     """Save one upload completely or not at all; raise InputError if it cannot be written."""
     with convert_write_errors(target):
         try:
+            # x: two sessions may have found the same free name.
             with target.open("xb") as file:
                 shutil.copyfileobj(upload, file)
         except BaseException:
@@ -131,6 +132,7 @@ def make_safe_name(name: str) -> str:
 
     `../../x y.txt` -> `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
     """
+    # A browser may send a whole path, of any system.
     last = re.split(r"[/\\]", name)[-1]
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
     found = ENDINGS.search(cleaned)
@@ -139,6 +141,7 @@ def make_safe_name(name: str) -> str:
     stem = stem[: MAX_NAME_LENGTH - len(ending)].rstrip(".-")
     if not stem:
         return f"upload{ending or '.txt'}"
+    # Windows reserves names such as con, with any ending.
     if RESERVED.fullmatch(stem + ending):
         return f"upload-{stem}{ending}"
     return stem + ending

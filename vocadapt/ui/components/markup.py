@@ -270,6 +270,7 @@ def _tokenization_line(line: TokenizationLine) -> str:
 
 
 def _marked(line: Marked) -> str:
+    # The text between two marks, then the mark; after the last, the rest.
     parts, done = [], 0
     for start, end, label in line.marks:
         named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
@@ -367,6 +368,7 @@ def _score_line(
     cells = [f"<td>{html.escape(line.name)}</td>"]
     for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
         mark, bar = "", ""
+        # The best two values of a column are marked; ties share a mark.
         if value == order[0]:
             mark = "va-best"
         elif value in order[1:2]:

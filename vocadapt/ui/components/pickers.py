@@ -74,15 +74,13 @@ TARGET_HELP = (
 )
 
 
-def pick(
-    label: str, found: Sequence[Artifact], key: str, help: str | None = None, newest: bool = False
-) -> Artifact:
+def pick(label: str, found: Sequence[Artifact], key: str, newest: bool = False) -> Artifact:
     """Show a picker of artifacts by name, the newest by default; return the selected one.
 
     newest: select an artifact when a job has just created it, and mark it as new.
     """
     names = [artifact.name for artifact in found]
-    chosen = pick_name(label, names, key, names[0], newest=newest, help=help)
+    chosen = pick_name(label, names, key, names[0], newest=newest)
     return found[names.index(chosen)] if chosen in names else found[0]
 
 
@@ -191,16 +189,13 @@ def pick_model(
     workspace: Workspace,
     key: str,
     default: str | None = None,
-    label: str = "Language model",
-    common: tuple[str, ...] = COMMON_MODELS,
-    help: str = MODEL_HELP,
 ) -> str:
     """Show a picker of models that also accepts a folder or hub name; return the folder or hub
     name.
 
     default: the initial selection; otherwise the model used last, else the first one.
     """
-    offered = models_of(workspace, common)
+    offered = models_of(workspace)
     # Without any model, the first page would offer nothing to work with.
     if not offered and demo.is_demo_installed():
         offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
@@ -208,23 +203,21 @@ def pick_model(
     shown = next(iter(offered), "")
     if first:
         shown = label_of(first, offered)
-    return pick_open(workspace, label, offered, key, shown, help=help)
+    return pick_open(workspace, "Language model", offered, key, shown, help=MODEL_HELP)
 
 
-def pick_target(
-    workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP
-) -> str:
+def pick_target(workspace: Workspace, model: str, key: str) -> str:
     """Show a picker of the model or bare vocabulary to adopt; return "" if none is selected. Never
     offers `model` itself.
     """
     offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
     return pick_open(
         workspace,
-        label,
+        "Target",
         offered,
         key,
         placeholder="Pick a model, or type a folder or vocab.txt",
-        help=help,
+        help=TARGET_HELP,
     )
 
 
@@ -233,22 +226,24 @@ def pick_space(
     label: str,
     key: str,
     default: int = 0,
-    help: str = SPACE_HELP,
-    instead: Mapping[str, str] | None = None,
 ) -> str:
     """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`,
     "" for none.
 
     The address contains the display name, which stays valid in a copy of the workspace.
-    instead: spaces to offer instead of those of the workspace.
     """
-    known = instead
-    if known is None:
-        known = spaces_of(workspace)
+    known = spaces_of(workspace)
     names = list(known)
     first = names[min(default, len(names) - 1)] if names else ""
     return pick_open(
-        workspace, label, known, key, first, "Model or word vectors", help, ("vectors", "models")
+        workspace,
+        label,
+        known,
+        key,
+        first,
+        "Model or word vectors",
+        SPACE_HELP,
+        ("vectors", "models"),
     )
 
 
@@ -270,10 +265,8 @@ def pick_run(
     workspace: Workspace,
     label: str,
     key: str,
-    default: int = 0,
     task: str = "",
     by_tokenization: bool = False,
-    help: str = RUN_HELP,
 ) -> ChosenRun | None:
     """Show a picker of runs; return None if there are none.
 
@@ -281,7 +274,7 @@ def pick_run(
     address contains the displayed name.
     """
     offered = {one.name: one for one in runs_to_pick(workspace, task, by_tokenization)}
-    return pick_named(label, key, offered, default, "There is no run yet", help)
+    return pick_named(label, key, offered, empty="There is no run yet", help=RUN_HELP)
 
 
 def pick_named(

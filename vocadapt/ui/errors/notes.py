@@ -237,7 +237,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
     if splitter is None:
         st.markdown(":gray[Neither run has a tokenizer to find words with.]")
         return
-    # 1. Lines of the task: where the word is labeled, and where the model learned it.
+    # Lines of the task: where the word is labeled, and where the model learned it.
     sources = {"test": compared.split.examples, "training": compared.train}
     try:
         for name, examples in sources.items():

@@ -122,6 +122,7 @@ def settle_text(key: str, first: str) -> None:
     deleted.
     """
     held = st.session_state.get(key, first)
+    # A parameter may occur several times in an address: the last one counts.
     for value in _link(key)[-1:]:
         held = value
     _set(key, first if held is None else held)
@@ -134,6 +135,7 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
     st.session_state[f"{key}_visit"] = st.session_state.get(VISIT)
+    # Each change of the address is a message to the browser.
     if st.query_params.get_all(key) == found:
         return
     if found:
@@ -176,6 +178,7 @@ def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
     are in the session only.
     """
     given = st.query_params.get_all(key)
+    # The page writes the address after each picker: other values are from outside.
     if given != st.session_state.get(f"{key}_linked", []):
         return given
     held = st.session_state.get(key) or []
@@ -194,6 +197,7 @@ def _news(key: str, newest: str) -> bool:
     now = (st.session_state.get(WORKSPACE), newest)
     last = st.session_state.get(f"{key}_newest", now)
     st.session_state[f"{key}_newest"] = now
+    # Another workspace has other artifacts, none of which is new.
     if not newest or last == now or last[0] != now[0]:
         return False
     st.session_state[f"{key}_made"] = newest

@@ -71,6 +71,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         " embedding): an initializer that is not better has learned nothing."
     )
     panel.draw_job_panel(workspace, ("leaderboard",))
+    # 1. The comparison made before, with its files.
     made = list_boards(workspace, transfer)
     if made:
         kept = pickers.pick("Comparison", made, "initializers_board", newest=True)
@@ -88,6 +89,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
                     "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
                 }
             )
+    # 2. The form: open if there is nothing to see yet.
     place = st.container()
     if made:
         place = st.expander("Compare again", icon=":material/replay:")
@@ -157,11 +159,13 @@ def _draw_standings(compared: InitializerComparison) -> None:
     """Draw the verdict, the chart and the table, with n, candidates and chance."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
+    # 1. The chart; whiskers are two standard errors.
     names = [row.initializer for row in board.rows]
     cosines = [row.centered_cosine for row in board.rows]
     errors = [2 * row.standard_error for row in board.rows]
     baselines = [row.is_baseline for row in board.rows]
     draw_figure(figures.plot_leaderboard(names, cosines, errors, baselines), "board")
+    # 2. The table; the masked loss is there only if a text was given.
     labels = {True: " (baseline)", False: ""}
     kept = f"neighbors kept, of {board.k}"
     table: dict[str, list[Any]] = {

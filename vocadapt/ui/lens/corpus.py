@@ -48,6 +48,7 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[Seen]) -> None
             _draw_table(counted)
             fractions = {row.model: row.shares() for row in counted}
             draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces")
+        # Models of one casing share the counts: few need to be counted again.
         offer_counting(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             draw_changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])

@@ -83,6 +83,7 @@ class Wanted:
 
 def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
     """Draw the form; return None, with a message, for a model that cannot be pretrained."""
+    # 1. The model and the text.
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         offered = pickers.models_to_train(workspace)
@@ -95,6 +96,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> Wanted | None:
             help=HELP["model"],
         )
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
+    # 2. What the model is, and the stages that it allows.
     label, model = label_of(place, offered), cache.model_of(place)
     describe_model(model)
     if not has_mlm_head(model):
@@ -231,6 +233,7 @@ def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str
     """
     config = cache.model_of(wanted.model).config
     modeled = estimate_pretraining_pace(config, wanted.further.stage, wanted.further.training)
+    # Newest first: a later pretraining is more like the next one.
     for one in made:
         same_stage = one.numbers["stage"] == wanted.further.stage
         same_model = one.model in (wanted.label, name_of(Path(wanted.model)))

@@ -115,6 +115,7 @@ def open_saved(spaces: tuple[Named, ...], artifact: Artifact) -> Shown:
     """
     found = _load_projection(artifact)
     space = spaces[0].opened.space
+    # Ids alone would fit any space that is large enough.
     words = dict(enumerate(space.words))
     if tuple(map(words.get, found.rows.tolist())) != tuple(found.words):
         raise InputError(
@@ -192,6 +193,7 @@ def draw_upload_table(workspace: Workspace) -> None:
         (saved,) = intake.save_uploads([given], workspace, TABLES)
         st.session_state["projection_table_turn"] = turn + 1
         try:
+            # Read once now: a file that is no table must not stay among the colors.
             token_columns.read_token_table(saved)
         except BaseException:
             saved.unlink()

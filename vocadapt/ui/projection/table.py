@@ -72,6 +72,7 @@ def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selec
         found = load_slice(workspace, id)
     except InputError:
         return Selected(picked)
+    # A slice may be made in another space: its tokens are looked up in this one.
     index = shown.space.index
     return Selected([index[token] for token in found.tokens if token in index], found)
 
@@ -79,6 +80,7 @@ def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selec
 def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | None) -> None:
     """Draw the selection: slice picker, table, and buttons to save and download it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        # 1. The title, and the picker of slices.
         title = "Selected tokens"
         if chosen.ids:
             title = f"Selected · {count(len(chosen.ids))}"
@@ -108,6 +110,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
             " select points.]"
         )
         return
+    # 2. The table, and what can be done with it.
     table = table_of(shown, chosen.ids, column)
     draw_table(
         table,
@@ -141,6 +144,7 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.Dat
     if space.counts is not None:
         table["frequency"] = [int(space.counts[id]) for id in ids]
     if column is not None and column.name not in table:
+        # The column has a value for each token of the projection, not of the space.
         place = {int(row): i for i, row in enumerate(shown.map.rows)}
         values = column.values
         table[column.name] = [values[place[id]] if id in place else None for id in ids]
@@ -207,10 +211,12 @@ def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
     with open_details():
         roles = zip(("space", "other"), shown.spaces, strict=False)
         spec = Spec("projection", shown.map.settings, {role: (one.name,) for role, one in roles})
+        # 1. The command; a saved projection keeps the one that made it.
         command = build_command(spec, Path("map.html"))
         if shown.kept and shown.kept.manifest.command:
             command = shown.kept.manifest.command
         draw_command(command, "The same projection in a terminal")
+        # 2. Settings and figures, as they are saved.
         left, right = st.columns(2)
         left.markdown("Settings")
         left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
@@ -221,6 +227,7 @@ def draw_details(shown: Shown, look: Look, standing: Standing) -> None:
             "seconds": shown.map.seconds,
         }
         right.code(strict_json.dumps(figures, indent=1), language="json")
+        # 3. The files. A picture needs a browser process: it is drawn on click.
         files: dict[str, Download] = {
             "map.html": lambda: render_figure_page(shown.map, seen(shown, look, standing.rings))
         }

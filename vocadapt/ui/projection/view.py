@@ -94,7 +94,7 @@ def draw_neighbors(
     word = word.strip()
     # 1. The neighbors in the original spaces, as cards.
     found = _find_neighbors(shown, word, k)
-    _draw_cards(shown, word, k, found)
+    _draw_cards(shown, word, found)
     # 2. The marks of the word, its neighbors and the selection on each chart.
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size, marks = dot_size(len(shown.words)), []
@@ -171,7 +171,7 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
     return Rings(index.get(found[0][1]), near, selected)
 
 
-def _draw_cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
+def _draw_cards(shown: Shown, word: str, found: Sequence[Found] | None) -> None:
     """Draw the neighbors as one card per space, computed in the original space."""
     if found is None:
         draw_neighbor_cards([])  # so that the browser loads the component before the first search

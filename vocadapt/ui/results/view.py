@@ -136,8 +136,11 @@ def draw_headline(board: TaskLeaderboard) -> None:
         difference.markdown(f":small[{verdict}]")
     # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
     by_run = {one.name: one.collapsed for one in board.standings}
-    collapsed = str(sum(by_run.values()))
-    draw_metrics(("Test units", count(board.units)), ("Collapsed runs", collapsed), places=others)
+    draw_metrics(
+        ("Test units", count(board.units)),
+        ("Collapsed runs", str(sum(by_run.values()))),
+        places=others,
+    )
 
 
 def draw_leaderboard(board: TaskLeaderboard) -> None:

@@ -40,15 +40,18 @@ def check_allowed(typed: str | Path) -> None:
     it need not exist.
     """
     try:
+        # Links are resolved first: one in an open folder may lead out of it.
         path = Path(typed).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):
         problem = f"{show_path(typed)}: no such file or folder."
         raise InputError(problem, "Check the spelling.") from None
+    # On the loopback the user owns this machine: only system folders are closed.
     if is_loopback(_address()):
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
             problem = f"{show_path(typed)}: pages do not open system folders."
             raise InputError(problem, "Give a folder with your files.")
         return
+    # On other addresses anybody may ask: only listed folders are open.
     if not any(path.is_relative_to(root) for root in _open_roots()):
         remedy = (
             "Upload the file, or ask the operator of the lab to start it with a folder for shared"

@@ -132,6 +132,7 @@ def list_allowed_hosts(address: str) -> list[str]:
     """List the host names accepted in requests; others (DNS rebinding) are rejected."""
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if address in EVERY_ADDRESS:
+        # Any interface of this machine may be the one that a request comes through.
         import psutil
 
         hosts += [socket.gethostname(), socket.getfqdn()]
@@ -215,8 +216,10 @@ def _free_port(address: str) -> int:
 
 def _is_free(port: int, address: str = LOOPBACK) -> bool:
     try:
+        # Binding is the only sure test, by IPv4 or IPv6 as the address requires.
         family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family) as probe:
+            # A port that was closed a moment ago counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((address, port))
     except (OSError, OverflowError, UnicodeError, ValueError):

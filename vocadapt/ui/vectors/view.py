@@ -62,10 +62,9 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     ]
     if settings:
         new = numbers["new_words"]
-        how = f"{settings['epochs']} epochs · seed {settings['seed']}"
         metrics += [
             ("New to the model", count(new), f"{fraction(new / numbers['words'])} of all"),
-            ("Trained in", seconds, how),
+            ("Trained in", seconds, f"{settings['epochs']} epochs · seed {settings['seed']}"),
         ]
     else:
         occurrences = "–"
@@ -121,7 +120,7 @@ def draw_word_table(space: EmbeddingSpace) -> None:
     )
 
 
-def draw_judgment(vectors: Artifact, space: EmbeddingSpace) -> None:
+def draw_judgment(vectors: Artifact) -> None:
     """Draw, on click, the agreement of the vectors with human judgments of word pairs."""
     if st.button("Compare with human judgment", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
