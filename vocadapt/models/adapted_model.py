@@ -109,8 +109,10 @@ def open_base_model(model: LanguageModel) -> LanguageModel | None:
 
 def list_new_tokens(plan: Mapping[str, Any]) -> list[str]:
     """List the tokens with new embeddings, by the plan in a record: replaced, then added."""
-    added = plan.get("added_tokens", ())
-    return [*plan.get("replaced_tokens", ()), *(str(token) for token, *_ in added)]
+    return [
+        *plan.get("replaced_tokens", ()),
+        *(str(token) for token, *_ in plan.get("added_tokens", ())),
+    ]
 
 
 def hash_embeddings(rows: "torch.Tensor") -> str:

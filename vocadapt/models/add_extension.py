@@ -89,8 +89,11 @@ def _build_config(
 
 def list_gates(network: "torch.nn.Module") -> "list[torch.nn.Linear]":
     """List the gates of a network, by layer; empty if it has no extension modules."""
-    modules = network.named_modules()
-    return [cast("torch.nn.Linear", part) for name, part in modules if name.endswith(".gate")]
+    return [
+        cast("torch.nn.Linear", part)
+        for name, part in network.named_modules()
+        if name.endswith(".gate")
+    ]
 
 
 @contextmanager

@@ -93,8 +93,7 @@ def download_model(name: str, offline: bool | None = None, files: tuple[str, ...
     if offline is None:
         offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
     try:
-        found = snapshot_download(name, allow_patterns=list(files), local_files_only=offline)
-        return Path(found)
+        return Path(snapshot_download(name, allow_patterns=list(files), local_files_only=offline))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         how = "the model hub did not give it"
         if offline:

@@ -87,8 +87,9 @@ class ModelFolder:
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
-        kinds = self.vocabulary.find_kinds(tokens, tokens)
-        return EmbeddingSpace(tokens, matrix, name=self.name, kinds=kinds)
+        return EmbeddingSpace(
+            tokens, matrix, name=self.name, kinds=self.vocabulary.find_kinds(tokens, tokens)
+        )
 
     @cached_property
     def word_space(self) -> EmbeddingSpace:

@@ -127,8 +127,13 @@ class EmbeddingSpace:
         counts = self.counts
         if counts is not None:
             counts = counts[rows]
-        words = tuple(self.words[row] for row in rows)
-        return EmbeddingSpace(words, self.matrix[rows], counts, name or self.name, self.kinds)
+        return EmbeddingSpace(
+            tuple(self.words[row] for row in rows),
+            self.matrix[rows],
+            counts,
+            name or self.name,
+            self.kinds,
+        )
 
     def with_matrix(self, matrix: Matrix, name: str | None = None) -> "EmbeddingSpace":
         """Return a space with the same words and counts and another matrix (words, dim)."""

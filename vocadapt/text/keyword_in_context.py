@@ -136,8 +136,7 @@ def find_each_in_context(
     progress: Progress = silent,
 ) -> dict[str, KeywordContext]:
     """Find the occurrences of each of some normalized words in one pass over the corpus."""
-    names = {word: word for word in words}
-    return _find_by_name(corpus, names, "", splitter, settings, progress)
+    return _find_by_name(corpus, {word: word for word in words}, "", splitter, settings, progress)
 
 
 def _find_by_name(

@@ -46,11 +46,12 @@ class Splitter:
             "strip_accents": None,
             "lowercase": lowercase,
         }
-        parts = {
-            "normalizer": {"type": "BertNormalizer"} | flags,
-            "pre_tokenizer": {"type": "BertPreTokenizer"},
-        }
-        return cls.from_tokenizer(parts)
+        return cls.from_tokenizer(
+            {
+                "normalizer": {"type": "BertNormalizer"} | flags,
+                "pre_tokenizer": {"type": "BertPreTokenizer"},
+            }
+        )
 
     @classmethod
     def from_tokenizer(cls, spec: Mapping[str, object]) -> "Splitter":

@@ -45,8 +45,11 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
             "Give it alone, without options for text.",
         )
     record = strict_json.read(kept[0] / RECORD)
-    files = [kept[0] / file for file in record["files"]]  # an absolute path stays itself
-    return open_corpus(files, settings_from(CorpusSettings, record["settings"], str(kept[0])))
+    # An absolute path stays itself.
+    return open_corpus(
+        [kept[0] / file for file in record["files"]],
+        settings_from(CorpusSettings, record["settings"], str(kept[0])),
+    )
 
 
 def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
@@ -99,10 +102,11 @@ def find_training_text(vectors: Path) -> Corpus | None:
         manifest, around = open_artifact(folder).manifest, Workspace(folder.parent.parent)
         if explain_change(manifest.inputs["text"], around):
             return None
-        paths = [
-            around.root / path for path in manifest.inputs["text"].paths
-        ]  # an absolute path stays itself
-        return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
+        # An absolute path stays itself.
+        return read_corpus(
+            [around.root / path for path in manifest.inputs["text"].paths],
+            settings_from(CorpusSettings, manifest.settings["corpus"]),
+        )
     except (InputError, KeyError, OSError):
         return None
 

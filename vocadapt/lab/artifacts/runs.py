@@ -270,10 +270,7 @@ def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -
     if not others:
         return ""
     levels: Iterator[Sequence[str]] = zip(own, *others, strict=True)
-    for label, *labels_of_others in levels:
-        if label not in labels_of_others:
-            return label
-    return own[-1]
+    return next((label for label, *of_others in levels if label not in of_others), own[-1])
 
 
 def _list_labels(one: RunSet) -> list[str]:
@@ -348,8 +345,10 @@ def find_corpus(folder: Path) -> Corpus | None:
         if "text" not in inputs or explain_change(inputs["text"], around):
             return None
         paths = [around.root / path for path in inputs["text"].paths]
-        stored = model.manifest.settings["corpus"]
-        return read_corpus(paths, settings_from(CorpusSettings, stored, str(model.folder)))
+        return read_corpus(
+            paths,
+            settings_from(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
+        )
     except (InputError, OSError, KeyError):
         return None
 

@@ -125,10 +125,14 @@ def advise_on(
 
     # 2. The advice that follows from them.
     words = entities.counts if entities else None
-    advice = advise(
-        counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
+    return AdviceReport(
+        advise(
+            counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
+        ),
+        kept,
+        entities,
+        time.perf_counter() - start,
     )
-    return AdviceReport(advice, kept, entities, time.perf_counter() - start)
 
 
 def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
@@ -137,10 +141,8 @@ def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> 
     """
     if root is None or not root.is_dir():
         return None
-    for path in list_count_paths(root, corpus, splitter):
-        if path.is_file():
-            return WordCounts.read(path)
-    return None
+    stored = filter(Path.is_file, list_count_paths(root, corpus, splitter))
+    return next(map(WordCounts.read, stored), None)
 
 
 def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:

@@ -138,10 +138,10 @@ def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
     if known is not None:
         count = count_seen(split.examples, known)
     if refuse and count is None:
-        problem = (
-            f"{run.folder} does not record its training examples, so none is known to be unseen."
+        raise InputError(
+            f"{run.folder} does not record its training examples, so none is known to be unseen.",
+            "Fine-tune with vocadapt, or allow seen examples.",
         )
-        raise InputError(problem, "Fine-tune with vocadapt, or allow seen examples.")
     if refuse and known and count:
         raise InputError(
             f"{split.path}: {describe_seen(split.examples, known)}",

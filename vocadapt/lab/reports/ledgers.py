@@ -86,8 +86,12 @@ class RunPair:
     @cached_property
     def ledger(self) -> Ledger:
         """The error ledger of the two sides."""
-        rules = choose_judging_rules(self.kind, self.split, self.rules, self.scorer)
-        return build_ledger(self.split, *self.sides, self.kind, rules)
+        return build_ledger(
+            self.split,
+            *self.sides,
+            self.kind,
+            choose_judging_rules(self.kind, self.split, self.rules, self.scorer),
+        )
 
     @cached_property
     def train(self) -> tuple[Example, ...] | None:
@@ -173,9 +177,9 @@ def open_pair(spec: PairSpec) -> RunPair:
         else:
             found.append(_load_run_side(run, name, tokenization))
     if alone and found[0][1] == found[1][1]:
-        problem = f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'})."
         raise InputError(
-            problem, "Give two runs, or one run of an adapted model with different tokenizations."
+            f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'}).",
+            "Give two runs, or one run of an adapted model with different tokenizations.",
         )
     sides, tokenizations = (found[0][0], found[1][0]), (found[0][1], found[1][1])
     return RunPair(spec, kind, split, sides, tokenizations, runs, scorer, rules)
@@ -225,8 +229,10 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
         named = ", ".join(f"{name}: {run.kind}" for run, name in given)
         if spec.kind:
             named += f", expected: {spec.kind}"
-        problem = f"Runs of different tasks were not tested on the same examples ({named})."
-        raise InputError(problem, "Compare runs of one task.")
+        raise InputError(
+            f"Runs of different tasks were not tested on the same examples ({named}).",
+            "Compare runs of one task.",
+        )
     if not kinds:
         raise InputError(
             "Two prediction files need the kind of their task.", "Give it, such as ner."

@@ -169,9 +169,11 @@ def measure_gates_on_text(
     from vocadapt.models.exbert.config import ExBertConfig
 
     lines, of = sample_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
-    shares = measure_gates(model, lines, part(progress, 0.2, 1.0))
     return GateReport(
-        shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start
+        measure_gates(model, lines, part(progress, 0.2, 1.0)),
+        len(lines),
+        of,
+        1 - ExBertConfig.from_pretrained(model.path).gate_start,
     )
 
 

@@ -52,9 +52,9 @@ def look_up(
             "Give a model.",
         )
     if query not in vocabulary:
-        problem = f"{query[:100]!r} is not among the model's {len(vocabulary):,} wordpieces."
         raise InputError(
-            problem, "Type a wordpiece exactly as it is in the vocabulary, or a whole word."
+            f"{query[:100]!r} is not among the model's {len(vocabulary):,} wordpieces.",
+            "Type a wordpiece exactly as it is in the vocabulary, or a whole word.",
         )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     words = vocabulary.find_words_with(query, counts.counts)

@@ -90,12 +90,10 @@ def _build_adapt_spec(settings: ZeroShotSettings, model: str) -> Spec:
 def _check_questions(settings: ZeroShotSettings) -> None:
     train, test = read_questions(settings.train), read_questions(settings.test)
     if shared := count_seen(test.examples, fingerprint_examples(train.examples)):
-        problem = (
-            f"{settings.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
-            f" {settings.train}, too."
-        )
         raise InputError(
-            problem, "Zero-shot means that no test question is trained on: remove them."
+            f"{settings.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
+            f" {settings.train}, too.",
+            "Zero-shot means that no test question is trained on: remove them.",
         )
     if not test.labeled:
         raise InputError(
@@ -111,11 +109,11 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
     masked-language-model head.
     """
     if settings.recipe.further.stage:
-        problem = (
+        raise InputError(
             f"The recipe {settings.recipe.name} continues pretraining: question-answering models"
-            " have no head for it."
+            " have no head for it.",
+            "Choose a recipe without it: the preset green-bert, for example.",
         )
-        raise InputError(problem, "Choose a recipe without it: the preset green-bert, for example.")
     spec = _build_adapt_spec(settings, settings.model).absolute()
     context = StepContext(spec, Path(), None, silent)
     check_model_step(context, ModelStep(settings.recipe))

@@ -187,8 +187,12 @@ def _evaluate_alignment(
         held_out = cross_validate(domain, context.model.word_space, settings, FOLDS, 1, progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
-    figures = {"p@5": held_out.precision(5), "chance@5": held_out.chance(5), "folds": FOLDS}
-    return {"verdict": held_out.verdict, **figures}
+    return {
+        "verdict": held_out.verdict,
+        "p@5": held_out.precision(5),
+        "chance@5": held_out.chance(5),
+        "folds": FOLDS,
+    }
 
 
 def _count_departures(

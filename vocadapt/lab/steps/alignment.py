@@ -95,11 +95,10 @@ def cross_validate_alignments(
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
     """Cross-validate the chosen alignment, and all other methods if requested."""
-    maps = list_alignments(settings, space, model)
     return compare_alignments(
         space,
         model.word_space,
-        maps,
+        list_alignments(settings, space, model),
         settings.folds,
         progress=progress,
     )

@@ -201,8 +201,11 @@ def load_comparison(folder: Path) -> InitializerComparison:
         saved = strict_json.read(folder / BOARD)
         rows = tuple(InitializerStanding(**row) for row in saved["board"]["rows"])
         hidden = tuple(saved["board"]["hidden"])
-        board = Leaderboard(**{**saved["board"], "rows": rows, "hidden": hidden})
-        return InitializerComparison(board, saved["masked"], saved["why_not"])
+        return InitializerComparison(
+            Leaderboard(**{**saved["board"], "rows": rows, "hidden": hidden}),
+            saved["masked"],
+            saved["why_not"],
+        )
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."

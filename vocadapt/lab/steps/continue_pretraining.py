@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, StepContext, TextStep, measure_model
-from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,6 @@ class ContinuedPretrainingStep(TextStep):
 
 def continue_pretraining(context: StepContext, settings: ContinuedPretrainingStep) -> Numbers:
     """Continue pretraining a model on a text, by stage."""
-    from vocadapt.training.masked.continued import continue_and_save
-
     return continue_and_save(
         context.model,
         context.text,

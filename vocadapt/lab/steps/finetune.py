@@ -166,8 +166,7 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
                 "Folds belong to a k-fold task, and these are single files.",
                 "Choose no fold, or give the task.toml.",
             )
-        unit = settings.unit or UNITS[0]
-        return build_task(find_kind(kind), splits, settings.scorer, unit)
+        return build_task(find_kind(kind), splits, settings.scorer, settings.unit or UNITS[0])
 
     # 2. A task file, which names its files and the unit of its examples itself.
     if splits:

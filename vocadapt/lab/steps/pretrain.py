@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from vocadapt.lab.steps.step import TEXT, Numbers, Step, StepContext, TextStep
 from vocadapt.settings import setting
-from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,6 @@ class PretrainStep(TextStep):
 
 def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
     """Pretrain a small BERT from scratch on a text."""
-    from vocadapt.training.masked.from_scratch import pretrain_from_scratch
-
     made = pretrain_from_scratch(
         context.text, settings.scratch, context.progress, context.checkpoint, settings.half
     )

@@ -108,8 +108,10 @@ def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
         **_summarize_quality(drawn.first),
     }
     if drawn.second is not None and drawn.moved is not None:
-        name = drawn.second.projection.name
-        numbers["second"] = {"name": name, **_summarize_quality(drawn.second)}
+        numbers["second"] = {
+            "name": drawn.second.projection.name,
+            **_summarize_quality(drawn.second),
+        }
         numbers["moved"] = float(np.median(drawn.moved))
     return numbers
 

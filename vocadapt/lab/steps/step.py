@@ -110,15 +110,6 @@ class Step:
         """All inputs by name, the required ones first."""
         return {role.name: role for role in (*self.needs, *self.takes)}
 
-    def read_seed(self, settings: Any) -> int | None:
-        """Return the seed that the step's randomness comes from; None if it has none."""
-        if not self.seed:
-            return None
-        seed = attrgetter(self.seed)(settings)
-        if isinstance(seed, tuple):
-            seed = seed[0]
-        return int(seed)
-
 
 STEPS: dict[str, Step] = {}
 
@@ -187,7 +178,12 @@ class Spec:
     @property
     def seed(self) -> int | None:
         """The seed that the step's randomness comes from; None if it has none."""
-        return self.declaration.read_seed(self.settings)
+        if not self.declaration.seed:
+            return None
+        seed = attrgetter(self.declaration.seed)(self.settings)
+        if isinstance(seed, tuple):
+            seed = seed[0]
+        return int(seed)
 
     @property
     def lowercase(self) -> bool | None:
@@ -216,8 +212,10 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec as plain values."""
-        inputs = {role: list(paths) for role, paths in self.inputs.items()}
-        return {**asdict(self), "inputs": inputs}
+        return {
+            **asdict(self),
+            "inputs": {role: list(paths) for role, paths in self.inputs.items()},
+        }
 
     def to_json(self) -> str:
         """Return the spec as strict JSON."""
@@ -331,9 +329,9 @@ class StepContext:
             "model": lambda: [self.model.path],
             "target": lambda: [self.target.path] if self.target else [],
             "task": lambda: list_task_files(Path(self.spec.inputs["task"][0])),
+            "space": lambda: [self.opened("space").folder],
+            "other": lambda: [self.opened("other").folder],
         }
-        for role in ("space", "other"):
-            opened[role] = lambda role=role: [self.opened(role).folder]  # type: ignore[misc]
         return {
             role: record_input(
                 opened[role]() if role in opened else [Path(path) for path in paths], self.root

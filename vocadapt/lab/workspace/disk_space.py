@@ -21,11 +21,11 @@ def check_disk_space(place: Path, needed: int) -> None:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = (
+        raise InputError(
             f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has"
-            f" {_format_size(free)} free."
+            f" {_format_size(free)} free.",
+            "Make room, or choose another place.",
         )
-        raise InputError(problem, "Make room, or choose another place.")
 
 
 def measure_weights(model: str) -> int:

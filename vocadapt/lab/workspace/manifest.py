@@ -102,9 +102,10 @@ class Manifest:
             # Entries that this version does not know are ignored.
             names = {entry.name for entry in fields(cls)}
             known = {name: value for name, value in content.items() if name in names}
-            inputs = {}
-            for role, value in known.pop("inputs").items():
-                inputs[role] = Input(**{**value, "paths": tuple(value["paths"])})
+            inputs = {
+                role: Input(**{**value, "paths": tuple(value["paths"])})
+                for role, value in known.pop("inputs").items()
+            }
             files = tuple(known.pop("files", ()))
             return cls(**known, inputs=inputs, files=files)
         except (KeyError, TypeError, AttributeError) as error:

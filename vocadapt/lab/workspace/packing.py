@@ -29,10 +29,11 @@ def compute_packed_size(folder: Path) -> int:
     of 2 GB and more.
     """
     # A file's name stands in its local header and in the central directory.
-    size = END
-    for path, name in _members(folder):
-        size += 2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER + path.stat().st_size
-    return size
+    headers = LOCAL_HEADER + CENTRAL_HEADER
+    sizes = (
+        2 * len(name.encode()) + headers + path.stat().st_size for path, name in _members(folder)
+    )
+    return END + sum(sizes)
 
 
 def pack_artifact(folder: Path, target: IO[bytes]) -> None:

@@ -39,22 +39,18 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
 
 def remove_unused_uploads(workspace: Workspace) -> None:
     """Remove uploads older than a day that no living job and no artifact names."""
-    wanted = _named_by_jobs(workspace) | _named_by_artifacts(workspace)
-    for file in (workspace.root / UPLOADS).glob("*"):
-        if file not in wanted and file.is_file() and time.time() - file.stat().st_mtime > FORGOTTEN:
-            file.unlink(missing_ok=True)
-
-
-def _named_by_jobs(workspace: Workspace) -> set[Path]:
+    # 1. The files that living jobs and artifacts name.
     living = (job for job in list_jobs(workspace) if job.status().alive)
-    return {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
-
-
-def _named_by_artifacts(workspace: Workspace) -> set[Path]:
+    wanted = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
     made = (artifact for kind in ARTIFACTS for artifact in workspace.artifacts(kind))
-    return {
+    wanted |= {
         workspace.root / path
         for artifact in made
         for given in artifact.manifest.inputs.values()
         for path in given.paths
     }
+
+    # 2. All others that are older than a day.
+    for file in (workspace.root / UPLOADS).glob("*"):
+        if file not in wanted and file.is_file() and time.time() - file.stat().st_mtime > FORGOTTEN:
+            file.unlink(missing_ok=True)

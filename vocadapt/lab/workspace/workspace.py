@@ -139,9 +139,10 @@ class Workspace:
         base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
         if not is_name(base):
             base = f"x-{base}"
-        names = number_names(base)
         return next(
-            name for name in names if name not in but and not self.folder(kind, name).exists()
+            name
+            for name in number_names(base)
+            if name not in but and not self.folder(kind, name).exists()
         )
 
 

@@ -127,9 +127,11 @@ def check_token_ids(edit: Edit) -> tuple[bool, str]:
     keys = [key for key in edit.before.config if key.endswith("_token_id")]
     wrong = [key for key in keys if not _is_same_special(edit, key)]
     special = edit.after.tokenizer.special_tokens_map
-    for name, token in edit.before.tokenizer.special_tokens_map.items():
-        if str(special.get(name)) != str(token):
-            wrong.append(name)
+    wrong += [
+        name
+        for name, token in edit.before.tokenizer.special_tokens_map.items()
+        if str(special.get(name)) != str(token)
+    ]
     detail += f", special tokens that differ: {', '.join(wrong) or 'none'}"
     return moved == 0 and not wrong, detail
 

@@ -123,9 +123,10 @@ class ExBertLayer(BertLayer):
             return own
         for name in ("encoder_attention_mask", "past_key_values"):  # only decoders use them
             kwargs.pop(name, None)
-        extension = self.extension(hidden_states, attention_mask, **kwargs)
         # With a gate of 1, lerp returns `own` bit for bit; g · own + (1 − g) · extension may not.
-        return torch.lerp(extension, own, self.gate(hidden_states))
+        return torch.lerp(
+            self.extension(hidden_states, attention_mask, **kwargs), own, self.gate(hidden_states)
+        )
 
     def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """Compute the same at the selected positions only: (batch, positions, width) → the same

@@ -162,8 +162,9 @@ def cross_validate(
         for ranking, values in ranks_of_fold.items():
             ranks[ranking][test] = values
     progress(1.0, "evaluated")
-    seconds = time.perf_counter() - start
-    return HeldOutQuality(settings, anchors, fold, cosine, random_cosine, ranks, sizes, seconds)
+    return HeldOutQuality(
+        settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start
+    )
 
 
 def assign_folds(n: int, folds: int, seed: int) -> IntArray:
@@ -295,8 +296,11 @@ def list_feasible_alignments(
     """Return the settings of all alignments that can be cross-validated on these anchors."""
     n_anchors = len(find_anchors(source, target, anchors))
     infeasible = find_infeasible_methods(source, target, n_anchors, folds)
-    every = list_alignment_settings(source, target, anchors)
-    return tuple(settings for settings in every if settings.method not in infeasible)
+    return tuple(
+        settings
+        for settings in list_alignment_settings(source, target, anchors)
+        if settings.method not in infeasible
+    )
 
 
 def compare_alignments(

@@ -52,8 +52,11 @@ def fold_case(
         counts = np.array([counts[rows].sum() for rows in groups.values()], dtype=np.int64)
 
     # 3. The new space, with notes on what was dropped and merged.
-    folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
-    return ImportedSpace(folded, "folded", _describe_folding(space, groups, collisions))
+    return ImportedSpace(
+        EmbeddingSpace(tuple(groups), matrix, counts, space.name),
+        "folded",
+        _describe_folding(space, groups, collisions),
+    )
 
 
 def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:

@@ -119,8 +119,11 @@ class RowCollector:
         self.matrix.resize((self.filled, self.dim), refcheck=False)
         if counts is not None:
             counts = counts[list(self.words.values())]
-        space = EmbeddingSpace(tuple(self.words), self.matrix, counts, self.name)
-        return ImportedSpace(space, file_format, tuple(self._describe_skipped(rows)))
+        return ImportedSpace(
+            EmbeddingSpace(tuple(self.words), self.matrix, counts, self.name),
+            file_format,
+            tuple(self._describe_skipped(rows)),
+        )
 
     def _describe_skipped(self, rows: int | None) -> Iterator[str]:
         """Yield a note on each kind of rows that were skipped, with their number."""
@@ -171,8 +174,11 @@ def _take_lines(lines: Iterator[tuple[int, bytes]], into: RowCollector) -> list[
         block.append((number, line))
         size += len(line)
         if len(line) == MAX_LINE:
-            found = f"a line of more than {MAX_LINE:,} bytes that starts with {_quote(line)}"
-            raise _build_row_error(into, number, found)
+            raise _build_row_error(
+                into,
+                number,
+                f"a line of more than {MAX_LINE:,} bytes that starts with {_quote(line)}",
+            )
         if size > MAX_BLOCK:
             break
     return block
@@ -221,8 +227,11 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
         word, values = parts[0], b" ".join(parts[1:])
         # Numbers in the word show that the vector is too long.
         if len(parts) <= into.dim or any(NUMBER.fullmatch(part) for part in word.split()[1:]):
-            found = f"a line of {len(line.split()):,} fields that starts with {_quote(line)}"
-            raise _build_row_error(into, number, found)
+            raise _build_row_error(
+                into,
+                number,
+                f"a line of {len(line.split()):,} fields that starts with {_quote(line)}",
+            )
     try:
         return word.decode("utf-8"), values
     except UnicodeDecodeError:

@@ -250,10 +250,13 @@ def _find_neighbors(
         )
     own = candidates.rows(words)
     report = part(progress, 0, 1, f"neighbors of {len(words):,} words among {len(candidates):,}")
-    near = find_nearest(
-        candidates.matrix[own], candidates, settings.k, leave_out=own, progress=report
+    return ComparedSpace(
+        space.name,
+        candidates.words,
+        find_nearest(
+            candidates.matrix[own], candidates, settings.k, leave_out=own, progress=report
+        ),
     )
-    return ComparedSpace(space.name, candidates.words, near)
 
 
 def _compute_overlap(first: ComparedSpace, second: ComparedSpace) -> FloatArray:

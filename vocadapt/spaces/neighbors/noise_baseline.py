@@ -98,8 +98,7 @@ def measure_change_with_baseline(
     each space, whose candidates the baseline does not share.
     """
     if pair is None:
-        change = measure_neighborhood_change(before, after, settings, progress=progress)
-        return change, None
+        return measure_neighborhood_change(before, after, settings, progress=progress), None
     if settings.among != "shared":
         raise InputError(
             "A noise baseline needs the same candidates in all spaces: the shared words.",
@@ -167,8 +166,16 @@ def _compare_with_baseline(
         found = _compare_with_band(change.overlap[in_band], baseline.overlap[in_band])
         quantile[in_band], z[in_band], threshold[in_band] = found
     below = change.overlap < threshold
-    names = pair.first.name, pair.second.name
-    return NoiseBaseline(pair.about, names, baseline.overlap, band, quantile, z, threshold, below)
+    return NoiseBaseline(
+        pair.about,
+        (pair.first.name, pair.second.name),
+        baseline.overlap,
+        band,
+        quantile,
+        z,
+        threshold,
+        below,
+    )
 
 
 def _compare_with_band(

@@ -193,8 +193,11 @@ def _project_by_tsne(
         # Start where the other layout ended, without early exaggeration: it would move every token,
         # and tokens that did not change should stay in place.
         initial, settings = start - start.mean(axis=0), replace(settings, exaggeration=1.0)
-    xy = fit_tsne(reduced, settings, initial, part(progress, 0.02, 1.0))
-    return Layout(xy, "openTSNE", ("openTSNE", "numpy"))
+    return Layout(
+        fit_tsne(reduced, settings, initial, part(progress, 0.02, 1.0)),
+        "openTSNE",
+        ("openTSNE", "numpy"),
+    )
 
 
 def _project_by_umap(
@@ -317,8 +320,9 @@ def fit_tsne(
         callbacks=on_iteration,
         callbacks_every_iters=REPORT_EVERY,
     )
-    xy = layout.fit(affinities=affinities, initialization=start.astype(np.float64))
-    return np.ascontiguousarray(xy, dtype=np.float32)
+    return np.ascontiguousarray(
+        layout.fit(affinities=affinities, initialization=start.astype(np.float64)), dtype=np.float32
+    )
 
 
 def _keep_compiled() -> bool:

@@ -134,7 +134,12 @@ def _fit_projection(
         versions[library] = "vocadapt"
         with suppress(PackageNotFoundError):
             versions[library] = version(library)
-    xy = np.asarray(layout.xy, dtype=np.float32)
     return Projection(
-        space.words, xy, settings, layout.engine, space.name, versions, layout.explained
+        space.words,
+        np.asarray(layout.xy, dtype=np.float32),
+        settings,
+        layout.engine,
+        space.name,
+        versions,
+        layout.explained,
     )

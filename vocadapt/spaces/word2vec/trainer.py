@@ -336,8 +336,12 @@ def train_resampled(
                 f"No word of the text occurs {settings.min_count} times.",
                 "Give more text, or lower the minimum count.",
             )
-        sample_counts = WordCounts(found, counts.lines, counts.bytes)
-        return train_word2vec(sample, sample_counts, replace(settings, min_count=1), progress)
+        return train_word2vec(
+            sample,
+            WordCounts(found, counts.lines, counts.bytes),
+            replace(settings, min_count=1),
+            progress,
+        )
     finally:
         sample.unlink(missing_ok=True)
 

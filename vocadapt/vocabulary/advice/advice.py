@@ -166,8 +166,7 @@ def advise(
     if verdict == "adapt":
         recipes = suggest_recipes(figures)
     sentence = _summarize(verdict, findings, figures)
-    split_words = _list_split_words(text, entities)
-    return Advice(verdict, sentence, findings, figures, recipes, split_words)
+    return Advice(verdict, sentence, findings, figures, recipes, _list_split_words(text, entities))
 
 
 def apply_rules(figures: Figures) -> tuple[Finding, ...]:

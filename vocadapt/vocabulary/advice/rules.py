@@ -101,8 +101,9 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
     if anchors:
         shifts = np.array([-HALF, 0.0, HALF])
         low, p5, high = np.maximum(chance, 1 / (1 + np.exp(-(logit + shifts)))).tolist()
-    outside = _describe_extrapolation(words, anchors, width)
-    return Forecast(p5, low, high, chance, words, anchors, tuple(outside))
+    return Forecast(
+        p5, low, high, chance, words, anchors, tuple(_describe_extrapolation(words, anchors, width))
+    )
 
 
 def words_needed_for(p5: float) -> int:
@@ -113,10 +114,11 @@ def words_needed_for(p5: float) -> int:
 def _describe_extrapolation(words: int, anchors: int, width: int | None) -> list[str]:
     """Describe in which ways the inputs are outside of the measured range."""
     ranges = (("words", words, WORDS), ("anchors", anchors, ANCHORS))
-    outside: list[str] = []
-    for name, value, (low, high) in ranges:
-        if not low <= value <= high:
-            outside.append(f"{value:,} {name}, measured were {low:,} to {high:,}")
+    outside = [
+        f"{value:,} {name}, measured were {low:,} to {high:,}"
+        for name, value, (low, high) in ranges
+        if not low <= value <= high
+    ]
     if width is None:
         outside.append(f"a model of unknown width, measured was {WIDTH}")
     elif width != WIDTH:

@@ -170,10 +170,8 @@ def family_of(tokenizer: Tokenizer) -> TokenizerFamily:
 
 def find_family(content: Json) -> TokenizerFamily | None:
     """Return the family of a parsed tokenizer.json; None if there is none."""
-    for family in reversed(FAMILIES.values()):
-        if family.recognizes(content):
-            return family
-    return None
+    families = reversed(FAMILIES.values())
+    return next((family for family in families if family.recognizes(content)), None)
 
 
 def find_trainer(trainer: str) -> TokenizerFamily:

@@ -330,5 +330,6 @@ class Vocabulary(ABC):
         changed = tuple(tokens)
         if whole is None:
             whole = self.whole.intersection(changed)
-        special = self.special.intersection(changed)
-        return replace(self, tokens=changed, special=special, whole=whole)
+        return replace(
+            self, tokens=changed, special=self.special.intersection(changed), whole=whole
+        )

@@ -332,8 +332,11 @@ class WordPieceFamily(TokenizerFamily):
         if lowercase is None:
             lowercase = is_lowercase(listing.tokens)
         special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
-        vocabulary = WordPieceVocabulary(listing.tokens, special)
-        return vocabulary, Splitter.bert(lowercase), listing.faults
+        return (
+            WordPieceVocabulary(listing.tokens, special),
+            Splitter.bert(lowercase),
+            listing.faults,
+        )
 
     def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
         """Return the kinds of words that may be wordpieces: ##continuations and [unused] slots."""
@@ -391,8 +394,7 @@ class WordPieceFamily(TokenizerFamily):
         self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
     ) -> Iterator[str]:
         """Generate the alphabet, then the tokens of the merges."""
-        mark = vocabulary.notation.continuation
-        return generate_tokens(counts, TrainerSettings(trainer), mark)
+        return generate_tokens(counts, TrainerSettings(trainer), vocabulary.notation.continuation)
 
     def train(
         self, counts: Mapping[str, int], size: int, trainer: str, progress: Progress = silent

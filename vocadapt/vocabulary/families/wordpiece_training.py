@@ -178,11 +178,11 @@ def _keep_alphabet(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
             characters[character] += count
     by_frequency = sorted(characters, key=lambda character: (-characters[character], character))
     kept = set(by_frequency[:alphabet])
-    words: dict[str, int] = {}
-    for word, count in counts.items():
-        if 0 < len(word) <= MAX_WORD_LENGTH and kept.issuperset(word):
-            words[word] = count
-    return words
+    return {
+        word: count
+        for word, count in counts.items()
+        if 0 < len(word) <= MAX_WORD_LENGTH and kept.issuperset(word)
+    }
 
 
 def _list_characters(words: Mapping[str, int], continuation: str) -> list[str]:
@@ -200,8 +200,9 @@ def _merge_words(
     """Return the tokens of the merges of some words, by the chosen trainer."""
     trainer = TRAINERS[settings.trainer]
     min_count = settings.min_count or trainer.min_count(sum(words.values()))
-    pieces = Pieces(words, continuation)
-    return merge_best_pairs(pieces, trainer.score, min_count, trainer.uses_piece_counts)
+    return merge_best_pairs(
+        Pieces(words, continuation), trainer.score, min_count, trainer.uses_piece_counts
+    )
 
 
 class Pieces:
@@ -213,9 +214,9 @@ class Pieces:
 
     def __init__(self, counts: Mapping[str, int], continuation: str) -> None:
         self.continuation = continuation
-        self.words: list[list[str]] = []
-        for text in counts:
-            self.words.append([text[0], *(continuation + character for character in text[1:])])
+        self.words = [
+            [text[0], *(continuation + character for character in text[1:])] for text in counts
+        ]
         self.word_counts = list(counts.values())
         self.pair_counts: Counter[Pair] = Counter()
         self.piece_counts: Counter[str] = Counter()

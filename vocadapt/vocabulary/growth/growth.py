@@ -243,8 +243,10 @@ class ExtensionCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as JSON values."""
-        rows = [{**vars(at), "shorter": self.shorter(at)} for at in self.sizes]
-        return {"words": self.words, "sizes": rows}
+        return {
+            "words": self.words,
+            "sizes": [{**vars(at), "shorter": self.shorter(at)} for at in self.sizes],
+        }
 
 
 def measure_extension_curve(

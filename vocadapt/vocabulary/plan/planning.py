@@ -267,10 +267,11 @@ def _propose(
     kept: frozenset[str] | None = None,
 ) -> Proposal:
     exact = sources.exact(settings)
-    materials = AugmentationMaterials(
-        vocabulary, splitter, sources.counts, sources.target, kept, exact
+    return propose(
+        AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept, exact),
+        settings.refill,
+        size,
     )
-    return propose(materials, settings.refill, size)
 
 
 def _describe_added(

@@ -115,8 +115,9 @@ def rank_removable(
         raise InputError(
             f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text."
         )
-    ids = list_removable_ids(vocabulary, settings.count_marks)
-    return reduction.order(vocabulary, ids, table, settings)
+    return reduction.order(
+        vocabulary, list_removable_ids(vocabulary, settings.count_marks), table, settings
+    )
 
 
 def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
