@@ -60,9 +60,12 @@ def load_with_new_head(
     # 2. The network; what transformers draws for missing weights is overwritten by our own seed.
     with torch.random.fork_rng(devices=[]):
         with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
-            kind = get_auto_class(model, HEADS[head])
             network, report = load_weights(
-                model, kind, config=config, dtype="float32", ignore_mismatched_sizes=True
+                model,
+                get_auto_class(model, HEADS[head]),
+                config=config,
+                dtype="float32",
+                ignore_mismatched_sizes=True,
             )
         _check_body(model, network, report)
         _draw_weights(network, seed, {*report["missing_keys"]}, keep=head == QUESTION)

@@ -206,8 +206,9 @@ class Corpus:
                 if not self.settings.reads_all:
                     text, numbers = filter_lines(text, numbers)
                 fraction = (bytes_before + block.position) / self.bytes
-                size = len(block.text)
-                yield FileBlock(path, text, numbers, read, size, fraction, block.articles)
+                yield FileBlock(
+                    path, text, numbers, read, len(block.text), fraction, block.articles
+                )
                 number += read
             bytes_before += path.stat().st_size
 

@@ -107,8 +107,9 @@ def export_projection(drawn: ProjectionArtifact, path: Path, overwrite: bool = F
         if ending == ".html":
             draft.write_text(render_page(drawn), encoding="utf-8")
         elif ending == ".csv":
-            table = format_frame_as_csv(build_table(drawn))
-            draft.write_text(table, encoding="utf-8", newline="\n")
+            draft.write_text(
+                format_frame_as_csv(build_table(drawn)), encoding="utf-8", newline="\n"
+            )
         elif ending == ".parquet":
             build_table(drawn).to_parquet(draft, index=False)
         else:

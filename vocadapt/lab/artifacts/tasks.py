@@ -110,8 +110,13 @@ def import_task(kind: TaskKind, files: Mapping[str, Path], folder: Path) -> Arti
         (draft / TASK).write_text(format_task_file(made), encoding="utf-8")
         numbers = {**_count_examples([task]), "findings": _collect_findings([task])}
         seconds = time.perf_counter() - start
-        settings = {"kind": kind.name, "scorer": ""}
-        Manifest("tasks", folder.name, settings, numbers=numbers, seconds=seconds).save(draft)
+        Manifest(
+            "tasks",
+            folder.name,
+            {"kind": kind.name, "scorer": ""},
+            numbers=numbers,
+            seconds=seconds,
+        ).save(draft)
     return open_artifact(folder)
 
 

@@ -119,9 +119,12 @@ def kill_worker(folder: Path, worker: int, block: str, seconds: float) -> None:
 
 
 def _write_failure(folder: Path, block: str, seconds: float) -> None:
-    problem = f"Tokenizing took longer than {seconds:g} s for one block: {block}."
     status = replace(
-        read_status(folder), state="failed", error=problem, remedy=REMEDY, updated=time.time()
+        read_status(folder),
+        state="failed",
+        error=f"Tokenizing took longer than {seconds:g} s for one block: {block}.",
+        remedy=REMEDY,
+        updated=time.time(),
     )
     write_status(folder, status)
 

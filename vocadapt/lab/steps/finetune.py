@@ -226,8 +226,9 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
         named, values = first[tokenization], _numeric_values(first[tokenization])
         collapsed_seeds, summaries = find_collapsed_seeds(runs), {}
         for name in values:
-            means = average_folds(runs, [own[tokenization][name] for own in scores])
-            summaries[name] = summarize_seeds(means, collapsed_seeds)
+            summaries[name] = summarize_seeds(
+                average_folds(runs, [own[tokenization][name] for own in scores]), collapsed_seeds
+            )
         numbers |= {
             "metric": named["metric"],
             "scorer": named["scorer"],
@@ -245,8 +246,14 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     # 2. Each run by itself, under every tokenization.
     for run, own, flag in zip(runs, scores, collapsed, strict=True):
         fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
-        figures = {tokenization: _numeric_values(one) for tokenization, one in own.items()}
-        numbers["seeds"].append({"seed": run.seed, "scores": figures, "collapsed": flag, **fold})
+        numbers["seeds"].append(
+            {
+                "seed": run.seed,
+                "scores": {tokenization: _numeric_values(one) for tokenization, one in own.items()},
+                "collapsed": flag,
+                **fold,
+            }
+        )
     return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
 
 

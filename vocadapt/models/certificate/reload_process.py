@@ -102,9 +102,13 @@ def _compute_elsewhere(folder: str, texts: list[str], module: str) -> Any:
 
     command = [sys.executable, "-I", "-c", SCRIPT]
     package = str(Path(__file__).resolve().parents[3])
-    given = json.dumps([folder, texts, package, module, torch.get_num_threads()])
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, cwd="/", check=False
+        command,
+        input=json.dumps([folder, texts, package, module, torch.get_num_threads()]),
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]

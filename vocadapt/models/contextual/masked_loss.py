@@ -326,6 +326,7 @@ def attend(
     how = ALL_ATTENTION_FUNCTIONS.get_interface(
         module.config._attn_implementation, eager_attention_forward
     )
-    dropout = module.dropout.p * module.training
-    found, _ = how(module, *parts, mask, dropout=dropout, scaling=module.scaling)
+    found, _ = how(
+        module, *parts, mask, dropout=module.dropout.p * module.training, scaling=module.scaling
+    )
     return cast("torch.Tensor", found.reshape(*query.shape))

@@ -93,8 +93,10 @@ class Alignment:
             name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
         # safetensors writes the raw buffer, so the arrays must be contiguous.
-        tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        save_file(tensors, folder / "alignment.safetensors")
+        save_file(
+            {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+            folder / "alignment.safetensors",
+        )
         facts = {"settings": asdict(self.settings), "scale": self.scale, "anchors": self.anchors}
         (folder / "alignment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 

@@ -154,11 +154,13 @@ def cross_validate(
     sizes = dict(zip(RANKINGS, 2 * (n, len(target)), strict=True))
     ranks = {ranking: np.empty(n, dtype=np.int64) for ranking in RANKINGS}
     for i in range(folds):
-        label = f"{settings.method}, fold {i + 1} of {folds}"
-        share = part(progress, i / folds, (i + 1) / folds, label)
+        share = part(
+            progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}"
+        )
         test = fold == i
-        found = _evaluate_fold(anchors, test, source, target, settings, share)
-        cosine[test], random_cosine[test], ranks_of_fold = found
+        cosine[test], random_cosine[test], ranks_of_fold = _evaluate_fold(
+            anchors, test, source, target, settings, share
+        )
         for ranking, values in ranks_of_fold.items():
             ranks[ranking][test] = values
     progress(1.0, "evaluated")

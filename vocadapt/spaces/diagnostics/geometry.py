@@ -146,8 +146,9 @@ def count_k_occurrences(
 ) -> IntArray:
     """Count for each row the other rows with it among their k nearest by cosine (words,) int64."""
     own = np.arange(len(space))
-    report = part(progress, 0, 1, "looking for hubs")
-    found = find_nearest(space.unit, space, k, leave_out=own, progress=report)
+    found = find_nearest(
+        space.unit, space, k, leave_out=own, progress=part(progress, 0, 1, "looking for hubs")
+    )
     return np.bincount(found.rows.ravel(), minlength=len(space))
 
 

@@ -101,8 +101,7 @@ def score_relations(
         first, second, _ = _select_usable(space, relation, splitter)
         score = _score(space, first, second, len(relation.pairs), own_mean, permutations)
         words = dict.fromkeys(chain.from_iterable(relation.pairs))
-        lacking = tuple(word for word in words if find_row(word) < 0)
-        scores.append(replace(score, lacking=lacking))
+        scores.append(replace(score, lacking=tuple(word for word in words if find_row(word) < 0)))
     return tuple(scores)
 
 

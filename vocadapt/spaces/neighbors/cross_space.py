@@ -101,8 +101,7 @@ class CrossSpace:
     @cached_property
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the anchors among the words and among the ordinary wordpieces."""
-        filter = self.alignment.settings.anchors
-        anchors = find_anchors(self.words, self.ordinary, filter)
+        anchors = find_anchors(self.words, self.ordinary, self.alignment.settings.anchors)
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
@@ -119,8 +118,9 @@ class CrossSpace:
             lists["within_words"] = _list_nearest(self.words, self.words[word], settings, word)
             lists["to_pieces"] = self._list_pieces(self.mapped_words[word], settings)
         if word in self.ordinary:
-            row = self.ordinary[word]
-            lists["within_pieces"] = _list_nearest(self.ordinary, row, settings, word)
+            lists["within_pieces"] = _list_nearest(
+                self.ordinary, self.ordinary[word], settings, word
+            )
             lists["to_words"] = self._list_words(self.prepared_pieces[word], settings)
         return lists
 

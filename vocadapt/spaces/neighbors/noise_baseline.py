@@ -163,8 +163,9 @@ def _compare_with_baseline(
     quantile, z, threshold = np.empty(len(band)), np.empty(len(band)), np.empty(len(band))
     for number in range(int(band.max()) + 1):
         in_band = band == number
-        found = _compare_with_band(change.overlap[in_band], baseline.overlap[in_band])
-        quantile[in_band], z[in_band], threshold[in_band] = found
+        quantile[in_band], z[in_band], threshold[in_band] = _compare_with_band(
+            change.overlap[in_band], baseline.overlap[in_band]
+        )
     below = change.overlap < threshold
     return NoiseBaseline(
         pair.about,

@@ -290,9 +290,10 @@ def fit_tsne(
     progress(0.0, "nearest neighbors of every token")
     k = min(len(rows) - 1, int(3 * settings.perplexity))
     neighbors, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
-    index = nearest_neighbors.PrecomputedNeighbors(neighbors, distances)
     affinities = affinity.PerplexityBasedNN(
-        perplexity=settings.perplexity, knn_index=index, n_jobs=-1
+        perplexity=settings.perplexity,
+        knn_index=nearest_neighbors.PrecomputedNeighbors(neighbors, distances),
+        n_jobs=-1,
     )
 
     # 2. Gradient descent. openTSNE counts the iterations of each phase from 0; we count them all.

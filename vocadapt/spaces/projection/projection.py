@@ -118,8 +118,7 @@ def _fit_projection(
     space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
 ) -> Projection:
     # 1. Lay out.
-    rows = prepare_rows(space, settings)
-    layout = METHODS[settings.method].run(rows, settings, start, progress)
+    layout = METHODS[settings.method].run(prepare_rows(space, settings), settings, start, progress)
     if not np.isfinite(layout.xy).all():
         remedy = "Choose PCA, or show more tokens."
         if settings.method == "tsne":

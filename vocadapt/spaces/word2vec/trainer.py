@@ -236,7 +236,6 @@ def _train_epochs(
 
     def train_slice(number: int, part: TextSlice) -> int:
         """Train on one slice by a call of the compiled trainer; return the number of its words."""
-        memory = model._get_thread_working_mem()
         train(
             model,
             str(sentences),
@@ -245,7 +244,7 @@ def _train_epochs(
             number,
             None,
             part.words - 1,
-            *memory,
+            *model._get_thread_working_mem(),
             False,
         )
         return part.words

@@ -412,8 +412,9 @@ class WordPieceFamily(TokenizerFamily):
 
         lines = "".join(f"{token}\n" for token in tokens)
         (folder / VOCAB_FILE).write_text(lines, encoding="utf-8")
-        ids = {token: i for i, token in enumerate(tokens)}
-        tokenizer = BertTokenizer(vocab=ids, do_lower_case=lowercase)
+        tokenizer = BertTokenizer(
+            vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase
+        )
         tokenizer.model_max_length = max_length
         tokenizer.save_pretrained(folder)
 

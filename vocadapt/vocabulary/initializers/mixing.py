@@ -58,16 +58,16 @@ def mix_embeddings(
     weights = np.concatenate([part.weights[mask] for part, mask in zip(parts, used, strict=True)])
     # 2. The sums, and for each the donors with their weights.
     #    Columns of the embeddings are summed in blocks that fit into the processor's cache.
-    shape = (len(starts) - 1, len(donor_rows))
-    mix = csr_array((weights.astype(np.float32), columns, starts), shape=shape)
+    mix = csr_array(
+        (weights.astype(np.float32), columns, starts), shape=(len(starts) - 1, len(donor_rows))
+    )
     rows = np.empty((len(starts) - 1, donor_rows.shape[1]), np.float32)
     for first in range(0, donor_rows.shape[1], COLUMNS):
         block = slice(first, first + COLUMNS)
         rows[:, block] = mix @ np.ascontiguousarray(donor_rows[:, block])
     provenance: list[Provenance] = []
     for start, end in pairwise(starts.tolist()):
-        donors = Donors(names, columns[start:end], weights[start:end])
-        provenance.append(Provenance(how, donors))
+        provenance.append(Provenance(how, Donors(names, columns[start:end], weights[start:end])))
     return rows, tuple(provenance)
 
 
@@ -124,8 +124,7 @@ def initialize_with_fallback(
         embeddings, provenance = average_pieces(materials, others)
         matrices.append(embeddings)
         for source in provenance:
-            how = f"{NO_VECTOR}: {source.how}"
-            sources.append(Provenance(how, source.donors, fallback=True))
+            sources.append(Provenance(f"{NO_VECTOR}: {source.how}", source.donors, fallback=True))
     if not matrices:
         return np.empty((0, materials.model.dim), np.float32), ()
     # 2. Bring both groups into the order of the tokens.
