@@ -21,7 +21,7 @@ FLOORS = [
     {"models"},
     {"training"},
     {"analysis"},
-    {"recipe", "presets", "stage_weights", "pipeline"},
+    {"recipe", "presets", "pipeline"},
     {"lab"},
     {"cli", "ui"},
     {"pages"},

@@ -7,7 +7,7 @@ and `ui` side by side.
 
 Below all packages: `errors` (InputError, the errors that users see), `settings` (the declaration of
 a setting), `extensions` (registries and files that extend them), `progress`, `files` (safe
-reading), `cores`. `stage_weights` holds the relative durations of the stages of an adaptation.
+reading), `cores`.
 """
 
 from vocadapt.extensions import load_extensions

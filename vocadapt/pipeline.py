@@ -23,7 +23,6 @@ from vocadapt.progress import Progress, parts, silent
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.stage_weights import weigh_stages
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words
 from vocadapt.training.distillation import build_distiller
@@ -34,6 +33,12 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 
 __all__ = ["Sources", "adapt", "get_preset", "open_corpus", "open_model", "plan_adaptation"]
+
+# Relative cost of the stages of an adaptation, for the progress bar.
+WORD_VECTORS = 70.0  # training word vectors on a text
+DISTILLATION = 500.0  # training new embeddings through the network
+PRETRAINING = 350.0
+SHORT = 5.0
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,9 @@ def adapt(
     """
     check_adaptable(model, recipe.module, recipe.further)
     # The share of the progress bar of each stage.
-    has_vectors = sources.vectors is not None
-    stages = parts(progress, weigh_stages(recipe, has_vectors, sources.has_bare_target))
+    stages = parts(
+        progress, weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
+    )
 
     # 1. Word vectors of the domain.
     domain = None
@@ -202,3 +208,21 @@ def require_corpus(recipe: Recipe, sources: Sources, what: str) -> Corpus:
     if sources.corpus is None:
         raise InputError(f"The recipe {recipe.name} needs {what}, and got none.", "Give a text.")
     return sources.corpus
+
+
+def weigh_stages(recipe: Recipe, has_vectors: bool, has_bare_target: bool) -> dict[str, float]:
+    """Return stage → relative cost, for the progress bar.
+
+    has_vectors: word vectors of the domain are ready. has_bare_target: the target is a vocabulary
+    without embeddings, so that vectors of its tokens are trained.
+    """
+    weights = {"vectors": 0.0, "plan": 10.0, "target": SHORT, "embeddings": SHORT, "model": 10.0}
+    if "vectors" in recipe.needs and not has_vectors:
+        weights["vectors"] = WORD_VECTORS
+    if recipe.needs_similar_tokens and has_bare_target:
+        weights["target"] = WORD_VECTORS
+    if recipe.distils:
+        weights["embeddings"] = DISTILLATION
+    if recipe.further.stage:
+        weights["pretraining"] = PRETRAINING
+    return weights

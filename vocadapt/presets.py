@@ -17,12 +17,11 @@ from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 
 def _build_transfer(how: str, method: str, about: str, renew: bool = False) -> Recipe:
-    plan, rows = PlanSettings("transfer", renew=renew), InitializerSettings(method)
     return Recipe(
         f"transfer-{how}",
         f"{about} (Fast 2023, section 4.4.5)",
-        vocabulary=plan,
-        rows=rows,
+        vocabulary=PlanSettings("transfer", renew=renew),
+        rows=InitializerSettings(method),
         tokenizer="replacement",
     )
 
@@ -73,12 +72,11 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
         " (Fast 2023, section 4.4.6)"
     )
     plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
-    rows = InitializerSettings("syntactic")
     return Recipe(
         f"combined-{heuristic}-{percent}",
         about,
         vocabulary=plan,
-        rows=rows,
+        rows=InitializerSettings("syntactic"),
         tokenizer="replacement",
     )
 
@@ -103,14 +101,13 @@ def _build_exbert(
     """
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
-    rows, module = InitializerSettings("random-normal"), ModuleSettings(size)
     return Recipe(
         f"exbert-{name}",
         f"{about} (Tai et al. 2020)",
         vocabulary=plan,
-        rows=rows,
+        rows=InitializerSettings("random-normal"),
         tokenizer=mode,
-        module=module,
+        module=ModuleSettings(size),
     )
 
 

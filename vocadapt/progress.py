@@ -66,8 +66,9 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
     """
 
     def report(fraction: float | None, message: str = "") -> None:
-        told = ": ".join(filter(None, (name, message)))
-        progress(None if fraction is None else start + (end - start) * fraction, told)
+        if fraction is not None:
+            fraction = start + (end - start) * fraction
+        progress(fraction, ": ".join(filter(None, (name, message))))
 
     return report
 

@@ -109,8 +109,7 @@ def read_recipe(path: Path) -> Recipe:
 
     Raises InputError if the file is missing, is not TOML, or has an unknown setting.
     """
-    content = read_toml(path)
-    return settings_from(Recipe, {"name": path.stem, **content}, str(path))
+    return settings_from(Recipe, {"name": path.stem, **read_toml(path)}, str(path))
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:

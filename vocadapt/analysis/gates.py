@@ -92,8 +92,8 @@ def measure_gates(
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[find_new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
-    usual = WindowSettings(share=0.0).within(positions)
-    read = list(build_loss_windows(lines, model.splitter, model.vocabulary, usual))
+    unmasked = WindowSettings(share=0.0).within(positions)
+    read = list(build_loss_windows(lines, model.splitter, model.vocabulary, unmasked))
     fitting = [window for window in read if len(window.ids) <= positions]
     if not fitting:
         raise InputError("This text has no word that the model can read.", "Give another text.")

@@ -77,8 +77,9 @@ class Column:
 
 def length(tokens: Sequence[str], kinds: TokenKinds = NO_KINDS) -> Column:
     """Length of each token in characters, without the mark of a continuation."""
-    lengths = [len(kinds.body(token)) for token in tokens]
-    return Column("length", np.array(lengths, dtype=np.float32))
+    return Column(
+        "length", np.array([len(kinds.body(token)) for token in tokens], dtype=np.float32)
+    )
 
 
 def ids(rows: ArrayLike) -> Column:
@@ -104,8 +105,9 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     where = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
     where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
     where |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
-    words = tuple(where.get(token, "source") for token in tokens)
-    return Column("origin", words=words, order=ORIGINS)
+    return Column(
+        "origin", words=tuple(where.get(token, "source") for token in tokens), order=ORIGINS
+    )
 
 
 def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:

@@ -124,8 +124,8 @@ def setting_options(
         for one, value in walked:
             also = [one.other_flag] if other_flags and one.other_flag not in taken else []
             if one.flag:
-                how = {"help": describe_setting(one, value, shown_default), **changes}
-                _add_option(parser, one, prefix, also, how)
+                about = describe_setting(one, value, shown_default)
+                _add_option(parser, one, prefix, also, {"help": about, **changes})
 
     return add
 
@@ -142,8 +142,9 @@ def _add_option(
     if value:
         shared = parser._option_string_actions.get(flag)
         if shared is None:
-            about = f"{declared.help}; may be repeated"
-            shared = parser.add_argument(flag, action="append", choices=[], help=about)
+            shared = parser.add_argument(
+                flag, action="append", choices=[], help=f"{declared.help}; may be repeated"
+            )
         shared.choices = [*(shared.choices or ()), value]
         return
     # 2. What the option takes follows from the kind of the setting. The default is always None, to

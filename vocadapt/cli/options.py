@@ -122,8 +122,11 @@ def build_answer(artifact: Artifact) -> Answer:
     place, numbers = describe_place(artifact), artifact.manifest.numbers
     flat = {name: _flatten(value) for name, value in numbers.items()}
     shown = {name: value for name, value in flat.items() if value not in ("", None)}
-    failed = numbers.get("certificate") is False
-    return Answer({**place, "numbers": numbers}, format_facts({**shown, **place}), int(failed))
+    return Answer(
+        {**place, "numbers": numbers},
+        format_facts({**shown, **place}),
+        int(numbers.get("certificate") is False),
+    )
 
 
 def _flatten(value: Any) -> Any:

@@ -101,5 +101,10 @@ def build_confusion_matrix(
     counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
     for (row, column), cases in found.items():
         counts[place_of[row], place_of[column]] = len(cases)
-    cases_of = {cell: tuple(cases) for cell, cases in found.items()}
-    return ConfusionMatrix(kind.confusion_unit, tuple(rows), tuple(columns), counts, cases_of)
+    return ConfusionMatrix(
+        kind.confusion_unit,
+        tuple(rows),
+        tuple(columns),
+        counts,
+        {cell: tuple(cases) for cell, cases in found.items()},
+    )

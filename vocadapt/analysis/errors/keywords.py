@@ -12,7 +12,7 @@ from vocadapt.analysis.errors.entry_lines import select_words, words_of_entry
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
@@ -29,14 +29,11 @@ TEST, TRAINING, CORPUS = "test", "training", "corpus"
 
 
 @dataclass(frozen=True)
-class KeywordSettings:
+class KeywordSettings(CheckedSettings):
     """How many words to list, most frequent first, and how many occurrences of each."""
 
     words: int = setting(40, "words to show", low=1, high=10_000, flag="")
     lines: ContextSettings = field(default_factory=lambda: ContextSettings(limit=4))
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)

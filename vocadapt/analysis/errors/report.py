@@ -178,15 +178,18 @@ class Report:
         ]
         if scores := self.slicing.by_tokenization(self.slice):
             title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
-            rows = format_tokenization_scores(scores)
-            parts.append(f"<h2>{escape(title)}</h2>")
-            parts.append(error_html.render_table(("", *scores), rows))
+            parts += [
+                f"<h2>{escape(title)}</h2>",
+                error_html.render_table(("", *scores), format_tokenization_scores(scores)),
+            ]
         kinds = [
             (kind, f"{n['first']:,}", f"{n['second']:,}")
             for kind, n in self.slicing.ledger.kinds.items()
         ]
-        parts.append("<h2>Kinds of errors</h2>")
-        parts.append(error_html.render_table(("kind", "baseline", "compared"), kinds))
+        parts += [
+            "<h2>Kinds of errors</h2>",
+            error_html.render_table(("kind", "baseline", "compared"), kinds),
+        ]
         return "".join(parts)
 
     def _render_words(self, progress: Progress) -> str:
@@ -333,6 +336,7 @@ def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tup
     scores = [score.values for score in by_tokenization.values()]
     rows = []
     for name in (scores or [{}])[0]:
-        fractions = [format_fraction(values[name]) for values in scores]
-        rows.append((format_metric_name(name), *fractions))
+        rows.append(
+            (format_metric_name(name), *(format_fraction(values[name]) for values in scores))
+        )
     return rows

@@ -193,9 +193,8 @@ class Slicing:
     @cached_property
     def definition(self) -> str:
         """Definition of the score; for binary tasks it names the positive class."""
-        first, second = self.ledger.first, self.ledger.second
-        tallies = [self._tally(side.predictions) for side in (first, second)]
-        labels = sorted({*tallies[0].labels, *tallies[1].labels})
+        first, second = self.ledger.first.predictions, self.ledger.second.predictions
+        labels = sorted({*self._tally(first).labels, *self._tally(second).labels})
         return self.scorer.defined(labels, self.rules)
 
     @cached_property
@@ -241,8 +240,7 @@ class Slicing:
 
     def scores(self, names: Sequence[str] = ()) -> tuple[SliceScore, ...]:
         """Score slices: the given ones, or all available ones and the rest."""
-        chosen = tuple(names) or (*self.available, REST)
-        return tuple(self._score_slice(name) for name in chosen)
+        return tuple(map(self._score_slice, names or (*self.available, REST)))
 
     def by_tokenization(self, name: str = ALL) -> dict[str, Score]:
         """Score each tokenization over a slice; empty if no run has two tokenizations.
@@ -284,9 +282,14 @@ class Slicing:
         for side in (self.ledger.first, self.ledger.second):
             score = self._score_predictions(name, side.predictions)
             values.append(None if score is None else score.value)
-        fixed, broken = outcomes.count(FIXED), outcomes.count(BROKEN)
         return SliceScore(
-            name, self.title(name), len(outcomes), values[0], values[1], fixed, broken
+            name,
+            self.title(name),
+            len(outcomes),
+            values[0],
+            values[1],
+            outcomes.count(FIXED),
+            outcomes.count(BROKEN),
         )
 
     def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:
@@ -315,8 +318,13 @@ class Slicing:
         """
         items: list[Items] = []
         for place, units in enumerate(sentences):
-            held = [unit for unit in units if self.holds(name, place, unit)]
-            items.append(frozenset((one.label or BARE, (one.start, one.end)) for one in held))
+            items.append(
+                frozenset(
+                    (unit.label or BARE, (unit.start, unit.end))
+                    for unit in units
+                    if self.holds(name, place, unit)
+                )
+            )
         return items
 
     @cached_property
@@ -337,6 +345,7 @@ class Slicing:
     def _tally(self, predictions: Sequence[Prediction]) -> Tally:
         """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
         if id(predictions) not in self._tallies:
-            gold = self.ledger.split.gold
-            self._tallies[id(predictions)] = self.scorer.tally(gold, predictions, self.rules)
+            self._tallies[id(predictions)] = self.scorer.tally(
+                self.ledger.split.gold, predictions, self.rules
+            )
         return self._tallies[id(predictions)]

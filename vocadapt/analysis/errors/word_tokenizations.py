@@ -143,8 +143,13 @@ def build_word_index(
     begin = first
     if begin is None or begin.vocabulary.tokens == last.vocabulary.tokens:
         begin = open_base_model(last) or last
-    added = read_added_tokens(begin) | read_added_tokens(last)
-    return WordIndex(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, counts)
+    return WordIndex(
+        begin.fast_tokenizer,
+        last.fast_tokenizer,
+        last.splitter,
+        read_added_tokens(begin) | read_added_tokens(last),
+        counts,
+    )
 
 
 def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:

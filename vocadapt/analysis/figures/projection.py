@@ -117,9 +117,11 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
                 "yshift": label.above,
             }
         )
-    rings = _build_rings(points, drawing, size)
     # All at once: adding them one by one takes ten times as long.
-    return go.Figure([*traces, *rings], _build_layout(drawing) | {"annotations": notes})
+    return go.Figure(
+        [*traces, *_build_rings(points, drawing, size)],
+        _build_layout(drawing) | {"annotations": notes},
+    )
 
 
 def plot_side_by_side(titles: Sequence[str], projections: Sequence[go.Figure]) -> go.Figure:
@@ -194,9 +196,9 @@ def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> l
     (left, bottom), (right, top) = points.xy.min(axis=0), points.xy.max(axis=0)
     if drawing.window:
         left, right, bottom, top = drawing.window
-    horizontal = drawing.width / max(right - left, 1e-9)
-    vertical = drawing.height / max(top - bottom, 1e-9)
-    scale = min(horizontal, vertical)  # pixels per unit
+    scale = min(  # pixels per unit
+        drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
+    )
 
     # 2. Estimate the box of each label in pixels; select it if none before overlaps it.
     selected: dict[Label, Box] = {}
@@ -262,8 +264,13 @@ def _color_by_number(
     # 2. The scale; logarithmic for frequencies, with 0 at its lower end and a tick per power of 10.
     values = numbers[known]
     name = escape_name(column.name)
-    bar: dict[str, Any] = {"title": {"text": name, "side": "right"}, "thickness": 10}
-    bar |= {"outlinewidth": 0, "len": 0.6, "y": 0.3}  # below the toolbar
+    bar: dict[str, Any] = {
+        "title": {"text": name, "side": "right"},
+        "thickness": 10,
+        "outlinewidth": 0,
+        "len": 0.6,  # below the toolbar
+        "y": 0.3,
+    }
     if column.logarithmic:
         values = np.log10(np.maximum(values, 0) + 1)
         powers = np.arange(int(values.max()) + 1)
@@ -271,8 +278,13 @@ def _color_by_number(
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
     # The extremes would leave one color to all others.
     low, high = np.percentile(values, [1, 99])
-    colors = {"color": values.astype(np.float32), "cmin": low, "cmax": high}
-    colors |= {"colorscale": "Viridis", "colorbar": bar}
+    colors = {
+        "color": values.astype(np.float32),
+        "cmin": low,
+        "cmax": high,
+        "colorscale": "Viridis",
+        "colorbar": bar,
+    }
     groups.append((known, {"marker": marker | colors, "showlegend": False, "name": name}))
     return groups
 

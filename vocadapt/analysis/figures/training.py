@@ -32,8 +32,13 @@ from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, label_to
 from vocadapt.training.masked.validation import HeldOutCurve
 from vocadapt.vocabulary.growth.growth import RARE, ExtensionCurve
 
-LOOKS = ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond"))
-STYLES = dict(zip(ALL_TOKENIZATIONS, LOOKS, strict=True))
+STYLES = dict(
+    zip(
+        ALL_TOKENIZATIONS,
+        ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")),
+        strict=True,
+    )
+)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
 MIDDLE = "#D8DDE1"
@@ -130,8 +135,10 @@ def _assign_styles(names: Iterable[str]) -> dict[str, Style]:
         seed = seeds_of_run.setdefault(run, 0)
         seeds_of_run[run] += 1
         color = SERIES[list(seeds_of_run).index(run) % len(SERIES)]
-        dash = DASHES[seed % len(DASHES)]
-        styles[name] = {"mode": "lines", "line": {"color": color, "width": 2.2, "dash": dash}}
+        styles[name] = {
+            "mode": "lines",
+            "line": {"color": color, "width": 2.2, "dash": DASHES[seed % len(DASHES)]},
+        }
     return styles
 
 

@@ -28,8 +28,7 @@ def choose_hidden_tokens(
     Only tokens of two characters or more are hidden: the others can then still be spelled. Raises
     InputError if less than half would remain.
     """
-    base = materials.plan.base
-    pool = [token for token in materials.donors if len(base.body(token)) > 1]
+    pool = [token for token in materials.donors if len(materials.plan.base.body(token)) > 1]
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         problem = (

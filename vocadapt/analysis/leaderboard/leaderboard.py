@@ -28,7 +28,7 @@ from vocadapt.analysis.leaderboard.judges import (
 )
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
-from vocadapt.settings import MAX_SEED, check_settings, setting, show_only
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initializers.initialize import (
@@ -59,7 +59,7 @@ Loss = Callable[[NewEmbeddings], float]
 
 
 @dataclass(frozen=True)
-class LeaderboardSettings:
+class LeaderboardSettings(CheckedSettings):
     """Settings of the comparison of initializers.
 
     `norm_matched`: judge each one again with its embeddings rescaled. `rows`: settings of the
@@ -99,9 +99,6 @@ class LeaderboardSettings:
         return self.methods or tuple(
             name for name, known in INITIALIZERS.items() if known.needs != "text"
         )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True)
@@ -335,8 +332,9 @@ class _InitializerJudge:
         """
         # 1. Initialize the hidden tokens, then the new ones, a sample of them where no loss needs all.
         progress(0.0, "giving the hidden tokens back")
-        without = replace(self.without, progress=part(progress, 0.0, 0.5))
-        given_back = _initialize(without, rows, self.settings)
+        given_back = _initialize(
+            replace(self.without, progress=part(progress, 0.0, 0.5)), rows, self.settings
+        )
         start, few = time.perf_counter(), self.few if self.loss is None else self.materials
         made = _initialize(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
         seconds = time.perf_counter() - start

@@ -228,22 +228,21 @@ def _format_markdown_table(board: TaskLeaderboard) -> list[str]:
     rows = _escape_rows(board, escape_markdown, "**{}**")
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|---|--:|--:|--:|--:|--:|---|"]
     lines += ["| " + " | ".join(cells) + " |" for cells in rows]
-    texts = (describe_leaderboard(board), *board.findings)
-    notes = [f"{escape_markdown(text)}\n" for text in texts]
+    notes = [
+        f"{escape_markdown(text)}\n" for text in (describe_leaderboard(board), *board.findings)
+    ]
     return [f"### {escape_markdown(board.task)}", "", *lines, "", *notes]
 
 
 def _format_latex_table(board: TaskLeaderboard) -> list[str]:
     rows = _escape_rows(board, escape_latex, r"\textbf{{}}")
     lines = [" & ".join(cells) + r" \\" for cells in rows]
-    heads = " & ".join(map(escape_latex, COLUMNS)) + r" \\"
     texts = (f"{board.task}: {describe_leaderboard(board)}", *board.findings)
-    notes = [f"% {flatten_text(text)}" for text in texts]
     return [
-        *notes,
+        *(f"% {flatten_text(text)}" for text in texts),
         r"\begin{tabular}{llrrrrrl}",
         r"\toprule",
-        heads,
+        " & ".join(map(escape_latex, COLUMNS)) + r" \\",
         r"\midrule",
         *lines,
         r"\bottomrule",

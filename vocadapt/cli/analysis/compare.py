@@ -47,13 +47,21 @@ def _compare(options: Options) -> Answer:
         found.kind, found.split.gold, first.predictions, second.predictions, found.rules.untyped
     )
     if options.workspace:
-        own = load_notes(Workspace(Path(options.workspace)))
-        notes = {id: (note.text, note.tags) for id, note in own.items()}
+        for id, note in load_notes(Workspace(Path(options.workspace))).items():
+            notes[id] = (note.text, note.tags)
     command = ""
-    names = (first.name, second.name)
     if sys.argv[1:2] == ["compare"]:
         command = shlex.join([*PROGRAM, *sys.argv[1:]])
-    report = Report(slicing, names, found.test, notes, chosen, command, found.train, corpus)
+    report = Report(
+        slicing,
+        (first.name, second.name),
+        found.test,
+        notes,
+        chosen,
+        command,
+        found.train,
+        corpus,
+    )
 
     # 3. The files.
     for name, file in files.items():

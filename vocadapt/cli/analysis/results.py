@@ -206,13 +206,15 @@ def _score(options: Options) -> Answer:
     # 3. The scores.
     scores, parts = {}, []
     for scorer in scorers:
-        values, text = _score_once(
+        scores[scorer.name], text = _score_once(
             scorer, gold, predicted, against, rules, draws, options.example_unit
         )
-        scores[scorer.name] = values
         parts.append(text)
-    found = {**gold.notes, **predicted.notes}
-    notes = {name: count for name, count in found.items() if count and isinstance(count, int)}
+    notes = {
+        name: count
+        for name, count in {**gold.notes, **predicted.notes}.items()
+        if count and isinstance(count, int)
+    }
     answer = {
         **scores[scorers[0].name],
         "kind": kind.name,

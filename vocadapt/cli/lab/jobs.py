@@ -63,9 +63,16 @@ def _build_row(job: Job, status: Status) -> tuple[str, ...]:
     elif status.state == "waiting":
         before = job.waits_for()
         note = f"behind {before.id}" if before else "starting"
-    target = f"{job.target.parent.name}/{job.target.name}"
-    ran = _format_duration(status.seconds)
-    return (job.id, status.state, job.spec.step, target, fraction, ran, left, note)
+    return (
+        job.id,
+        status.state,
+        job.spec.step,
+        f"{job.target.parent.name}/{job.target.name}",
+        fraction,
+        _format_duration(status.seconds),
+        left,
+        note,
+    )
 
 
 def _show(options: Options) -> Answer:
@@ -122,8 +129,9 @@ def _resume(options: Options) -> Answer:
         status = _follow(job, options.progress)
         code = EXITS.get(status.state, 130)
     lines = [f"{job.id}: {status.state}, {start}.", *filter(None, (status.error, status.remedy))]
-    answer = {**_job_to_json(job, status), "from_checkpoint": from_checkpoint}
-    return Answer(answer, "\n".join(lines), code)
+    return Answer(
+        {**_job_to_json(job, status), "from_checkpoint": from_checkpoint}, "\n".join(lines), code
+    )
 
 
 def _find_job(options: Options) -> Job:

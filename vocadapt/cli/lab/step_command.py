@@ -43,9 +43,8 @@ def build_step_command(step: Step) -> Command:
     def run(options: Options) -> Answer:
         # Inputs have names of their own in the namespace: a setting may be called text, too.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
-        settings = read_settings(options, step.settings)
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
-        spec = Spec(step.name, settings, inputs, offline, casing)
+        spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write(spec, options))
 
     return Command(run, [*options, *destination_options(step.out)], step.description)

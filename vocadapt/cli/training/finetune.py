@@ -306,8 +306,9 @@ def _show_card(options: Options) -> Answer:
         "facts from": card.source,
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
     }
-    facts = {name: value or UNKNOWN for name, value in values.items()}
-    return Answer(card.to_dict(), format_facts(facts))
+    return Answer(
+        card.to_dict(), format_facts({name: value or UNKNOWN for name, value in values.items()})
+    )
 
 
 def _format_sizes(card: Card) -> str:
@@ -337,8 +338,10 @@ def _download(options: Options) -> Answer:
                 " all of them)"
             )
     facts |= {f"note {i}": note for i, note in enumerate(numbers["findings"], start=1)}
-    answer = {**place, "task": task.name, "kind": task.kind, **numbers}
-    return Answer(answer, format_facts({**facts, **place}))
+    return Answer(
+        {**place, "task": task.name, "kind": task.kind, **numbers},
+        format_facts({**facts, **place}),
+    )
 
 
 BENCHMARK = option(

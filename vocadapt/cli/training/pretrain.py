@@ -125,8 +125,12 @@ def _build_scratch_spec(options: Options) -> Spec:
     if options.settings is not None:
         raise InputError("--settings does not apply here.", "It belongs to --model.")
     check_budget(options)
-    settings = read_settings(options, PretrainStep)
-    return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
+    return Spec(
+        "pretrain",
+        read_settings(options, PretrainStep),
+        {"text": options.corpus},
+        options.offline,
+    )
 
 
 def _build_continued_spec(options: Options) -> Spec:
@@ -141,8 +145,12 @@ def _build_continued_spec(options: Options) -> Spec:
     training = pretraining_preset(options.settings or "quick")
     base = ContinuedPretrainingStep(further=ContinuedSettings(training=training))
     settings = read_settings(options, ContinuedPretrainingStep, base)
-    inputs = {"model": options.model, "text": options.corpus}
-    return Spec("continued", settings, inputs, options.offline)
+    return Spec(
+        "continued",
+        settings,
+        {"model": options.model, "text": options.corpus},
+        options.offline,
+    )
 
 
 def check_budget(options: Options) -> None:
@@ -160,8 +168,10 @@ def _refuse(options: Options, owner: str, *kinds: type) -> None:
     """Raise InputError if one of these settings is given: they belong to another option."""
     for settings in kinds:
         for name in read_given(options, settings):
-            flag = settings_of(settings)[name].flag
-            raise InputError(f"{flag} does not apply here.", f"It belongs to {owner}.")
+            raise InputError(
+                f"{settings_of(settings)[name].flag} does not apply here.",
+                f"It belongs to {owner}.",
+            )
 
 
 EXPLAINED_PRESETS = "; ".join(

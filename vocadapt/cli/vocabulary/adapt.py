@@ -88,8 +88,7 @@ def _adapt(options: Options) -> Answer:
         "target": options.target,
     }
     settings = read_settings(options, ModelStep, ModelStep(recipe))
-    spec = Spec("model", settings, inputs, options.offline, options.casing)
-    artifact = write(spec, options)
+    artifact = write(Spec("model", settings, inputs, options.offline, options.casing), options)
     answer = build_answer(artifact)
     notes = [answer.text]
     if artifact.manifest.numbers.get("verdict") == "chance":
@@ -290,9 +289,11 @@ def _certify(options: Options) -> Answer:
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
     notes.append(VERDICTS[certificate.passed])
     table = format_table(("", "check", "detail"), rows)
-    shown = "\n".join(notes)
-    answer = {**certificate.to_dict(), **answer, **departures}
-    return Answer(answer, f"{table}\n\n{shown}", int(not certificate.passed))
+    return Answer(
+        {**certificate.to_dict(), **answer, **departures},
+        "\n".join([table, "", *notes]),
+        int(not certificate.passed),
+    )
 
 
 def _count_departures(
@@ -338,8 +339,11 @@ def _list_presets(options: Options) -> Answer:
         return Answer(recipe.to_dict(), format_toml(recipe).rstrip())
     tables = []
     for kind, registry in REGISTRIES.items():
-        lines = [(name, entry.about) for name, entry in registry.items()]
-        tables.append(format_table((kind, "what it does"), lines))
+        tables.append(
+            format_table(
+                (kind, "what it does"), [(name, entry.about) for name, entry in registry.items()]
+            )
+        )
     return Answer(
         {name: recipe.to_dict() for name, recipe in RECIPES.items()},
         "\n\n".join([*tables, SOURCES]),

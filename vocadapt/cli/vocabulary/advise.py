@@ -140,8 +140,8 @@ def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
 
     # 4. The commands.
     if advice.recipes:
-        commands = [entry["command"] for entry in answer["recipes"]]
-        lines += ["", "Worth a run:", answer["first"], *commands]
+        lines += ["", "Worth a run:", answer["first"]]
+        lines += [entry["command"] for entry in answer["recipes"]]
     return "\n".join(lines)
 
 
@@ -332,8 +332,10 @@ def _list_changes(
         text += f":\n{format_table(('word', 'before', 'after', 'count', 'saved'), rows)}"
     else:
         text += "."
-    changes = {"before": before.name, "after": after.name, "of": len(found), "words": listed}
-    return changes, text
+    return (
+        {"before": before.name, "after": after.name, "of": len(found), "words": listed},
+        text,
+    )
 
 
 MODELS = (

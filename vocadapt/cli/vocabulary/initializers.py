@@ -60,8 +60,7 @@ def _compare(options: Options) -> Answer:
     # 1. The step: seed and settings of the initializers that are compared.
     step = read_settings(options, LeaderboardStep)
     board = step.leaderboard
-    rows = replace(board.rows, seed=board.seed)
-    rows = read_initializer_settings(options, rows, board.named)
+    rows = read_initializer_settings(options, replace(board.rows, seed=board.seed), board.named)
     step = replace(step, leaderboard=replace(board, rows=rows))
     inputs = {
         "model": options.model,
@@ -78,12 +77,12 @@ def _compare(options: Options) -> Answer:
         compared = compare_for_step(
             StepContext(spec, Path(), None, options.progress), spec.settings
         )
-        answer = {**compared.to_dict(), "seconds": time.perf_counter() - start}
-        return Answer(answer, _render(compared))
+        return Answer(
+            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _render(compared)
+        )
     written = build_answer(run_step(spec.absolute(), folder, options.progress, options.overwrite))
     compared = load_comparison(folder)
-    answer = {**compared.to_dict(), **written.json}
-    return Answer(answer, f"{_render(compared)}\nKept in {folder}.")
+    return Answer({**compared.to_dict(), **written.json}, f"{_render(compared)}\nKept in {folder}.")
 
 
 def _render(compared: InitializerComparison) -> str:
@@ -97,15 +96,6 @@ def _render(compared: InitializerComparison) -> str:
             name = f"{name} (baseline)"
         rows.append((name, *figures))
     # 2. What the figures are of, and what they would be by chance.
-    chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
-    hidden = (
-        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked among"
-        f" {board.candidates:,} embeddings"
-    )
-    near = (
-        f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
-        f" {board.neighbor_candidates:,}"
-    )
     loss = f"Masked-token loss: not computed ({compared.why_not})."
     if masked:
         read = (
@@ -115,7 +105,16 @@ def _render(compared: InitializerComparison) -> str:
             f"Masked-token loss over {read}; before any change {masked['before']:.3f} nats per"
             " character."
         )
-    lines = [format_table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
+    lines = [
+        format_table(COLUMNS, rows),
+        "",
+        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked"
+        f" among {board.candidates:,} embeddings; chance P@1 {board.chance['p@1']:.2g}, MRR"
+        f" {board.chance['mrr']:.2g}.",
+        f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
+        f" {board.neighbor_candidates:,}.",
+        loss,
+    ]
     lines += [
         f"Not in the table: {name} ({' '.join(reason.split())})"
         for name, reason in board.skipped.items()

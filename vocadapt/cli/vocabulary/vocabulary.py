@@ -115,8 +115,9 @@ def _compare(options: Options) -> Answer:
         ],
         "faults": {name: list(map(asdict, found)) for name, found in faults},
     }
-    shown = _render_comparison(options.models, vocabularies, overlap, profiles, faults)
-    return Answer(answer, shown)
+    return Answer(
+        answer, _render_comparison(options.models, vocabularies, overlap, profiles, faults)
+    )
 
 
 def _to_json_keys(counts: Mapping[int, int]) -> dict[str, int]:
@@ -133,17 +134,18 @@ def _render_comparison(
     """Render the comparison: overlap, figures of each vocabulary, faults."""
     shares, figures = [], []
     for i, (name, seen) in enumerate(zip(names, profiles, strict=True)):
-        pairs = zip(overlap.common[i], overlap.share[i], strict=True)
-        cells = [f"{count:,} ({share:.1%})" for count, share in pairs]
+        cells = [
+            f"{count:,} ({share:.1%})"
+            for count, share in zip(overlap.common[i], overlap.share[i], strict=True)
+        ]
         shares.append((f"{i + 1} {name}", *cells))
         positions = [seen.positions[place] for place in POSITIONS]
         single, unreachable = len(seen.single), len(seen.unreachable)
         figures.append((name, len(vocabularies[i]), *positions, single, unreachable))
     header = ("vocabulary", "tokens", *POSITIONS, "single characters", "unreachable")
-    numbers = [str(i + 1) for i in range(len(names))]
     parts = [
         "Tokens in common, and their fraction of the row's vocabulary:\n"
-        + format_table(("", *numbers), shares),
+        + format_table(("", *map(str, range(1, len(names) + 1))), shares),
         format_table(header, figures),
     ]
     parts += [
@@ -155,8 +157,9 @@ def _render_comparison(
 def _count_words(options: Options, opened: LanguageModel, progress: Progress) -> Mapping[str, int]:
     """Count the words of --corpus, or load their counts from --workspace."""
     root = Workspace(Path(options.workspace)).root if options.workspace else None
-    corpus = read_texts(options, options.corpus)
-    return load_or_count_words(root, corpus, opened.splitter, progress).counts
+    return load_or_count_words(
+        root, read_texts(options, options.corpus), opened.splitter, progress
+    ).counts
 
 
 def _study(options: Options) -> Answer:
@@ -185,8 +188,16 @@ def _study(options: Options) -> Answer:
             cell["sd"] = one.sd
             deviation = f"{one.sd:.2%}"
         cells.append(cell)
-        growth = f"{one.growth:+.2%}"
-        rows.append((one.heuristic, one.keep, one.vocabulary, one.tokens, growth, deviation))
+        rows.append(
+            (
+                one.heuristic,
+                one.keep,
+                one.vocabulary,
+                one.tokens,
+                f"{one.growth:+.2%}",
+                deviation,
+            )
+        )
         if one.unknown:
             unknown.append(
                 f"{one.unknown:,} words become unknown under {one.heuristic}, {one.keep:g}."
@@ -232,8 +243,16 @@ def _compare_sizes(options: Options) -> Answer:
     found = measure_extension_curve(plan, counts, sizes, part(options.progress, 0.8, 1))
     rows = []
     for at in found.sizes:
-        shorter, new = f"{found.shorter(at):.2%}", f"{at.new_share:.2%}"
-        rows.append((at.size, at.tokens, at.fertility, shorter, new, at.seldom))
+        rows.append(
+            (
+                at.size,
+                at.tokens,
+                at.fertility,
+                f"{found.shorter(at):.2%}",
+                f"{at.new_share:.2%}",
+                at.seldom,
+            )
+        )
     header = (
         "tokens added",
         "wordpieces",

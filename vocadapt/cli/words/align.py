@@ -129,8 +129,11 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
         rows.append((_name_alignment(found), found["anchors"], *scores, *wide, held["verdict"]))
     # 2. How it was measured, which one is best, what is missing, and whether it means anything.
     chosen = maps[0]["held_out"]
-    lines = [format_table(HEADER, rows), ""]
-    lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
+    lines = [
+        format_table(HEADER, rows),
+        "",
+        f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on.",
+    ]
     lines += [
         _describe_best(found, len(maps))
         for found in maps
@@ -148,14 +151,11 @@ def _render_scores(maps: list[dict[str, Any]], skipped: dict[str, str]) -> str:
 def _describe_best(found: dict[str, Any], among: int) -> str:
     """Describe the best alignment and its paired test against the first."""
     against = found["against_first"]
-    gain = (
-        f"{against['difference']:+.3g} over the first, ahead in {against['won']} of"
-        f" {against['folds']} folds"
-    )
-    picked = f"picked among {among} maps on the same folds, so p is optimistic"
     return (
-        f"Best on these words by P@5 CSLS: {_name_alignment(found)} ({gain}, p = {against['p']:.2g};"
-        f" {picked})."
+        f"Best on these words by P@5 CSLS: {_name_alignment(found)}"
+        f" ({against['difference']:+.3g} over the first, ahead in {against['won']} of"
+        f" {against['folds']} folds, p = {against['p']:.2g};"
+        f" picked among {among} maps on the same folds, so p is optimistic)."
     )
 
 
@@ -243,8 +243,7 @@ def _project(options: Options) -> Answer:
         artifact = write(Spec("projection", step, inputs, options.offline), options)
         numbers, place = dict(artifact.manifest.numbers), describe_place(artifact)
     facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
-    answer = {**place, "settings": asdict(step), **numbers}
-    return Answer(answer, format_facts({**facts, **place}))
+    return Answer({**place, "settings": asdict(step), **numbers}, format_facts({**facts, **place}))
 
 
 PROJECT = Command(

@@ -94,8 +94,7 @@ def _open_baseline(
         how = BOOTSTRAP
     else:
         return None
-    opened = map(open_vectors_artifact, (before.folder, after.folder))
-    found = [artifact for artifact in opened if artifact]
+    found = list(filter(None, map(open_vectors_artifact, (before.folder, after.folder))))
     if not found:
         raise InputError(
             "Neither space was trained in this workspace, so none can be trained again.",

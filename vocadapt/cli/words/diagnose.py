@@ -241,15 +241,20 @@ def _scores_to_json(
             results = [
                 {"model": name, **asdict(own[i].relations[j])} for name, own in scores.items()
             ]
-            sizes = {"list": one.name, "relation": relation.name, "of": len(relation.pairs)}
-            relations.append({**sizes, "results": results})
+            relations.append(
+                {
+                    "list": one.name,
+                    "relation": relation.name,
+                    "of": len(relation.pairs),
+                    "results": results,
+                }
+            )
         if one.judged:
             results = []
             for name, own in scores.items():
                 if score := own[i].similarity:
                     results.append({"model": name, **asdict(score)})
-            sizes = {"list": one.name, "of": len(one.judged.pairs)}
-            similarity.append({**sizes, "results": results})
+            similarity.append({"list": one.name, "of": len(one.judged.pairs), "results": results})
     return {"relations": relations, "similarity": similarity}
 
 
@@ -274,8 +279,10 @@ def _render_relations(answer: dict[str, Any]) -> str:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
         parts.append(_render_table(columns, map(itemgetter(*columns), answer["pairs"])))
     # 3. What the figures mean.
-    pairs = zip(answer["models"], answer["mean_cosine"], strict=True)
-    means = [f"{name} {_format_cosine(mean)}" for name, mean in pairs]
+    means = [
+        f"{name} {_format_cosine(mean)}"
+        for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
+    ]
     parts.append(
         f"Corrected: minus the space's own mean cosine ({', '.join(means)};"
         f" {answer['tokens']['meaning']}).\n"
@@ -343,8 +350,8 @@ def _evaluate(options: Options) -> Answer:
     spelled = (
         "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
     )
-    text = "\n\n".join([*parts, f"Words were looked up {spelled}."])
-    return Answer({"pairs": pairs, "analogies": analogies}, text)
+    parts.append(f"Words were looked up {spelled}.")
+    return Answer({"pairs": pairs, "analogies": analogies}, "\n\n".join(parts))
 
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:

@@ -65,9 +65,14 @@ def _show_context(options: Options) -> Answer:
     if options.model:
         opened = open_named_model(options)
         splitter, vocabulary = opened.splitter, opened.vocabulary
-    text = read_texts(options, options.corpus)
     found = look_up(
-        text, options.word, splitter, vocabulary, settings, options.piece, progress=options.progress
+        read_texts(options, options.corpus),
+        options.word,
+        splitter,
+        vocabulary,
+        settings,
+        options.piece,
+        progress=options.progress,
     )
     lines = [
         {

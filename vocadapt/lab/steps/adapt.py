@@ -22,7 +22,7 @@ from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.language_model import open_model
-from vocadapt.pipeline import Sources, adapt
+from vocadapt.pipeline import Sources, adapt, weigh_stages
 from vocadapt.presets import PRESETS, format_recipe_name, is_preset
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, write_recipe
@@ -30,7 +30,6 @@ from vocadapt.settings import setting, show_only
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.stage_weights import weigh_stages
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.plan.tokenizer import count_departures
