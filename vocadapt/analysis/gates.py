@@ -137,10 +137,12 @@ def classify_tokens(
     """Return the kind of each token of a window, (n,) int64 indices into KINDS; `new`: ids of added
     tokens.
     """
+    # One more at the end: the last token is followed by nothing.
     goes_on = [*vocabulary.is_continuation[ids].tolist(), False]
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
     for place, id in enumerate(ids):
+        # The first kind that applies: an added token counts as added, whatever it looks like.
         token = vocabulary.tokens[id]
         body = vocabulary.body(token)
         if vocabulary.position(token) == "special":

@@ -52,6 +52,7 @@ class Column:
         then the last is `other`.
         """
         sizes = Counter(word for word in self.words or () if word)
+        # pop: those of `order` must not come again among the others.
         names = [name for name in self.order if sizes.pop(name, 0)]
         names += sorted(sizes, key=lambda name: (-sizes[name], name))
         if len(names) > MAX_CATEGORIES:
@@ -102,6 +103,7 @@ def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     from_target = refills and plan.get("settings", {}).get("refill") == "target"
     if from_target or plan.get("kind") == "transfer":
         origin_of_added = "target"
+    # A token in several lists has the origin of the last one.
     where = {str(word[0]): origin_of_added for word in plan.get("added_tokens", ())}
     where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
     where |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
@@ -138,6 +140,7 @@ def read_token_table(path: Path) -> dict[str, str]:
     A header line is skipped; the last value of a repeated token counts. Raises InputError if the
     file is not UTF-8, is empty, or has a line with fewer than two fields.
     """
+    # 1. Read the rows, by the separator of the first line.
     file = StringIO(read_document(path), newline="")
     tabs = "\t" in file.readline()
     file.seek(0)
@@ -151,6 +154,7 @@ def read_token_table(path: Path) -> dict[str, str]:
         raise InputError(
             f"{path.name}: cannot be read: {error}.", "Write lines of: token,value"
         ) from error
+    # 2. Leave out a header, and refuse lines without a value.
     if lines and lines[0][0].strip().lower() in HEADINGS:
         lines = lines[1:]
     short = [n for n, line in enumerate(lines, start=1) if len(line) < 2]

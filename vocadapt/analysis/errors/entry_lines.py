@@ -76,12 +76,14 @@ def describe_new_tokens(
 
     Without new tokens, give the training counts of the words.
     """
+    # 1. Without new tokens: how often the words occur in training, where that is known.
     tokens = {token: word for word in listed for token in word.new}
     if not tokens:
         counts = [f"{word.word} {word.seen:,}" for word in listed if word.seen is not None]
         if not counts:
             return ()
         return (f"no new token · times in training: {', '.join(counts[:MAX_SEEN])}",)
+    # 2. Each new token: how it was made, its neighbors, and the training count of its word.
     lines = []
     for token, word in list(tokens.items())[:MAX_MADE]:
         line = words.added[token].line
@@ -122,6 +124,7 @@ def _describe_vote(ledger: Ledger, entry: Entry) -> str:
     if vote.at:
         line = f"at {vote.at!r}: {line}"
     pooled = entry.by_tokenization.get(POOLED)
+    # Only a vote that decided something can be right or wrong.
     if pooled is None or "outvoted" not in line:
         return line
     if pooled.error:

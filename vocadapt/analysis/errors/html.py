@@ -71,6 +71,7 @@ def render_card(view: EntryCard, note: str = "") -> str:
         if line.note:
             body += f'<span class="ve-note">{escape(line.note)}</span>'
         lines += _render_row(escape(line.name), body)
+    # Below the lines of text: wordpieces, origin of new tokens, the note; each only if there is one.
     made = "<br>".join(map(escape, filter(None, (*view.made, view.vote))))
     if made:
         made = f'<span class="ve-made">{made}</span>'
@@ -110,12 +111,14 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: i
 
 def render_keyword(one: Keyword, lines: ContextSettings) -> str:
     """Render a word with its occurrences in test, training and corpus, collapsed."""
+    # 1. The summary: what is seen before it is opened.
     counts = [f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()]
     entries = f"{count(one.entries)} entries"
     if one.entries == 1:
         entries = "1 entry"
     summary = f"<bdi>{escape(one.word)}</bdi> · {entries} · {' · '.join(counts)}"
     parts = [f'<details class="ve-word"><summary>{summary}</summary>']
+    # 2. The lines of each text, the word in the middle column.
     for where, context in one.found.items():
         about = "none"
         if context.of:

@@ -138,6 +138,7 @@ class Ledger:
         """Errors of each kind on both sides, most frequent first: {kind: {"first": n, …}}."""
         before = Counter(entry.first.error for entry in self.entries if entry.first.error)
         after = Counter(entry.second.error for entry in self.entries if entry.second.error)
+        # Equal numbers are ordered by name, so that every run prints the same.
         ordered = sorted({*before, *after}, key=lambda kind: (-before[kind] - after[kind], kind))
         return {kind: {"first": before[kind], "second": after[kind]} for kind in ordered}
 
@@ -155,6 +156,7 @@ class Ledger:
             return None
         if side.by_tokenization[BASE][place] == side.by_tokenization[ADAPTED][place]:
             return None
+        # Votes on words that neither gold nor a prediction is about are left out.
         logits = {name: own[place] for name, own in side.logits.items()}
         claims = (entry.first, entry.second, *entry.by_tokenization.values())
         units = {entry.unit, *(unit for claim in claims for unit in claim.predicted)}
@@ -165,6 +167,7 @@ class Ledger:
         """Return the document of an example and its number there: "10369876 · sentence 4"."""
         document, number = self._numbers[entry.place]
         example = self.split.examples[entry.place]
+        # A number is no name: only an id with letters replaces the number of the example.
         own_id = getattr(example, "id", "")
         title = f"{example.noun} {number:,}"
         if own_id and not own_id.isdigit():
@@ -273,6 +276,7 @@ def _build_entries(
     by_tokenization: Mapping[str, Judgment],
 ) -> Iterator[Entry]:
     """Yield the entries of one example: its gold units, then its false alarms."""
+    # The digest is of the text alone: the same example has the same id in every comparison.
     key = f"{type(example).__name__}\0{example.full_text}".encode("utf-8", "replace")
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
@@ -313,6 +317,7 @@ def count_outcomes(
     if not len(gold) == len(first) == len(second):
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
+    # A Counter for each unit, in the order in which they are shown.
     counts = {"gold entity": Counter[str](), "example": Counter[str]()}
     for labels, a, b in zip(gold, first, second, strict=True):
         right = (kind.is_right(labels, a, untyped), kind.is_right(labels, b, untyped))

@@ -111,6 +111,7 @@ class Report:
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
+        # The values of JSON, with what is nested there as one text for each cell.
         rows: list[Sequence[Any]] = [COLUMNS]
         for entry in map(self._entry, self.entries):
             row = dict(entry)
@@ -133,6 +134,7 @@ class Report:
             self._render_counts(),
             self._render_tables(),
         ]
+        # Whatever is left out of the lists is said where they are.
         if self.slice != ALL:
             title = escape(self.slicing.title(self.slice))
             parts.append(f"<p>Only the slice “{title}” is listed.</p>")
@@ -146,6 +148,7 @@ class Report:
 
     def _render_outcome(self, outcome: str) -> str:
         """Render the cards of one outcome, collapsed unless they are the fixed ones."""
+        # A card for each entry, with the note that was written on it.
         ledger, words = self.slicing.ledger, self.slicing.words
         entries = [entry for entry in self.entries if entry.outcome == outcome]
         body = ""
@@ -176,6 +179,7 @@ class Report:
             "<h2>Where the change comes from</h2>",
             error_html.render_table(SLICE_HEADER, format_slices(self.slicing.scores())),
         ]
+        # There are no such scores if neither run has two tokenizations.
         if scores := self.slicing.by_tokenization(self.slice):
             title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
             parts += [

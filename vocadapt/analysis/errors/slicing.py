@@ -272,6 +272,7 @@ class Slicing:
             words = kind.words_of_slice(example, unit, self.words.words_of)
             seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
             sliced = SlicedUnit(self.words.tokenize_all(words), seen)
+            # Each unit is in one slice at least: "rest" takes those that no other one holds.
             found = [name for name in self.available if SLICES[name].holds(sliced, self.settings)]
             self._slices[place, unit] = frozenset(found or [REST])
         return self._slices[place, unit]
@@ -305,6 +306,7 @@ class Slicing:
             if not any((*gold, *predicted)):
                 return None
             return kind.scorer().score_tally(count_items(gold, predicted), self.rules)
+        # The rows of a tally are the examples, so a slice is a selection of rows.
         tally = self._tally(predictions)
         if name != ALL:
             places = sorted({entry.place for entry in self.entries(name)})

@@ -140,6 +140,7 @@ def build_word_index(
     counts = count_training_words(train, splitter) if train is not None else None
     if last is None:
         return WordIndex(trained=counts)
+    # Two runs of one model have one tokenization: it is compared with that before the adaptation.
     begin = first
     if begin is None or begin.vocabulary.tokens == last.vocabulary.tokens:
         begin = open_base_model(last) or last
@@ -158,6 +159,7 @@ def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
     if not path.is_file():
         return {}
     record = read_json_object(path)
+    # The record lists methods once and refers to them by index, to stay short.
     plan, made = record.get("plan", {}), record.get("provenance", {})
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
     methods = made.get("how", ())

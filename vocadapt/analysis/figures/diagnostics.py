@@ -58,6 +58,7 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     """Plot the norm of each embedding against the frequency of its token, one panel per space, with
     the 5th, 50th and 95th percentile.
     """
+    # 1. The panels, side by side.
     many = max(len(panels), 1)
     figure = make_subplots(
         1,
@@ -68,6 +69,7 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
     figure.update_layout(**build_layout(340))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels, start=1):
+        # 2. A dot for each token.
         figure.add_scattergl(
             x=np.asarray(panel.frequency, dtype=np.float32),
             y=np.asarray(panel.norms, dtype=np.float32),
@@ -78,6 +80,7 @@ def plot_norms(panels: Sequence[NormPanel]) -> go.Figure:
             marker={"color": panel.color, "size": 2.5, "opacity": 0.22},
             hovertemplate=f"{panel.axis} %{{x}}: norm %{{y:.3f}}<extra></extra>",
         )
+        # 3. The percentiles; the median comes last, above the others.
         for values, dash, width, name in (
             (panel.low, "dot", 2.0, "5 %"),
             (panel.high, "dot", 2.0, "95 %"),

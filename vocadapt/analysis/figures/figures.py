@@ -105,6 +105,7 @@ def plot_progress(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
         "seconds", "done", 210, y_axis={"range": [0, 1.02]}, showlegend=len(runs) > 1
     )
     for number, (seconds, fractions) in enumerate(runs, start=1):
+        # The last run is the current one; those before it were interrupted.
         line = {"color": NEUTRAL, "width": 2.5, "dash": "dot"}
         if number == len(runs):
             line |= {"color": SOURCE, "dash": "solid"}
@@ -281,6 +282,7 @@ def plot_vocabulary_growth(
         {"tickformat": ".0%"},
         {"tickformat": ".0%", "rangemode": "tozero"},
     )
+    # 1. A line for each heuristic.
     for (name, curve), (color, symbol) in zip(curves.items(), cycle(LINE_STYLES), strict=False):
         figure.add_scatter(
             x=list(curve),
@@ -291,6 +293,7 @@ def plot_vocabulary_growth(
             marker={"symbol": symbol, "size": 7},
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
         )
+    # 2. A ring in the color of the line it is on.
     if here:
         name, keep, growth = here
         color = dict(zip(curves, cycle(SERIES), strict=False))[name]
@@ -313,6 +316,7 @@ def plot_overlap_histogram(
 
     words, noise: numbers of words (k + 1,). Bars outside `selected` are pale.
     """
+    # 1. The fraction of the words for each number of neighbors; those not selected are pale.
     counts = np.asarray(words, dtype=float)
     first, last = selected or (0, len(counts) - 1)
     opacity = np.full(len(counts), 0.3)
@@ -333,6 +337,7 @@ def plot_overlap_histogram(
         marker={"color": CHANGED, "opacity": opacity.tolist()},
         hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
     )
+    # 2. The noise baseline, which has a number of words of its own: fractions compare them.
     if noise is not None:
         expected = np.asarray(noise, dtype=float)
         figure.add_scatter(
@@ -345,6 +350,7 @@ def plot_overlap_histogram(
             hovertemplate=f"%{{x}} kept: %{{y:.3f}} of the words<extra>{NOISE}</extra>",
         )
         figure.update_layout(margin={"t": 24})  # for the legend
+    # 3. A tick for each number as long as they fit side by side.
     if len(counts) <= 21:
         figure.update_xaxes(dtick=1)
     return figure
@@ -361,6 +367,7 @@ def plot_overlap_by_frequency(
 
     lines: name → (occurrences, mean overlap); the line NOISE is gray and dotted.
     """
+    # 1. A dot for each word; the changed ones are drawn last, above the others.
     times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     figure = build_figure(
@@ -385,6 +392,7 @@ def plot_overlap_by_frequency(
                 marker={"color": color, "size": 4, "symbol": symbol, "opacity": 0.45},
                 hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
             )
+    # 2. The means by frequency, of the words and of the noise baseline.
     for name, (x, y) in lines.items():
         color, dash = (NEUTRAL, "dot") if name == NOISE else (DOMAIN, "solid")
         figure.add_scattergl(

@@ -97,12 +97,14 @@ def plot_projection(points: Points, drawing: Drawing) -> go.Figure:
 
     Points are dimmed while a word is highlighted.
     """
+    # 1. The points, a trace for each category.
     size = dot_size(len(points.xy))
     opacity = 0.75 if drawing.rings.word is None else 0.3
     traces = [
         _build_trace(points, mask, trace, opacity, drawing.still)
         for mask, trace in _color_points(points, drawing, size)
     ]
+    # 2. The labels that fit.
     notes = []
     for label in select_labels(_candidate_labels(points, drawing, size), points, drawing):
         notes.append(
@@ -136,6 +138,7 @@ def plot_side_by_side(titles: Sequence[str], projections: Sequence[go.Figure]) -
         figure.add_traces(list(one.data), rows=1, cols=column)
         for label in one.layout.annotations:
             figure.add_annotation(label, row=1, col=column)
+    # All axes follow the first ones, so that zooming one drawing zooms all.
     figure.update_layout(
         _build_layout(Drawing(height=projections[0].layout.height)), showlegend=False
     )

@@ -128,6 +128,7 @@ def _add_curves(
 
 def _assign_styles(names: Iterable[str]) -> dict[str, Style]:
     """Assign a color to each run and a dash to each of its seeds ("run · seed")."""
+    # The color is that of the run, in order of appearance; its seeds differ by their dash.
     seeds_of_run: dict[str, int] = {}
     styles: dict[str, Style] = {}
     for name in dict.fromkeys(names):
@@ -246,6 +247,7 @@ def plot_gates(gates: GateStatistics) -> go.Figure:
     """Plot the mean gate value by layer (first one at the bottom) and kind of token as a heat
     map.
     """
+    # The scale is symmetric around .5, where layer and extension weigh the same.
     half = max(NARROWEST, float(abs(gates.means - 0.5).max())) / DARKEST
     kinds = [f"{kind}<br>{count(n)}" for kind, n in zip(gates.kinds, gates.counts, strict=True)]
     category = {"type": "category"}

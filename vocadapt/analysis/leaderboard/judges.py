@@ -55,6 +55,7 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
 def sample_materials(materials: Materials, most: int, seed: int) -> Materials:
     """Return the materials of a plan with at most `most` new embeddings, sampled by seed."""
     plan = materials.plan
+    # A permutation, not a choice: a larger sample of the same seed contains the smaller one.
     drawn = np.random.default_rng(seed).permutation(len(plan.new_embeddings))[:most]
     some = frozenset(plan.new_embeddings[i] for i in drawn)
     stays = some.union(plan.kept)
@@ -106,6 +107,7 @@ class NewTokenJudge:
 
     def __init__(self, materials: Materials, k: int) -> None:
         space, self.model = materials.similarity_space, materials.model
+        # Rows that were never trained, such as [unused1], say nothing about the norms of a model.
         old = list_trained_tokens(materials.plan, self.model)
         self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
         self.new = tuple(
@@ -113,6 +115,7 @@ class NewTokenJudge:
         )
         self.donors = materials.donors
         self.judged = materials.plan.new_embeddings
+        # Common tokens come first, new ones behind them: `places` are the rows of the new ones.
         self.names = self.donors + self.new
         self.places = np.arange(len(self.donors), len(self.names))
         self.k = min(k, len(self.names) - 1)

@@ -178,6 +178,7 @@ class Leaderboard:
     @property
     def verdict(self) -> str:
         """Result on the held-out tokens, in one sentence."""
+        # 1. Whether the best method is better than every baseline, by two standard errors.
         judged = [row for row in self.rows if not row.is_baseline]
         baseline = next(row for row in self.rows if row.is_baseline)
         n = f"{len(self.hidden):,} held-out tokens"
@@ -194,6 +195,7 @@ class Leaderboard:
         )
         if self.p is None:
             return f"{best}."
+        # 2. The best of the other methods; the same one norm-matched is no other.
         other = next(
             row
             for row in judged
@@ -286,6 +288,7 @@ def initialize_token(materials: Materials, token: str, rows: InitializerSettings
     """Initialize the embedding of one token; a token of the model is hidden first."""
     if token in materials.model:
         materials = materials_without(materials, (token,))
+    # A plan that adds this token alone, behind the kept ones.
     added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
     return _initialize(replace(materials, plan=plan), rows, LeaderboardSettings())
@@ -380,6 +383,7 @@ def _initialize(
 
 def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
     """Return the p-value of a paired t-test between the best two methods over the hidden tokens."""
+    # The test needs two methods, and differences that are not all zero.
     ranked = [name for name in order if name not in BASELINES]
     other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):

@@ -173,6 +173,7 @@ def rank_runs(
             "Fine-tune on it with a test split that holds labels.",
         )
 
+    # The baseline is averaged over its seeds once, not again for each entry.
     base: ComparedBaseline | None = None
     if baseline:
         base = _find_baseline(entries, baseline)
@@ -311,6 +312,7 @@ def _compare_with_baseline(
     """
     if (standing.name, standing.tokenization) == (base.entry.name, base.tokenization):
         return replace(standing, verdict=BASELINE)
+    # The difference is between the means of the table, the test between examples.
     own = base.entry.tallies[base.tokenization]
     theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
     test = compare_tallies(scorer, base.mean, _average_seeds(tallies), rules, draws)
@@ -336,6 +338,7 @@ def _summarize_seeds(
 
 def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
     """Concatenate the folds of each seed and average over seeds: what intervals and tests resample."""
+    # Folds may know different labels: their rows are aligned before they are stacked.
     joined = []
     for parts in tallies:
         over = align_labels(parts)

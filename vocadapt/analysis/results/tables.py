@@ -45,6 +45,7 @@ def format_csv_table(boards: Sequence[TaskLeaderboard]) -> str:
     values empty.
     """
     standings = [(board, one) for board in boards for one in board.standings]
+    # Tasks have different metrics: the columns are those of all of them, in order of appearance.
     metrics = list(dict.fromkeys(name for _, one in standings for name in one.figures))
     records = [_build_record(board, one, metrics) for board, one in standings]
     header = list(records[0]) if records else []
@@ -122,6 +123,7 @@ def describe_leaderboard(board: TaskLeaderboard) -> str:
         return text
     text += f" Δ is to {board.baseline[0]} ({board.baseline[1]})"
     tests = [one.test for one in board.standings if one.test]
+    # Readers must know that p-values of several comparisons are not corrected.
     if tests:
         text += (
             f", p of approximate randomisation over test units, two-sided, {tests[0].rounds:,}"
@@ -168,6 +170,7 @@ def _build_record(
         "n_seeds": len(one.seeds),
         "collapsed": one.collapsed,
     }
+    # A column for each metric of the whole file; a task leaves those of others empty.
     for name in metrics:
         summary = one.figures.get(name)
         record[f"{name}_mean"] = summary and summary.mean
@@ -214,6 +217,7 @@ def _format_cells(one: RunStanding) -> tuple[str, ...]:
 
 def _escape_rows(board: TaskLeaderboard, text: Callable[[str], str], bold: str) -> list[list[str]]:
     """Escape the cells of a leaderboard; `bold` is the template of the best mean."""
+    # Equal means are all bold.
     best = max(one.headline.mean for one in board.standings)
     rows = []
     for one in board.standings:
