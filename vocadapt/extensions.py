@@ -102,6 +102,7 @@ def _import_file(path: Path) -> None:
 
 def _describe_failure(source: str, error: BaseException) -> InputError:
     """Return the InputError for an exception that an extension raised, with its last line there."""
+    # The last line of the extension itself: what it called may be deep in a library.
     own = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == source]
     where = f"{source}, line {own[-1]}" if own else source
     cause = f"{type(error).__name__}: {error}"

@@ -50,7 +50,9 @@ def check_path(named: str | Path) -> Path:
     except (OSError, ValueError) as error:
         raise _cannot_be_read(path, error) from None
     _refuse_special(path, mode)
-    needed = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
+    needed = os.R_OK
+    if stat.S_ISDIR(mode):
+        needed |= os.X_OK  # without it the files inside cannot be opened
     if not os.access(path, needed):
         raise InputError(
             f"{show_path(path)}: permission to read it is missing.",
@@ -122,14 +124,16 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
 
     Raises InputError for more than `max_bytes`, for other encodings, and as `check_file` does.
     """
+    # Decoded here, not by the reader: the error then names the byte and its place.
     raw = read_whole(named, max_bytes)
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        problem = (
-            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at position {error.start:,}"
-        )
-        raise InputError(f"{show_path(named)}: {problem}.", "Save the file as UTF-8.") from None
+        raise InputError(
+            f"{show_path(named)}: expected UTF-8 text, found byte 0x{raw[error.start]:02X} at"
+            f" position {error.start:,}.",
+            "Save the file as UTF-8.",
+        ) from None
     return text.replace("\r\n", "\n")
 
 
@@ -177,8 +181,10 @@ def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> 
     """Read a JSON file that contains an object; raise InputError for any other value."""
     value = read_json(named, max_bytes)
     if not isinstance(value, dict):
-        problem = f"{show_path(Path(named))}: expected a JSON object, found {type(value).__name__}."
-        raise InputError(problem, "Write or download it again.")
+        raise InputError(
+            f"{show_path(Path(named))}: expected a JSON object, found {type(value).__name__}.",
+            "Write or download it again.",
+        )
     return value
 
 
@@ -199,14 +205,18 @@ def show_path(path: str | Path) -> str:
     text = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= MAX_SHOWN:
         return text
+    # The end of a path tells more than its middle.
     half = MAX_SHOWN // 2
     return f"{text[:half]}…{text[-half:]}"
 
 
 def build_size_error(named: str | Path, max_bytes: int) -> InputError:
     """Return the error for a file of more than `max_bytes` that must be read as a whole."""
-    problem = f"larger than {max_bytes / MEGABYTE:,.0f} MB, the most that is read of such a file"
-    return InputError(f"{show_path(named)}: {problem}.", "Name a smaller file, or split this one.")
+    return InputError(
+        f"{show_path(named)}: larger than {max_bytes / MEGABYTE:,.0f} MB, the most that is read of"
+        " such a file.",
+        "Name a smaller file, or split this one.",
+    )
 
 
 def check_utf8_path(named: str | Path) -> None:
@@ -288,11 +298,11 @@ def _refuse_half_characters(value: Any, place: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        problem = (
+        raise InputError(
             f"{place}: a string contains \\u{ord(error.object[error.start]):04x}, half of a"
-            " character."
-        )
-        raise InputError(problem, "Write the whole character, or remove it.") from None
+            " character.",
+            "Write the whole character, or remove it.",
+        ) from None
 
 
 def _is_deeper_than(value: Any, depth: int) -> bool:

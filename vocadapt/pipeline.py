@@ -137,15 +137,18 @@ def plan_adaptation(
 ) -> VocabularyPlan:
     """Make the plan of a recipe; the words of the text are counted if the recipe needs them."""
     progress(0.0, "planning the vocabulary")
+    # 1. The words of the text, unless they are counted already.
     counts, target = sources.counts, sources.target
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
         counts = count_words(corpus, model.splitter, progress).counts
+    # 2. Tokens of another casing would never match the text.
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
         raise InputError(
             f"Of {target.name} and {model.name} one is cased, the other uncased.",
             "Choose two models of the same casing, or give the casing of a vocab.txt.",
         )
+    # 3. The plan.
     given = PlanSources(domain, target.vocabulary if target else None, counts, recipe.tokenizer)
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
 

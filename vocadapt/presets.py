@@ -35,18 +35,18 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
     possible only with ##. Without a preset, ## does not count.
     """
-    about = (
-        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
-        " as it was (Fast 2023, section 4.4.4); lengths include the marks of continuations (3.3.3)"
-    )
-    plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
-        f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement"
+        f"reduced-{heuristic}-{percent:g}",
+        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
+        " as it was (Fast 2023, section 4.4.4); lengths include the marks of continuations (3.3.3)",
+        vocabulary=PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True),
+        tokenizer="replacement",
     )
 
 
 def build_reduction(settings: ReductionSettings) -> Recipe:
     """Return the recipe of a reduction; a preset if one has the same settings."""
+    # Rounded: 1 - 0.7 is 0.30000000000000004, which no preset has.
     percent, removed = round(100 * (1 - settings.keep), 6), round(1 - settings.keep, 12)
     named = build_reduction_preset(settings.heuristic, percent)
     if not settings.count_marks:
@@ -67,15 +67,11 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
 
     Lengths include the ##, as in `build_reduction_preset`.
     """
-    about = (
-        f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
-        " (Fast 2023, section 4.4.6)"
-    )
-    plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
         f"combined-{heuristic}-{percent}",
-        about,
-        vocabulary=plan,
+        f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
+        " (Fast 2023, section 4.4.6)",
+        vocabulary=PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True),
         rows=InitializerSettings("syntactic"),
         tokenizer="replacement",
     )
@@ -86,11 +82,13 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
 
     Fast 2023 does without this step.
     """
-    about = (
-        f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
-        " (stage continued)"
+    return replace(
+        recipe,
+        name=f"{recipe.name}+mlm",
+        about=f"{recipe.about}; then masked-word training on the text: of the new rows, or of"
+        " everything (stage continued)",
+        further=ContinuedSettings(stage),
     )
-    return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=ContinuedSettings(stage))
 
 
 def _build_exbert(
@@ -234,5 +232,8 @@ def format_recipe_name(recipe: Recipe) -> str:
     """Return the name of a recipe for display; one that differs from the preset of its name is
     marked.
     """
-    changed = (recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)) and not is_preset(recipe)
-    return f"{recipe.name}, changed" if changed else recipe.name
+    # A recipe of a name of its own has no preset that it could differ from.
+    named = recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)
+    if named and not is_preset(recipe):
+        return f"{recipe.name}, changed"
+    return recipe.name

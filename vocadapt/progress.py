@@ -56,6 +56,7 @@ def report_block(block: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # Also if the work is canceled within the block: the watch must know that it is over.
         _Blocks.reported = False
         watch(None)
 
@@ -94,4 +95,6 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

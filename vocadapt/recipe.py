@@ -80,6 +80,7 @@ class Recipe:
     @property
     def needs(self) -> frozenset[str]:
         """The sources it needs, of "vectors", "target", "counts", "text"."""
+        # What the plan needs, what the initializer needs, and the text of the pretraining.
         plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
         rows = self._rows_need(plan) if self.makes_embeddings else set[str]()
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))

@@ -52,6 +52,7 @@ class Bounds:
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
         low, high = f"from {show_value(self.lowest)}", f"to {show_value(self.highest)}"
+        # The limits that stand for an open end are not shown as numbers.
         if self.lowest == ABOVE_ZERO:
             low, high = "above 0", f"and up to {show_value(self.highest)}"
         if self.highest == 1 - ABOVE_ZERO:
@@ -103,7 +104,9 @@ class Setting:
     @property
     def choices(self) -> Choices:
         """The values to choose from, as they are registered now; empty if any text is allowed."""
-        return self.known() if callable(self.known) else self.known
+        if callable(self.known):
+            return self.known()
+        return self.known
 
     @property
     def explained_choices(self) -> dict[str, str]:
@@ -128,7 +131,7 @@ class Setting:
         """Raise InputError, with the label, if a value is not allowed."""
         if not self.several:
             return self._check_one(value)
-        least = 1 if self.default else 0
+        least = int(bool(self.default))  # a list is empty only where its default is
         if not isinstance(value, tuple) or not least <= len(value) <= MAX_VALUES:
             found = f"{len(value):,}" if isinstance(value, tuple) else show_value(value)
             raise self._error(f"expected {least} to {MAX_VALUES:,} values, got {found}")
@@ -142,8 +145,11 @@ class Setting:
             raise self._error(f"expected {self.bounds}, got {show_value(value)}", remedy)
         choices = tuple(self.choices)
         if choices and value not in choices and not (self.empty and value == ""):
-            problem = f"Unknown {self.noun} {show_value(value)}."
-            raise InputError(problem, f"Choose one of: {', '.join(choices)}.", self.name)
+            raise InputError(
+                f"Unknown {self.noun} {show_value(value)}.",
+                f"Choose one of: {', '.join(choices)}.",
+                self.name,
+            )
 
     def _error(self, problem: str, remedy: str = "") -> InputError:
         return InputError(f"{self.label} ({self.name}): {problem}.", remedy, self.name)
@@ -205,6 +211,7 @@ def _settings_of(kind: type) -> Mapping[str, Setting]:
         if declared is None:
             continue
         hint = hints[one.name]
+        # What the annotation tells is not declared again: the kind, and whether it is a list.
         several = get_origin(hint) is tuple
         if several:
             hint = get_args(hint)[0]
@@ -254,6 +261,7 @@ def walk_settings(
         if one.name in declared:
             yield declared[one.name], getattr(settings, one.name)
         elif one.name in groups:
+            # An instance has its own nested settings; a class has what makes the defaults.
             inner: Any = getattr(settings, one.name, one.default_factory)
             if not is_dataclass(inner):
                 inner = inner()

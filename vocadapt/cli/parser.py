@@ -60,6 +60,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise an error of argparse as an InputError of one line."""
         command = self.prog.removeprefix("python -m vocadapt ")
+        # argparse has no texts of its own to set: its words are replaced.
         for theirs, ours in REWORDED.items():
             message = message.replace(theirs, ours)
         if not message.endswith("?"):

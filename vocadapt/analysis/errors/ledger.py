@@ -214,11 +214,11 @@ def build_ledger(
     """
     gold = split.gold
     if not len(gold) == len(first.predictions) == len(second.predictions):
-        problem = (
-            f"{len(gold):,} gold examples; {first.name}: {len(first.predictions):,},"
+        raise InputError(
+            "Only predictions for the same examples can be compared:"
+            f" {len(gold):,} gold examples; {first.name}: {len(first.predictions):,},"
             f" {second.name}: {len(second.predictions):,}."
         )
-        raise InputError(f"Only predictions for the same examples can be compared: {problem}")
     # 1. The side with two tokenizations, if there is one: the second if both are.
     pooled_side: Side | None = None
     predictions: dict[str, Sequence[Prediction]] = {}
@@ -315,8 +315,10 @@ def count_outcomes(
     InputError if the three sequences differ in length.
     """
     if not len(gold) == len(first) == len(second):
-        problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
-        raise InputError(f"Only predictions for the same examples can be compared: {problem}")
+        raise InputError(
+            "Only predictions for the same examples can be compared:"
+            f" {len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
+        )
     # A Counter for each unit, in the order in which they are shown.
     counts = {"gold entity": Counter[str](), "example": Counter[str]()}
     for labels, a, b in zip(gold, first, second, strict=True):

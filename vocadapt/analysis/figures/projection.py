@@ -242,9 +242,14 @@ def _color_points(
         if code >= 0:
             name = column.categories[code]
             color, symbol = FIXED.get(name, MARKS[code])
-        shown = f"{escape_name(name)} · {count(mask.sum())}"
         groups.append(
-            (mask, {"marker": marker | {"color": color, "symbol": symbol}, "name": shown})
+            (
+                mask,
+                {
+                    "marker": marker | {"color": color, "symbol": symbol},
+                    "name": f"{escape_name(name)} · {count(mask.sum())}",
+                },
+            )
         )
     return [group for group in groups if group[0].any()]
 
@@ -310,8 +315,15 @@ def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str
             marker = {"symbol": "circle", "size": size, "color": drawing.ink}
         if name != "the word":
             name = f"{name} · {len(rows)}"
-        looks = {"name": name, "marker": marker}
-        traces.append(_build_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
+        traces.append(
+            _build_trace(
+                points,
+                rows,
+                {"name": name, "marker": marker},
+                1.0,
+                drawing.still or len(rows) <= NAMED,
+            )
+        )
     return traces
 
 

@@ -31,12 +31,10 @@ def choose_hidden_tokens(
     pool = [token for token in materials.donors if len(materials.plan.base.body(token)) > 1]
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
-        problem = (
-            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of"
-            " them must stay."
-        )
         raise InputError(
-            problem, "Hide fewer, or give a target that has more tokens in common with the model."
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of"
+            " them must stay.",
+            "Hide fewer, or give a target that has more tokens in common with the model.",
         )
     drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)
     return tuple(pool[i] for i in sorted(drawn)), len(pool)

@@ -97,10 +97,6 @@ class RunStanding:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        figures = {
-            name: {"mean": one.mean, "sd": one.sd, "values": one.values}
-            for name, one in self.figures.items()
-        }
         return {
             "run": self.name,
             "model": self.model,
@@ -108,7 +104,10 @@ class RunStanding:
             "cut": self.tokenization,
             "counts": self.counts,
             "seeds": self.seeds,
-            "figures": figures,
+            "figures": {
+                name: {"mean": one.mean, "sd": one.sd, "values": one.values}
+                for name, one in self.figures.items()
+            },
             "interval": asdict(self.interval),
             "collapsed": self.collapsed,
             "mean_learned": self.mean_learned,

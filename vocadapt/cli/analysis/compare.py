@@ -49,6 +49,7 @@ def _compare(options: Options) -> Answer:
     if options.workspace:
         for id, note in load_notes(Workspace(Path(options.workspace))).items():
             notes[id] = (note.text, note.tags)
+    # The report shows the command that made it; a caller from Python has none.
     command = ""
     if sys.argv[1:2] == ["compare"]:
         command = shlex.join([*PROGRAM, *sys.argv[1:]])
@@ -71,16 +72,18 @@ def _compare(options: Options) -> Answer:
             content = report.csv()
         with open_file_draft(file) as draft:
             draft.write_text(content, encoding="utf-8", errors="replace")
-    answer = {
-        "a": found.spec.first,
-        "b": found.spec.second,
-        "cuts": list(found.tokenizations),
-        "test": asdict(found.test),
-        "fates": [each.to_dict() for each in counted],
-        "ledger": report.to_dict(),
-        **{name: str(file) for name, file in files.items()},
-    }
-    return Answer(answer, _render(found, counted, report))
+    return Answer(
+        {
+            "a": found.spec.first,
+            "b": found.spec.second,
+            "cuts": list(found.tokenizations),
+            "test": asdict(found.test),
+            "fates": [each.to_dict() for each in counted],
+            "ledger": report.to_dict(),
+            **{name: str(file) for name, file in files.items()},
+        },
+        _render(found, counted, report),
+    )
 
 
 def _read_pair(options: Options) -> PairSpec:
@@ -153,8 +156,14 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
         parts.append(format_table(("kind of error", "first", "second"), kinds))
     rows = []
     for one in report.slicing.scores():
-        points, fates = format_points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}"
-        rows.append((one.title, one.n, points, fates))
+        rows.append(
+            (
+                one.title,
+                one.n,
+                format_points(one.difference) or "–",
+                f"{one.fixed:,} : {one.broken:,}",
+            )
+        )
     parts.append(format_table(("slice", "n", "Δ points", "fixed : broken"), rows))
 
     # 3. The chosen slice.
@@ -170,7 +179,6 @@ def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) ->
 
 
 def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
-    low, high = test.interval.low, test.interval.high
     mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
     sides = []
     for score, tokenization in zip((test.a, test.b), tokenizations, strict=True):
@@ -180,9 +188,9 @@ def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
         sides.append(side)
     return (
         f"{test.scorer}: {' → '.join(sides)}, difference"
-        f" {test.difference:+.4f} ({test.interval.level:.0%} interval {low:+.4f} to"
-        f" {high:+.4f})\napproximate randomisation over {test.units:,} units, {test.rounds:,}"
-        f" draws: p = {number(test.p_randomisation)}{mcnemar}"
+        f" {test.difference:+.4f} ({test.interval.level:.0%} interval {test.interval.low:+.4f} to"
+        f" {test.interval.high:+.4f})\n"
+        f"approximate randomisation over {test.units:,} units, {test.rounds:,} draws: p = {number(test.p_randomisation)}{mcnemar}"
     )
 
 

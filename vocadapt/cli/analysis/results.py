@@ -185,8 +185,10 @@ def _score(options: Options) -> Answer:
     # 1. The settings.
     draws, rules = read_settings(options, Draws), read_settings(options, Rules)
     if options.against and not draws.rounds:
-        problem = "A comparison draws its interval and its test, so --against needs rounds."
-        raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
+        raise InputError(
+            "A comparison draws its interval and its test, so --against needs rounds.",
+            "Such as --rounds 1000; or leave --against out.",
+        )
     kind = TASK_KINDS[options.kind]
     scorers = [kind.scorer(name) for name in options.scorer or [""]]
 
@@ -215,15 +217,17 @@ def _score(options: Options) -> Answer:
         for name, count in {**gold.notes, **predicted.notes}.items()
         if count and isinstance(count, int)
     }
-    answer = {
-        **scores[scorers[0].name],
-        "kind": kind.name,
-        "gold": options.gold,
-        "predicted": options.predicted,
-        "scores": scores,
-        "notes": notes,
-    }
-    return Answer(answer, "\n\n".join([*parts, format_facts(notes)]).rstrip())
+    return Answer(
+        {
+            **scores[scorers[0].name],
+            "kind": kind.name,
+            "gold": options.gold,
+            "predicted": options.predicted,
+            "scores": scores,
+            "notes": notes,
+        },
+        "\n\n".join([*parts, format_facts(notes)]).rstrip(),
+    )
 
 
 def _score_once(

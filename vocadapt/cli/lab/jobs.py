@@ -52,6 +52,7 @@ def _list(options: Options) -> Answer:
 
 
 def _build_row(job: Job, status: Status) -> tuple[str, ...]:
+    # An unknown fraction or duration is an empty cell.
     fraction = "" if status.fraction is None else f"{status.fraction:.0%}"
     left = "" if status.seconds_left is None else _format_duration(status.seconds_left)
     # What it does, waits for, or failed with.
@@ -96,8 +97,10 @@ def _show(options: Options) -> Answer:
     if metrics:
         columns = ("run", "seconds", "fraction", "message")
         last = list(map(itemgetter(*columns), metrics[-SHOWN:]))
-        title = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
-        parts.append(f"{title}\n{format_table(columns, last)}")
+        parts.append(
+            f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl\n"
+            f"{format_table(columns, last)}"
+        )
     if log:
         parts.append(f"Log\n{log}")
     else:
@@ -108,6 +111,7 @@ def _show(options: Options) -> Answer:
 def _cancel(options: Options) -> Answer:
     job = _find_job(options)
     status = job.status()
+    # A job that has ended is no error: what was wanted is the case.
     ended = not status.alive
     text = f"{job.id} had ended before: {status.state}."
     if not ended:
@@ -124,6 +128,7 @@ def _resume(options: Options) -> Answer:
         start = "from its checkpoint"
     queue.resume(Workspace(Path(options.workspace)), job)
     status = job.status()
+    # The exit code is that of the job, if its end is awaited.
     code = 0
     if options.wait:
         status = _follow(job, options.progress)
@@ -256,8 +261,10 @@ def _demo(options: Options) -> Answer:
         if step.command:
             lines.append(f"    {step.command}")
     lines.append(f"{seconds:.0f} s in all. {advice}")
-    answer = {"out": out, "seconds": seconds, "steps": [asdict(step) for step in steps]}
-    return Answer(answer, "\n".join(lines))
+    return Answer(
+        {"out": out, "seconds": seconds, "steps": [asdict(step) for step in steps]},
+        "\n".join(lines),
+    )
 
 
 APP = Command(

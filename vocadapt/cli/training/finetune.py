@@ -284,6 +284,7 @@ def _list(options: Options) -> Answer:
 
 def _show_card(options: Options) -> Answer:
     card = find_card(options.benchmark)
+    # Some benchmarks may not be passed on: the card says how to get them.
     files = "available with tasks download"
     if not card.free:
         files = ACCESS[card.access]
@@ -315,6 +316,7 @@ def _format_sizes(card: Card) -> str:
     """Format the first figure of every split: 5424/923/940 sentences."""
     if not card.sizes:
         return "–"
+    # The first figure of a split is what the task counts: sentences, not tokens.
     first = [next(iter(counts.items())) for counts in card.sizes.values()]
     return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}"
 

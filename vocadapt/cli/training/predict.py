@@ -77,6 +77,7 @@ def _answer(options: Options) -> Answer:
     if options.tokenization:
         shown = [main]
     header = ("tokenization", "answer", "score", "probability", "characters", "window")
+    # 3. A table for each question.
     texts = []
     for one in found:
         rows = [row for name in shown for row in _build_rows(one, name)]
@@ -115,8 +116,14 @@ def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[tuple[obj
     if not found.best[tokenization]:
         yield tokenization, NONE, None, None, "", ""
     for one in found.best[tokenization]:
-        shown, place = " ".join(one.text.split()), f"{one.start}–{one.end}"
-        yield tokenization, shown, one.score, number(one.probability), place, window
+        yield (
+            tokenization,
+            " ".join(one.text.split()),
+            one.score,
+            number(one.probability),
+            f"{one.start}–{one.end}",
+            window,
+        )
         window = ""  # shown with the best answer only
 
 

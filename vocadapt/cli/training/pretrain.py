@@ -166,6 +166,7 @@ def check_budget(options: Options) -> None:
 
 def _refuse(options: Options, owner: str, *kinds: type) -> None:
     """Raise InputError if one of these settings is given: they belong to another option."""
+    # A setting that would be ignored in silence is refused, with its flag.
     for settings in kinds:
         for name in read_given(options, settings):
             raise InputError(
@@ -253,6 +254,7 @@ def _report_gates(options: Options) -> Answer:
     if out is not None:
         answer["out"] = facts["out"] = str(out)
     answer["seconds"] = time.perf_counter() - start
+    # The file holds the answer, so it is written last.
     if out is not None:
         content = json.dumps(answer)
         if out.suffix != ".json":

@@ -110,6 +110,7 @@ def _render(report: AdviceReport, answer: dict[str, Any]) -> str:
     # 3. What is gained by the words from each floor under their occurrences.
     gains = []
     for gain in figures.gains:
+        # Unknown for a vocabulary without a model.
         megabytes = None
         if gain.bytes is not None:
             megabytes = gain.bytes / 1e6
@@ -257,15 +258,17 @@ def _compare(options: Options) -> Answer:
         changes, text = _list_changes(counted, tokenizers[0], other, options.top)
         changed.append(changes)
         parts.append(text)
-    answer = {
-        "models": list(models),
-        "words": figures[0].words,
-        "distinct": figures[0].distinct,
-        "rows": [row.to_dict() for row in figures],
-        "changed": changed,
-        "cuts": tokenizations,
-    }
-    return Answer(answer, "\n\n".join(parts))
+    return Answer(
+        {
+            "models": list(models),
+            "words": figures[0].words,
+            "distinct": figures[0].distinct,
+            "rows": [row.to_dict() for row in figures],
+            "changed": changed,
+            "cuts": tokenizations,
+        },
+        "\n\n".join(parts),
+    )
 
 
 def _open_source(options: Options) -> str | Corpus:

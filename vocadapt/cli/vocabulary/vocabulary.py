@@ -88,14 +88,15 @@ def _compare(options: Options) -> Answer:
 
     # 2. Compare them.
     overlap = measure_overlap(vocabularies)
-    common = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
     answer = {
         "models": options.models,
         "size": list(overlap.sizes),
         "common": overlap.common,
         "share": overlap.share,
         "lengths": [_to_json_keys(one.lengths) for one in profiles],
-        "lengths_common": _to_json_keys(common),
+        "lengths_common": _to_json_keys(
+            count_lengths(vocabularies[0], list_common_tokens(vocabularies))
+        ),
         "positions": [one.positions for one in profiles],
         "single_characters": {
             "word_start": [len(one.single) for one in profiles],

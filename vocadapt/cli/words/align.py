@@ -179,8 +179,8 @@ def _list_neighbors(options: Options) -> Answer:
         if typed != form:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
-    note = f"Scores: {settings.measure}. *: in more than one list."
-    return Answer(found, "\n\n".join([*shown, note]))
+    shown.append(f"Scores: {settings.measure}. *: in more than one list.")
+    return Answer(found, "\n\n".join(shown))
 
 
 def _render_lists(title: str, lists: FourLists) -> str:

@@ -146,6 +146,7 @@ def _change_to_json(
 def _word_row_to_json(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, row: int
 ) -> dict[str, Any]:
+    # z is null where the baseline has no spread: NaN is no JSON.
     found: dict[str, Any] = {"word": change.words[row], "overlap": float(change.overlap[row])}
     if change.counts is not None:
         found["count"] = int(change.counts[row])

@@ -123,23 +123,25 @@ def _diagnose(options: Options) -> Answer:
     for i, space in enumerate(spaces):
         own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), names[i])
         found.append(diagnose(space, not options.no_hubness, own, opened[i].added))
-    answer = {
-        "models": list(names),
-        "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
-        "dim": [space.dim for space in spaces],
-        **asdict(tables),
-        "isotropy": [one.isotropy.partition for one in found],
-        "isotropy_as_published": [one.isotropy.partition_as_published for one in found],
-        "isoscore": [one.isotropy.isoscore for one in found],
-        "first_direction": [one.isotropy.first_direction for one in found],
-        "hubness": [one.hubness and one.hubness.skewness for one in found],
-        "hubs": [one.hubness and asdict(one.hubness) for one in found],
-        "norms": [asdict(one.norms) for one in found],
-        "frequency_bias": [asdict(one.frequency_bias) for one in found],
-        "added_norms": [one.added and asdict(one.added) for one in found],
-        "measures": MEASURES,
-    }
-    return Answer(answer, _render_diagnosis(names, tables, found, options.tokens))
+    return Answer(
+        {
+            "models": list(names),
+            "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
+            "dim": [space.dim for space in spaces],
+            **asdict(tables),
+            "isotropy": [one.isotropy.partition for one in found],
+            "isotropy_as_published": [one.isotropy.partition_as_published for one in found],
+            "isoscore": [one.isotropy.isoscore for one in found],
+            "first_direction": [one.isotropy.first_direction for one in found],
+            "hubness": [one.hubness and one.hubness.skewness for one in found],
+            "hubs": [one.hubness and asdict(one.hubness) for one in found],
+            "norms": [asdict(one.norms) for one in found],
+            "frequency_bias": [asdict(one.frequency_bias) for one in found],
+            "added_norms": [one.added and asdict(one.added) for one in found],
+            "measures": MEASURES,
+        },
+        _render_diagnosis(names, tables, found, options.tokens),
+    )
 
 
 def _render_diagnosis(
@@ -356,6 +358,7 @@ def _evaluate(options: Options) -> Answer:
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:
     """Read the lists of word pairs, by file name, or by path if two names are equal."""
+    # Two lists of one name would be one entry.
     stems = Counter(Path(file).stem for file in files)
     found = {}
     for file in files:

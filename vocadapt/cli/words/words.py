@@ -84,8 +84,10 @@ def _show_context(options: Options) -> Answer:
         }
         for hit in found.hits
     ]
-    answer = {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines}
-    return Answer(answer, _render_context(found, settings))
+    return Answer(
+        {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines},
+        _render_context(found, settings),
+    )
 
 
 def _render_context(found: KeywordContext, settings: ContextSettings) -> str:
