@@ -59,17 +59,16 @@ class GateStatistics:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        kinds = {
-            kind: {
-                "tokens": count,
-                "share": self.means[:, i].tolist(),
-                "sd": self.deviations[:, i].tolist(),
-            }
-            for i, (kind, count) in enumerate(zip(self.kinds, self.counts, strict=True))
-        }
         return {
             "layers": self.layers,
-            "kinds": kinds,
+            "kinds": {
+                kind: {
+                    "tokens": count,
+                    "share": self.means[:, i].tolist(),
+                    "sd": self.deviations[:, i].tolist(),
+                }
+                for i, (kind, count) in enumerate(zip(self.kinds, self.counts, strict=True))
+            },
             "windows": self.windows,
             "too_long": self.too_long,
         }

@@ -349,5 +349,4 @@ def render_overview() -> str:
     width = max(map(len, commands)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in commands.items()]
     usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
-    summary = (vocadapt.__doc__ or "").split("\n")[0]
-    return "\n".join([summary, "", usage, "", *lines])
+    return "\n".join([(vocadapt.__doc__ or "").split("\n")[0], "", usage, "", *lines])

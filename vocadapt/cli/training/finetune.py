@@ -75,8 +75,11 @@ def _finetune(options: Options) -> Answer:
 
 def _evaluate(options: Options) -> Answer:
     test = Path(options.test) if options.test else None
-    settings = read_settings(options, EvaluateSettings, EvaluateSettings(test))
-    numbers = evaluate_runs(Path(options.run), settings, options.progress)
+    numbers = evaluate_runs(
+        Path(options.run),
+        read_settings(options, EvaluateSettings, EvaluateSettings(test)),
+        options.progress,
+    )
     return Answer(numbers, render_scores(numbers))
 
 

@@ -288,10 +288,9 @@ def _certify(options: Options) -> Answer:
     # 3. The verdict. A failed certificate is exit code 1.
     rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
     notes.append(VERDICTS[certificate.passed])
-    table = format_table(("", "check", "detail"), rows)
     return Answer(
         {**certificate.to_dict(), **answer, **departures},
-        "\n".join([table, "", *notes]),
+        "\n".join([format_table(("", "check", "detail"), rows), "", *notes]),
         int(not certificate.passed),
     )
 

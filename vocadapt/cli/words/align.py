@@ -91,8 +91,15 @@ def _align(options: Options) -> Answer:
             cross_validate_alignments(step, *_open_spaces(options), options.progress)
         )
     else:
-        inputs = {"vectors": options.vectors, "model": options.model}
-        artifact = write(Spec("alignment", step, inputs, options.offline), options)
+        artifact = write(
+            Spec(
+                "alignment",
+                step,
+                {"vectors": options.vectors, "model": options.model},
+                options.offline,
+            ),
+            options,
+        )
         maps = list(load_evaluation(artifact.folder).maps)
         place = describe_place(artifact)
         del place["seconds"]  # the command reports its own
@@ -239,8 +246,10 @@ def _project(options: Options) -> Answer:
         place = {"out": options.out, "seconds": time.perf_counter() - start}
     # 2. A folder: the artifact of a step.
     else:
-        inputs = {"space": space, "other": options.other}
-        artifact = write(Spec("projection", step, inputs, options.offline), options)
+        artifact = write(
+            Spec("projection", step, {"space": space, "other": options.other}, options.offline),
+            options,
+        )
         numbers, place = dict(artifact.manifest.numbers), describe_place(artifact)
     facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
     return Answer({**place, "settings": asdict(step), **numbers}, format_facts({**facts, **place}))

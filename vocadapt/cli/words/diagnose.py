@@ -346,8 +346,10 @@ def _evaluate(options: Options) -> Answer:
             questions = load_bundled_analogies()
         else:
             questions = read_analogies(Path(options.analogies))
-        scored = score_analogies(space, questions, splitter, options.progress)
-        analogies = {name: asdict(score) for name, score in scored.items()}
+        analogies = {
+            name: asdict(score)
+            for name, score in score_analogies(space, questions, splitter, options.progress).items()
+        }
         parts.append(_render_lists("analogies", "right", "accuracy", analogies))
     spelled = (
         "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
