@@ -333,8 +333,9 @@ class FinetuningTrainer(ReportingTrainer):
         with torch.no_grad():
             loss = self.compute_loss(self.network, inputs | {"labels_in_batch": labels_in_batch})
         step = f"step {len(self.dataset):,} of {len(self.dataset):,}"
-        lr = self.args.learning_rate
-        check_finite(float(loss), step, lr, "The loss of the trained network is")
+        check_finite(
+            float(loss), step, self.args.learning_rate, "The loss of the trained network is"
+        )
 
 
 def label_loss(logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int) -> torch.Tensor:

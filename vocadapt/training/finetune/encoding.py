@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.text.tokenization import encode_batch
 from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.tags import decode_spans
@@ -39,7 +39,7 @@ NO_BASE = "tokenizers left out: the model has no rows for the tokens of its orig
 
 
 @dataclass(frozen=True)
-class EncodingSettings:
+class EncodingSettings(CheckedSettings):
     """Limits of an encoded input."""
 
     length: int = setting(
@@ -58,9 +58,6 @@ class EncodingSettings:
         flag="",
         empty="as many as fit",
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

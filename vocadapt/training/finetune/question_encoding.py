@@ -85,8 +85,7 @@ def encode_for_training(
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
                 places = np.arange(right - left, dtype=np.int32) + np.int32(len(ids) + 2)
                 chunk, rows = context.ids[left:right], context.words[left:right]
-                view = build_view(tokenizers[name], number, ids, chunk, places, rows)
-                views[name].append(view)
+                views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return Encoded({name: tuple(own) for name, own in views.items()}, sizes)
 
 

@@ -28,7 +28,7 @@ from vocadapt.models.contextual.masked_loss import (
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.progress import Progress, part, silent
-from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
+from vocadapt.settings import MINUTES_PER_YEAR, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
@@ -58,7 +58,7 @@ LONG_PARTS = ("curve", "next_curve", "held_out_curve", "checkpoints")
 
 
 @dataclass(frozen=True)
-class ContinuedSettings:
+class ContinuedSettings(CheckedSettings):
     """Settings of continued pretraining: the stage and how it is trained."""
 
     stage: str = setting(
@@ -84,9 +84,6 @@ class ContinuedSettings:
         empty="none saved",
     )
     training: MaskedSettings = field(default_factory=lambda: PRETRAINING_PRESETS["quick"].settings)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +163,9 @@ def continue_pretraining(
     progress(0.05, "packing the text into blocks")
     blocks: Blocks
     if settings.nsp:
-        report = part(progress, 0.05, 0.07)
-        blocks = pack_pairs(text.sentences, model.vocabulary, how.length, how.seed, report)
+        blocks = pack_pairs(
+            text.sentences, model.vocabulary, how.length, how.seed, part(progress, 0.05, 0.07)
+        )
     else:
         blocks = pack_blocks(text.sentences, model.vocabulary, how.length)
     window_settings = WindowSettings().within(how.length)

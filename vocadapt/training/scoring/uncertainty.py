@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.settings import ABOVE_ZERO, MAX_SEED, check_settings, setting
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights in memory at a time
@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Draws:
+class Draws(CheckedSettings):
     """Settings of resampling."""
 
     rounds: int = setting(
@@ -39,9 +39,6 @@ class Draws:
         flag="--confidence-level",
     )
     seed: int = setting(0, "random seed of the resamples", high=MAX_SEED)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 DEFAULT_DRAWS = Draws()

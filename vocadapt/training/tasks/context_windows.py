@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import check_settings, setting
+from vocadapt.settings import CheckedSettings, setting
 
 SPANS = 1 << 20  # spans scored at a time
 SPECIAL = 3  # [CLS] question [SEP] context [SEP]
@@ -34,7 +34,7 @@ WORD_RULES = {
 
 
 @dataclass(frozen=True)
-class AnswerSettings:
+class AnswerSettings(CheckedSettings):
     """Settings of the windows over a context, and of the answers in it."""
 
     size: int = setting(
@@ -55,9 +55,6 @@ class AnswerSettings:
         label="Word rule",
         flag="",
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 def check_word_rule(rule: str) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, read_toml
-from vocadapt.settings import check_settings, setting, settings_from
+from vocadapt.settings import CheckedSettings, setting, settings_from
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
 from vocadapt.training.tasks.examples import EXAMPLE, SPLITS, Split, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -108,7 +108,7 @@ def _list_some(labels: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class TaskFile:
+class TaskFile(CheckedSettings):
     """Content of a task file; paths are relative to it."""
 
     name: str
@@ -124,9 +124,6 @@ class TaskFile:
     columns: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
     sha256: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def rules(self) -> Rules:
